@@ -14,7 +14,7 @@ import (
 // declares them: nothing imports a command.
 func processReasons(t *testing.T) (all []string) {
 	t.Helper()
-	source, err := os.ReadFile("../cmd/consumer/run/readiness.go")
+	source, err := os.ReadFile("../internal/app/run/readiness.go")
 	if err != nil {
 		t.Fatal(err)
 	}

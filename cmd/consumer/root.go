@@ -27,6 +27,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/status"
 	"github.com/standings/standings/cmd/consumer/top"
 	"github.com/standings/standings/cmd/consumer/version"
+	"github.com/standings/standings/internal/app/build"
 )
 
 // consumer is the whole program: it returns when everything it started has ended.
@@ -35,8 +36,8 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 	p := &cli.Program{Environ: environ, Stdin: stdin, Stdout: stdout, Stderr: stderr, Interactive: cli.Interactive(stdin)}
 	// No template of our own for the version: text/template keeps the linker from
 	// leaving out methods that nobody calls, a quarter of the program.
-	build, _ := version.Build()
-	root := p.Root(build, append(withDemo(p),
+	name, _ := build.Version()
+	root := p.Root(name, append(withDemo(p),
 		run.Command(p),
 		serve.Command(p),
 		configcmd.Command(p),

@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/archive/store"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -144,7 +144,7 @@ var errIncomplete = errors.New("the window is not complete")
 // complete reports whether a window lacks no record that belongs in it, and Redis isn't being refilled.
 func complete(st *ledger.State, w *ledger.Window) (bool, error) {
 	incomplete, err := ranking.Incomplete(st, w.Period, w.Start)
-	return len(incomplete) == 0 && len(health.ProgressOf(st, nil).Refilling) == 0, err
+	return len(incomplete) == 0 && len(workers.Of(st, nil).Refilling) == 0, err
 }
 
 // writeOpen writes the backup of an open window. A window that was reopened needs none, nil: its last

@@ -10,6 +10,7 @@ import (
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -96,7 +97,7 @@ func TestReplicasWithOtherTimeZoneDataCountByTheBordersThatWereSettledFirst(t *t
 	z.send(0, at("in the second", z.middle+hour)...)
 	z.send(0, at("the second's last", z.end-1)...)
 	z.reaches(0)
-	require.Equal(t, health.StateRunning, upgraded.status.Line().State)
+	require.Equal(t, workers.StateRunning, upgraded.status.Line().State)
 	require.Positive(t, z.logged("other time zone data"))
 	upgraded.stop(t)
 
@@ -104,7 +105,7 @@ func TestReplicasWithOtherTimeZoneDataCountByTheBordersThatWereSettledFirst(t *t
 	z.send(0, at("after the second", z.end+hour/2)...)
 	z.send(0, at("late in the first", z.middle+hour/2)...)
 	z.reaches(0)
-	require.Equal(t, health.StateRunning, again.status.Line().State)
+	require.Equal(t, workers.StateRunning, again.status.Line().State)
 }
 
 // A process knows borders that Redis loses, and that a process of another version then settles anew.
@@ -138,7 +139,7 @@ func TestBordersThatWereLostWithRedisNewestSecondsAreAskedForAgain(t *testing.T)
 	z.send(1, at("the second's last", z.end+hour-1)...)
 	z.reaches(0, 1)
 	require.Positive(t, z.logged("has other bounds in Redis"))
-	eventually(t, "it runs", func() bool { return upgraded.status.Line().State == health.StateRunning })
+	eventually(t, "it runs", func() bool { return upgraded.status.Line().State == workers.StateRunning })
 }
 
 // Where what Redis lists and what it has settled differ, a partition halts until one of them is right.

@@ -13,11 +13,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/deadletter"
-	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/ledger"
 )
 

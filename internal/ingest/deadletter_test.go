@@ -13,6 +13,7 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // refuse has the broker answer writes of dead letters with a code, where one is
@@ -93,7 +94,7 @@ func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {
 	eventually(t, "the other partition runs on", func() bool { return w.standings.at(1) == "11" })
 	eventually(t, "it says why it waits", func() bool {
 		l := r.status.Line()
-		return l.State == health.StateWaiting && strings.Contains(l.What, event.DeadLetterTopic(topic))
+		return l.State == workers.StateWaiting && strings.Contains(l.What, event.DeadLetterTopic(topic))
 	})
 	// What came before may be applied, if it was read by itself.
 	require.NotContains(t, []string{"6", "11"}, w.standings.at(0))
@@ -103,7 +104,7 @@ func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {
 		require.Equal(t, "5", l["standings-offset"])
 		require.Equal(t, "bad", l["value"])
 	}
-	eventually(t, "it runs", func() bool { return r.status.Line().State == health.StateRunning })
+	eventually(t, "it runs", func() bool { return r.status.Line().State == workers.StateRunning })
 }
 
 func TestABatchWithDeadLettersThatFailedIsNeverSwept(t *testing.T) {
@@ -125,7 +126,7 @@ func TestABatchWithDeadLettersThatFailedIsNeverSwept(t *testing.T) {
 	}
 	require.NoError(t, w.client.ProduceSync(t.Context(), records...).FirstErr())
 	r := w.worker(0, nil)
-	eventually(t, "it halts", func() bool { return r.status.Line().State == health.StateHalted })
+	eventually(t, "it halts", func() bool { return r.status.Line().State == workers.StateHalted })
 	time.Sleep(1500 * time.Millisecond)
 	require.Equal(t, "0", w.standings.at(0))
 	require.Equal(t, health.HaltKafka, r.status.Line().Reason)
@@ -157,7 +158,7 @@ func TestAnOverflowWhoseDeadLettersCannotBeWrittenHoldsUpItsPartitionAlone(t *te
 		w.sendRaw(p, []byte(`{"user_id":"rich","points":50}`))
 	}
 	r := w.worker(0, nil)
-	eventually(t, "the first waits", func() bool { return r.status.Line().State == health.StateWaiting })
+	eventually(t, "the first waits", func() bool { return r.status.Line().State == workers.StateWaiting })
 	w.workerOf(r.consumer, 1)
 	eventually(t, "the second goes on", func() bool { return w.standings.at(1) == "1" })
 	require.Equal(t, "0", w.standings.at(0))
@@ -173,7 +174,7 @@ func TestAWriteOfDeadLettersEndsWithItsContext(t *testing.T) {
 	w.refuse(func(int32, int) int16 { return codeFewReplicas })
 	w.sendRaw(0, []byte("bad"))
 	r := w.worker(0, nil)
-	eventually(t, "it waits", func() bool { return r.status.Line().State == health.StateWaiting })
+	eventually(t, "it waits", func() bool { return r.status.Line().State == workers.StateWaiting })
 	began := time.Now()
 	r.stop(t)
 	require.Less(t, time.Since(began), 30*time.Second)

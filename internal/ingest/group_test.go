@@ -24,6 +24,7 @@ import (
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // watch counts requests of a kind.
@@ -242,7 +243,7 @@ func TestATopicsStartIsWrittenAndCommittedBeforeAnythingIsRead(t *testing.T) {
 	w.committed.err = errLost
 	w.config.Start.From = start.FromEarliest
 	r := w.worker(0, nil)
-	eventually(t, "it has tried to commit", func() bool { return r.status.Line().State == health.StateWaiting })
+	eventually(t, "it has tried to commit", func() bool { return r.status.Line().State == workers.StateWaiting })
 	require.Zero(t, w.stats.FetchBytes.Load())
 	w.committed.Lock()
 	w.committed.err = nil
@@ -326,12 +327,12 @@ func TestALogThatEndsBeforeThePositionIsWaitedForBeforeItHalts(t *testing.T) {
 	r := w.worker(0, nil)
 	eventually(t, "it waits and says why", func() bool {
 		l := r.status.Line()
-		return l.State == health.StateWaiting && len(l.What) > 0
+		return l.State == workers.StateWaiting && len(l.What) > 0
 	})
 	eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltTruncated })
 	require.GreaterOrEqual(t, time.Since(began), start.ConfirmFor)
 	w.send(0, some("b", 1, 5)...)
-	eventually(t, "it goes on", func() bool { return r.status.Line().State == health.StateRunning })
+	eventually(t, "it goes on", func() bool { return r.status.Line().State == workers.StateRunning })
 }
 
 // Between two looks that found the log short nobody answered: the second may have been a new

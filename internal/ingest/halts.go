@@ -6,10 +6,10 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/fetch"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 )
 

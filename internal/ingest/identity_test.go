@@ -20,6 +20,7 @@ import (
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // halts waits until the only partition of a consumer halts.
@@ -239,6 +240,6 @@ func TestAStartThatWouldLeaveEventsOutHaltsWhereThereAreTracesOfAnEarlierOne(t *
 			latest(c)
 			c.Traces = func(context.Context) (string, error) { return "", errors.New("the archive is away") }
 		})
-		eventually(t, "it waits", func() bool { return r.status.Line().State == health.StateWaiting })
+		eventually(t, "it waits", func() bool { return r.status.Line().State == workers.StateWaiting })
 	})
 }

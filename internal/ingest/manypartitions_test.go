@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // After their first compressed batch the partitions are idle. Then a few have much to
@@ -57,19 +58,19 @@ func TestAWaitForMemoryThatLastsIsAState(t *testing.T) {
 		w := b.workers[0]
 		time.Sleep(memoryStill - time.Second)
 		synctest.Wait()
-		require.Equal(t, health.StateRunning, w.status.Line().State, "a turn is waited for now and then")
+		require.Equal(t, workers.StateRunning, w.status.Line().State, "a turn is waited for now and then")
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		l, since, _ := w.status.Shown()
-		require.Equal(t, health.StateWaiting, l.State)
+		require.Equal(t, workers.StateWaiting, l.State)
 		require.Equal(t, health.WaitsMemory, l.Reason)
 		require.Contains(t, l.What, "28101836 of 28101836 bytes are in use")
 		require.Contains(t, l.Remedy, "fold_memory")
 		require.WithinDuration(t, time.Now(), since, 10*time.Second)
 		require.Equal(t, 1, b.consumer.Snapshot().Memory.Waiting)
-		require.Equal(t, health.StateRunning, b.workers[1].status.Line().State, "it is idle, and needs none")
+		require.Equal(t, workers.StateRunning, b.workers[1].status.Line().State, "it is idle, and needs none")
 		hog.Release(b.consumer.memory.Total())
 		b.counts(time.Minute)
-		require.Equal(t, health.StateRunning, w.status.Line().State)
+		require.Equal(t, workers.StateRunning, w.status.Line().State)
 	})
 }

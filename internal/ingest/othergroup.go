@@ -16,7 +16,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -32,7 +32,7 @@ type otherGroups struct {
 
 // see looks at the line that a worker's own has replaced, empty where there was none.
 func (o *otherGroups) see(field, group, replaced string, log *zap.Logger) {
-	var l health.Line
+	var l workers.Line
 	if json.Unmarshal([]byte(replaced), &l) != nil || l.Group == "" || l.Group == group {
 		return
 	}
@@ -43,7 +43,7 @@ func (o *otherGroups) see(field, group, replaced string, log *zap.Logger) {
 		o.found = map[string]time.Time{}
 	}
 	o.found[field] = time.Now()
-	if !again || time.Since(before) > health.StaleAfter || !o.logged.Due(otherGroupLogEvery) {
+	if !again || time.Since(before) > workers.StaleAfter || !o.logged.Due(otherGroupLogEvery) {
 		return
 	}
 	log.Warn("another group counts under this prefix: each event counts once all the same, and either group finds the ledger moved by the other",

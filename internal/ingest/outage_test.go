@@ -17,6 +17,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // letterBox takes dead letters, or answers with a code.
@@ -130,7 +131,7 @@ func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
 		synctest.Wait()
 		for p := range n {
 			l := b.workers[p].status.Line()
-			require.Equal(t, health.StateWaiting, l.State)
+			require.Equal(t, workers.StateWaiting, l.State)
 			require.Equal(t, health.WaitsDeadLetters, l.Reason)
 			require.Contains(t, l.What, event.DeadLetterTopic(topic))
 		}
@@ -182,11 +183,11 @@ func TestALetterThatIsTriedAgainHasTheTimeOfThat(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		require.Equal(t, health.StateHalted, b.workers[0].status.Line().State)
+		require.Equal(t, workers.StateHalted, b.workers[0].status.Line().State)
 		time.Sleep(time.Until(right))
 		b.counts(time.Minute)
 		require.Len(t, box.all(), 1)
-		require.Equal(t, health.StateRunning, b.workers[0].status.Line().State)
+		require.Equal(t, workers.StateRunning, b.workers[0].status.Line().State)
 	})
 }
 
@@ -216,7 +217,7 @@ func TestDeadLettersUnderAQuotaGetThrough(t *testing.T) {
 				if throttle > time.Second {
 					time.Sleep(3*time.Minute + 30*time.Second)
 					l := b.workers[0].status.Line()
-					require.Equal(t, health.StateWaiting, l.State)
+					require.Equal(t, workers.StateWaiting, l.State)
 					require.Equal(t, health.WaitsDeadLetters, l.Reason)
 					require.Contains(t, l.Remedy, "producer_byte_rate")
 					require.Zero(t, b.consumer.memory.Used())

@@ -22,13 +22,14 @@ import (
 
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/memory"
-	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn/fetch"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -220,7 +221,7 @@ func TestABrokenConnectionIsTriedAgain(t *testing.T) {
 	})
 	w.send(0, some("b", 30, 5)...)
 	w.reaches(0)
-	eventually(t, "it runs", func() bool { return r.status.Line().State == health.StateRunning })
+	eventually(t, "it runs", func() bool { return r.status.Line().State == workers.StateRunning })
 	require.LessOrEqual(t, w.logged("waiting, and trying again"), 2)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // inOneBatch has a worker fold all of these events into one batch, in pieces of about 32
@@ -23,7 +23,7 @@ func (w *world) inOneBatch(all ...earned) (release func()) {
 	eventually(w.t, "it has begun", func() bool { return w.standings.at(0) == "0" })
 	w.standings.do(func() { w.standings.held = true })
 	w.send(0, earned{User: "first", Points: 1, At: time.Now().UnixMilli()})
-	eventually(w.t, "the first batch is held up", func() bool { return r.status.Line().State == health.StateWaiting })
+	eventually(w.t, "the first batch is held up", func() bool { return r.status.Line().State == workers.StateWaiting })
 	w.send(0, all...)
 	eventually(w.t, "the others are folded", func() bool { return w.stats.Records.Load() == int64(len(all))+1 })
 	return func() { w.standings.do(func() { w.standings.held = false }) }

@@ -11,17 +11,17 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // report writes the lines of a generation's workers until it ends, and removes them once its workers have stopped.
-func (c *Consumer) report(ctx context.Context, workers []*worker, running *sync.WaitGroup) {
-	tick := time.NewTicker(health.ReportEvery)
+func (c *Consumer) report(ctx context.Context, all []*worker, running *sync.WaitGroup) {
+	tick := time.NewTicker(workers.ReportEvery)
 	defer tick.Stop()
 	var stored []ledger.Line
 	for {
-		stored = c.writeLines(ctx, workers, stored)
+		stored = c.writeLines(ctx, all, stored)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -33,12 +33,12 @@ func (c *Consumer) report(ctx context.Context, workers []*worker, running *sync.
 }
 
 // writeLines writes the lines as of now, and returns what is stored.
-func (c *Consumer) writeLines(ctx context.Context, workers []*worker, last []ledger.Line) []ledger.Line {
-	lines := make([]ledger.Line, len(workers))
-	for i, w := range workers {
+func (c *Consumer) writeLines(ctx context.Context, all []*worker, last []ledger.Line) []ledger.Line {
+	lines := make([]ledger.Line, len(all))
+	for i, w := range all {
 		line, since, _ := w.status.Shown()
-		if line.State == health.StateWaiting && time.Since(since) < health.ReportEvery { // most waits are over in a moment
-			line.State, line.Reason, line.What, line.Remedy = health.StateRunning, "", "", ""
+		if line.State == workers.StateWaiting && time.Since(since) < workers.ReportEvery { // most waits are over in a moment
+			line.State, line.Reason, line.What, line.Remedy = workers.StateRunning, "", "", ""
 		}
 		line.TimeZoneData = c.TimeZoneData
 		lines[i] = ledger.Line{Partition: w.Partition, Text: line.Text()}
@@ -53,7 +53,7 @@ func (c *Consumer) writeLines(ctx context.Context, workers []*worker, last []led
 	}
 	for i := range lines {
 		if last == nil || before[i] != last[i].Text {
-			c.others.see(workers[i].field, c.Group, before[i], c.Log)
+			c.others.see(all[i].field, c.Group, before[i], c.Log)
 		}
 		lines[i].Text = stored[i]
 	}
@@ -65,7 +65,7 @@ func (c *Consumer) retract(stored []ledger.Line) {
 	if len(stored) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), health.ReportEvery)
+	ctx, cancel := context.WithTimeout(context.Background(), workers.ReportEvery)
 	defer cancel()
 	if err := c.shards[0].Retract(ctx, stored); err != nil {
 		c.Log.Debug("could not take the reports back", zap.Error(err))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // linesOf are the lines that are written of a worker, as they come.
@@ -23,7 +24,7 @@ type linesOf struct {
 	Standings
 
 	mu   sync.Mutex
-	all  []health.Line
+	all  []workers.Line
 	has  string // what is there now
 	err  error
 	logs *observer.ObservedLogs // warnings of who writes them
@@ -35,7 +36,7 @@ func (s *linesOf) Report(_ context.Context, lines []ledger.Line) (stored, before
 	if s.err != nil {
 		return nil, nil, s.err
 	}
-	var l health.Line
+	var l workers.Line
 	if err := json.Unmarshal([]byte(lines[0].Text), &l); err != nil {
 		return nil, nil, err
 	}
@@ -82,7 +83,7 @@ func reporting(t *testing.T, do func(t *testing.T, w *worker, s *linesOf)) (afte
 		go func() { defer close(ended); c.report(ctx, []*worker{w}, new(sync.WaitGroup)) }()
 		synctest.Wait()
 		require.Len(t, s.lines(), 1)
-		require.Equal(t, health.Line{Owner: "o", Group: "g", State: health.StateRunning, At: s.lines()[0].At}, s.lines()[0])
+		require.Equal(t, workers.Line{Owner: "o", Group: "g", State: workers.StateRunning, At: s.lines()[0].At}, s.lines()[0])
 		do(t, w, s)
 		cancel()
 		<-ended
@@ -93,13 +94,13 @@ func reporting(t *testing.T, do func(t *testing.T, w *worker, s *linesOf)) (afte
 func TestALineIsWrittenEverySecondAndTakenBackAtTheEnd(t *testing.T) {
 	s := reporting(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
-		time.Sleep(5*health.ReportEvery + health.ReportEvery/2)
+		time.Sleep(5*workers.ReportEvery + workers.ReportEvery/2)
 		require.Len(t, s.lines(), 6)
 		w.status.Halted(&health.Halt{Reason: health.HaltGap, What: "what", Remedy: "remedy"})
-		time.Sleep(health.ReportEvery)
+		time.Sleep(workers.ReportEvery)
 		require.Equal(t, health.HaltGap, s.last().Reason)
 		s.holds("") // Redis was wiped
-		time.Sleep(health.ReportEvery)
+		time.Sleep(workers.ReportEvery)
 		require.Contains(t, s.held(), health.HaltGap)
 	})
 	require.Empty(t, s.held())
@@ -114,13 +115,13 @@ func TestALineOfTheNextOwnerIsNotTakenBack(t *testing.T) {
 	require.JSONEq(t, theirs, s.held())
 }
 
-func (s *linesOf) lines() []health.Line {
+func (s *linesOf) lines() []workers.Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.all)
 }
 
-func (s *linesOf) last() health.Line {
+func (s *linesOf) last() workers.Line {
 	all := s.lines()
 	return all[len(all)-1]
 }
@@ -128,16 +129,16 @@ func (s *linesOf) last() health.Line {
 func TestOnlyAWaitThatLastsIsReported(t *testing.T) {
 	reporting(t, func(t *testing.T, w *worker, s *linesOf) {
 		t.Helper()
-		time.Sleep(health.ReportEvery / 2)
+		time.Sleep(workers.ReportEvery / 2)
 		w.status.Writing(&health.Waiting{Reason: health.WaitsRedisFull, Err: errors.New("full"), Remedy: "make room"})
-		time.Sleep(health.ReportEvery)
-		require.Equal(t, health.StateRunning, s.last().State)
+		time.Sleep(workers.ReportEvery)
+		require.Equal(t, workers.StateRunning, s.last().State)
 		require.Empty(t, s.last().Reason)
-		time.Sleep(health.ReportEvery)
+		time.Sleep(workers.ReportEvery)
 		require.Equal(t, health.WaitsRedisFull, s.last().Reason)
 		w.status.Writing(nil)
-		time.Sleep(health.ReportEvery)
-		require.Equal(t, health.StateRunning, s.last().State)
+		time.Sleep(workers.ReportEvery)
+		require.Equal(t, workers.StateRunning, s.last().State)
 	})
 }
 
@@ -146,7 +147,7 @@ func TestASecondGroupThatWritesIsLoggedOnceAMinute(t *testing.T) {
 		t.Helper()
 		for range 180 { // three minutes: the other writes between any two of ours
 			s.holds(`{"written":1,"owner":"theirs:1","state":"running","group":"theirs"}`)
-			time.Sleep(health.ReportEvery)
+			time.Sleep(workers.ReportEvery)
 		}
 		synctest.Wait()
 		all := s.logs.FilterMessageSnippet("another group counts under this prefix").All()
@@ -170,7 +171,7 @@ func TestWhatARebalanceOrARenameLeavesIsNoSecondGroup(t *testing.T) {
 			if line != "" {
 				s.holds(line)
 			}
-			time.Sleep(health.ReportEvery)
+			time.Sleep(workers.ReportEvery)
 		}
 		synctest.Wait()
 		require.Empty(t, s.logs.All())

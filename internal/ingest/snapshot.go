@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // Snapshot is a consumer at a moment.
@@ -26,9 +27,9 @@ type PartitionSnapshot struct {
 	Topic     string
 	Partition int
 	Field     string // <topic>/<partition>
-	Line      health.Line
+	Line      workers.Line
 	Since     time.Time // of waiting, where it waits
-	Lag       health.Lag
+	Lag       workers.Lag
 	// Refill is how many records are still to be read again since Redis was lost.
 	Refill int64
 	// Beat is when its sweeping last came round. A worker that runs does so every

@@ -10,6 +10,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -60,7 +61,7 @@ func TestASnapshotFollowsTheGroup(t *testing.T) {
 	w.reaches(0)
 	eventually(t, "it has caught up", func() bool {
 		s := one.Snapshot()
-		return len(s.Partitions) == 1 && s.Partitions[0].Lag == health.Lag{Known: true}
+		return len(s.Partitions) == 1 && s.Partitions[0].Lag == workers.Lag{Known: true}
 	})
 	joins := one.Snapshot().Joins
 	require.GreaterOrEqual(t, joins, int64(1))
@@ -105,13 +106,13 @@ func TestAPartitionThatIsNotReadFallsBehindAllTheSame(t *testing.T) {
 	w.reaches(0)
 	away := func(err error) func(int) error { return func(int) error { return err } }
 	w.standings.do(func() { w.standings.position, w.standings.state = away(errLost), away(errLost) })
-	eventually(t, "it has noticed", func() bool { return c.Snapshot().Partitions[0].Line.State == health.StateWaiting })
+	eventually(t, "it has noticed", func() bool { return c.Snapshot().Partitions[0].Line.State == workers.StateWaiting })
 	before := time.Now().Truncate(time.Millisecond)
 	w.send(0, some("b", 7, 5)...)
 	eventually(t, "it is behind", func() bool { return c.Snapshot().Partitions[0].Lag.Records == 7 })
 	require.WithinRange(t, c.Snapshot().Partitions[0].Lag.Since, before, time.Now())
 	w.standings.do(func() { w.standings.position, w.standings.state = nil, nil })
 	w.reaches(0)
-	eventually(t, "it isn't any more", func() bool { return c.Snapshot().Partitions[0].Lag == health.Lag{Known: true} })
+	eventually(t, "it isn't any more", func() bool { return c.Snapshot().Partitions[0].Lag == workers.Lag{Known: true} })
 	require.NoError(t, stop())
 }

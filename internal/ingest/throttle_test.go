@@ -21,6 +21,7 @@ import (
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -64,7 +65,7 @@ func TestAThrottledPartitionRunsAndSaysSo(t *testing.T) {
 	w.reaches(0)
 	require.Equal(t, kafkaconn.ClientID, r.locator.resolver.fetcher().ClientID, "by which quotas are set")
 	l := r.status.Line()
-	require.Equal(t, health.StateRunning, l.State)
+	require.Equal(t, workers.StateRunning, l.State)
 	require.Equal(t, health.WaitsThrottled, l.Reason)
 	require.Contains(t, l.What, "quota")
 	require.Contains(t, l.Remedy, "consumer_byte_rate")
@@ -88,11 +89,11 @@ func TestAPartitionThatGetsNothingButThrottlesWaits(t *testing.T) {
 			ended <- err
 		}()
 		time.Sleep(30 * time.Second)
-		require.Equal(t, health.StateRunning, w.status.Line().State)
+		require.Equal(t, workers.StateRunning, w.status.Line().State)
 		require.Equal(t, health.WaitsThrottled, w.status.Line().Reason)
 		time.Sleep(time.Minute)
 		l := w.status.Line()
-		require.Equal(t, health.StateWaiting, l.State)
+		require.Equal(t, workers.StateWaiting, l.State)
 		require.Equal(t, health.WaitsThrottled, l.Reason)
 		require.Contains(t, l.What, "nothing since")
 		require.Contains(t, l.Remedy, "largest record batch")
@@ -103,7 +104,7 @@ func TestAPartitionThatGetsNothingButThrottlesWaits(t *testing.T) {
 		script.answers = func(int) answer { return answer{} }
 		_, err := r.source.fetch(t.Context(), 5)
 		require.NoError(t, err)
-		require.Equal(t, health.StateRunning, w.status.Line().State)
+		require.Equal(t, workers.StateRunning, w.status.Line().State)
 		time.Sleep(health.ThrottleShown + 20*time.Second)
 		require.Equal(t, health.WaitsTransaction, w.status.Line().Reason, "after a while it isn't throttled any more; the log has an open transaction")
 	})

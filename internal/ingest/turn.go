@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/kafkaconn/fetch"
 )
 
 // turn is a reader's turn at memory: a reserve, which it has while others wait. It is the

@@ -12,7 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // Sixty partitions wait for their turn at memory when their brokers have nothing for
@@ -67,7 +67,7 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 					require.Equal(t, int64(500), b.consumer.Stats.Count().Applied, "whoever has a broker is served")
 					time.Sleep(2 * time.Minute)
 					synctest.Wait()
-					require.Equal(t, health.StateWaiting, b.workers[0].status.Line().State)
+					require.Equal(t, workers.StateWaiting, b.workers[0].status.Line().State)
 					require.Zero(t, b.consumer.memory.Waiting())
 					b.send(n, 0, some(fmt.Sprintf("%0200d-again-", 0), 500, 5)...)
 					time.Sleep(5 * time.Second)

@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 func TestAnAnswerThatIsLostIsAskedForAgainWithTheSamePiece(t *testing.T) {
@@ -201,12 +202,12 @@ func TestAHoldIsWaitedForAndShown(t *testing.T) {
 	w.send(0, some("a", 10, 5)...)
 	eventually(t, "the hold is shown", func() bool {
 		l := r.status.Line()
-		return l.State == health.StateWaiting && strings.Contains(l.What, "rebuild")
+		return l.State == workers.StateWaiting && strings.Contains(l.What, "rebuild")
 	})
 	require.Equal(t, "10", w.standings.at(0))
 	w.standings.do(func() { w.standings.held = false })
 	w.reaches(0)
-	eventually(t, "it runs", func() bool { return r.status.Line().State == health.StateRunning })
+	eventually(t, "it runs", func() bool { return r.status.Line().State == workers.StateRunning })
 }
 
 func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
@@ -295,7 +296,7 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 				return slices.Max(n) >= 3
 			})
 			l := r.status.Line()
-			require.Equal(t, health.StateHalted, l.State)
+			require.Equal(t, workers.StateHalted, l.State)
 			require.Equal(t, h.reason, l.Reason)
 			require.NotEmpty(t, l.What)
 			require.NotEmpty(t, l.Remedy)
@@ -303,7 +304,7 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 			w.said(0, "goes on")
 			broken.Store(false)
 			w.reaches(0, 1)
-			eventually(t, "it runs", func() bool { return r.status.Line().State == health.StateRunning })
+			eventually(t, "it runs", func() bool { return r.status.Line().State == workers.StateRunning })
 			w.said(1, "partition goes on")
 		})
 	}
@@ -334,7 +335,7 @@ func TestATornLedgerHaltsUntilItIsMended(t *testing.T) {
 	w.send(0, some("b", 10, 5)...)
 	w.reaches(0)
 	w.said(1, "partition halted")
-	eventually(t, "it runs", func() bool { return r.status.Line().State == health.StateRunning })
+	eventually(t, "it runs", func() bool { return r.status.Line().State == workers.StateRunning })
 }
 
 func TestASchemaThatIsGoneHalts(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/test/testenv"
 )
@@ -99,7 +99,7 @@ func sameFromBoth(t *testing.T, of ledger.Shards, kind codec.Kind, url string) {
 
 // seen is what there is to compare of a view: not where it is from, nor how far consumers are.
 func seen(v View, r reads) View {
-	v.Archived, v.AsOf, v.Revision, v.Shards, v.Beside, v.Progress, v.before = false, time.Time{}, 0, nil, ledger.State{}, health.Progress{}, nil
+	v.Archived, v.AsOf, v.Revision, v.Shards, v.Beside, v.Progress, v.before = false, time.Time{}, 0, nil, ledger.State{}, workers.Progress{}, nil
 	if !r.placed {
 		v.Place = 0
 	}

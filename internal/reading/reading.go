@@ -22,7 +22,7 @@ import (
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -67,7 +67,7 @@ type Reader struct {
 
 	clock   clock
 	borders borders
-	lines   health.Lines
+	lines   workers.Lines
 	catalog catalog
 	archive *archive
 	hidden  atomic.Pointer[ranking.Hidden] // as they were last read
@@ -88,7 +88,7 @@ func (r *Reader) Boards() *boards.Boards {
 // View is a window as it was read, and how far what counts its events had come then.
 type View struct {
 	ranking.Board
-	health.Progress
+	workers.Progress
 	Target Target
 	// Archived: it is the archive's copy of a window that Redis doesn't list, as of AsOf: of a final
 	// window by its Revision, or, where that is 0, a backup of one that took events then.
@@ -146,7 +146,7 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 			}
 		}
 		layout, _ := all.Layout(t.Board, t.Period.Rule.Name())
-		v := View{Board: b, Progress: r.lines.ProgressOf(&b.Beside, r.Topics), Target: t, layout: layout}
+		v := View{Board: b, Progress: r.lines.Of(&b.Beside, r.Topics), Target: t, layout: layout}
 		if r.archive != nil && !b.Listed && b.Lost == "" {
 			copied, err := r.fromArchive(ctx, all, t, &b, layout, from)
 			switch {

@@ -22,8 +22,8 @@ import (
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/embedded"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -180,7 +180,7 @@ func begin(ctx context.Context, client *redis.Client, s *ranking.Store) error {
 		return fmt.Errorf("begin the standings: %w", err)
 	}
 	// Its report is current for as long as this runs.
-	line, err := json.Marshal(health.Line{Owner: "apitest:1", State: health.StateRunning, At: Now.Add(24 * time.Hour), Lag: new(int64)})
+	line, err := json.Marshal(workers.Line{Owner: "apitest:1", State: workers.StateRunning, At: Now.Add(24 * time.Hour), Lag: new(int64)})
 	if err != nil {
 		return err
 	}

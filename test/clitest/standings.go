@@ -10,10 +10,10 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/test/testenv"
@@ -23,7 +23,7 @@ import (
 const Window = "2100-W10"
 
 // LineOf is a worker's line as Redis has it.
-func LineOf(l health.Line) string {
+func LineOf(l workers.Line) string {
 	text, err := json.Marshal(l)
 	if err != nil {
 		panic(err)
@@ -35,7 +35,7 @@ func LineOf(l health.Line) string {
 type Standings struct {
 	Store   *ranking.Store   // shard 0
 	Shards  []*ranking.Store // all of them
-	Reader  *clients.Reader
+	Reader  *app.Reader
 	Environ []string
 	At      map[int]ledger.Position
 }
@@ -63,12 +63,12 @@ func StandingsAt(t *testing.T, address, prefix string, shards int, origins ...in
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Reader, err = clients.OpenReader(t.Context(), l.Config); err != nil {
+	if w.Reader, err = app.OpenReader(t.Context(), l.Config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Reader.Close)
 	// As the consumer does, who knows the cluster.
-	known, err := clients.NewBoards(l.Config, w.Reader.Client, "some-cluster")
+	known, err := app.NewBoards(l.Config, w.Reader.Client, "some-cluster")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,13 +85,13 @@ func StandingsAt(t *testing.T, address, prefix string, shards int, origins ...in
 		}
 	}
 	for p := range origins {
-		w.Reports(t, p, health.Line{Owner: "me:1", State: health.StateRunning, Lag: new(int64)})
+		w.Reports(t, p, workers.Line{Owner: "me:1", State: workers.StateRunning, Lag: new(int64)})
 	}
 	return w
 }
 
 // Reports writes a worker's line; one without a time is current for as long as the test runs.
-func (w *Standings) Reports(t *testing.T, partition int, l health.Line) {
+func (w *Standings) Reports(t *testing.T, partition int, l workers.Line) {
 	t.Helper()
 	if l.At.IsZero() {
 		now, err := w.Store.Now(t.Context())
@@ -104,7 +104,7 @@ func (w *Standings) Reports(t *testing.T, partition int, l health.Line) {
 }
 
 // Finds has Redis hold a worker's line as it is.
-func (w *Standings) Finds(t *testing.T, field string, l health.Line) {
+func (w *Standings) Finds(t *testing.T, field string, l workers.Line) {
 	t.Helper()
 	if err := w.Reader.Client.HSet(t.Context(), w.Store.Keys().Workers(), field, LineOf(l)).Err(); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -75,7 +75,7 @@ func TestEverybodyCanUseThePage(t *testing.T) {
 			b.until("document.querySelector('#rows .up')")
 			p.earns("u7", -500)
 			lag := int64(1234)
-			p.Reports(t, 0, health.Line{Owner: "me:1", State: health.StateHalted, Lag: &lag})
+			p.Reports(t, 0, workers.Line{Owner: "me:1", State: workers.StateHalted, Lag: &lag})
 			b.shows("#trust", "Catching up")
 			b.do(chromedp.SendKeys(chromedp.CSS("#member"), "u3"+kb.Enter))
 			b.shows("#member-text", "Rank 4 of 30")

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -272,7 +272,7 @@ func TestTrustIsInWords(t *testing.T) {
 	b := open(t, desktop, p.url())
 	b.shows("#trust", "Whole and current")
 	lag := int64(1234)
-	p.Reports(t, 0, health.Line{Owner: "me:1", State: health.StateHalted, Lag: &lag})
+	p.Reports(t, 0, workers.Line{Owner: "me:1", State: workers.StateHalted, Lag: &lag})
 	b.shows("#trust", "Catching up")
 	b.shows("#trust", "Nobody counts the events of points/0 right now.")
 	b.shows("#lag", "1,234")

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/embedded/child"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/harness"
@@ -111,5 +111,5 @@ func (p *place) named(member, name string) {
 // behind has the consumer report a lag.
 func (p *place) behind(lag int64) {
 	p.t.Helper()
-	p.Reports(p.t, 0, health.Line{Owner: "me:1", State: health.StateRunning, Lag: &lag})
+	p.Reports(p.t, 0, workers.Line{Owner: "me:1", State: workers.StateRunning, Lag: &lag})
 }

@@ -300,7 +300,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "abort marker ends nothing", what: "what an aborted producer commits later is taken for aborted",
 		source: []patch{{
-			ingestDir + "recordbatch/aborted.go", "r.isOpen(i, producer); i-- {", "r.isOpen(i, producer) && !broken(\"abort marker ends nothing\"); i-- {",
+			"internal/kafkaconn/recordbatch/aborted.go", "r.isOpen(i, producer); i-- {", "r.isOpen(i, producer) && !broken(\"abort marker ends nothing\"); i-- {",
 		}},
 		wrong: "the standings differ from the oracle's",
 		seed:  31,
@@ -436,7 +436,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "throttled is malformed", what: "a throttled answer, which has no topics, halts its partition",
 		source: []patch{{
-			ingestDir + "fetch/response.go", "	case topics == 0 && throttled > 0:",
+			"internal/kafkaconn/fetch/response.go", "	case topics == 0 && throttled > 0:",
 			`	case topics == 0 && throttled > 0 && !broken("throttled is malformed"):`,
 		}},
 		wrong: "process 1 halts a partition",
@@ -497,7 +497,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "a topic that hasn't begun isn't said", what: "a lost Redis is filled again from one topic, and nobody says that the other's events are missing",
 		source: []patch{{
-			ingestDir + "health/progress.go", "		if !begun && (len(st.Ledger) > 0 || st.Schema != \"\") {\n",
+			"internal/ledger/workers/progress.go", "		if !begun && (len(st.Ledger) > 0 || st.Schema != \"\") {\n",
 			"		if !begun && (len(st.Ledger) > 0 || st.Schema != \"\") && !broken(\"a topic that hasn't begun isn't said\") {\n",
 		}},
 		wrong: "a half board is",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 const (
@@ -130,8 +131,8 @@ func (w *world) dealt() bool {
 }
 
 // lines are what the processes say of their partitions.
-func (w *world) lines() map[string]health.Line {
-	all := map[string]health.Line{}
+func (w *world) lines() map[string]workers.Line {
+	all := map[string]workers.Line{}
 	for _, p := range w.alive() {
 		for _, partition := range p.consumer.Snapshot().Partitions {
 			all[partition.Field] = partition.Line
@@ -168,7 +169,7 @@ func (w *world) through() bool {
 	}
 	lines := w.lines()
 	for _, p := range w.kafka.partitions { // somebody has it, and works
-		if lines[p.field()].State != health.StateRunning {
+		if lines[p.field()].State != workers.StateRunning {
 			return false
 		}
 	}
@@ -182,7 +183,7 @@ func (w *world) halted() bool {
 	for _, p := range w.kafka.partitions {
 		l := lines[p.field()]
 		switch {
-		case l.State == health.StateHalted:
+		case l.State == workers.StateHalted:
 			n++
 		case !ledgers.at(p.id, p.stable()):
 			return false
@@ -196,7 +197,7 @@ func (w *world) halted() bool {
 func (w *world) operate() bool {
 	halts := map[int]string{}
 	for _, p := range w.kafka.partitions {
-		if l := w.lines()[p.field()]; l.State == health.StateHalted {
+		if l := w.lines()[p.field()]; l.State == workers.StateHalted {
 			halts[p.id] = l.Reason
 		}
 	}

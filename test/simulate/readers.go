@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -99,7 +99,7 @@ func (r *reading) note(key string) {
 
 // judge holds an answer against the truth. It runs beside the driver.
 func (r *reading) judge(b *ranking.Board) {
-	progress, t := health.ProgressOf(&b.Beside, r.topics), r.truth
+	progress, t := workers.Of(&b.Beside, r.topics), r.truth
 	whole := b.Lost == "" && len(progress.Refilling) == 0 && !progress.CatchingUp() && len(b.Incomplete) == 0
 	wrong := ""
 	switch {

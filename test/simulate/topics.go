@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 var topics = []string{topic, "extra"}
@@ -153,7 +153,7 @@ func (w *world) othersGoOn() {
 		left := 0
 		ledgers, lines := w.ledgers(), w.lines()
 		for _, p := range w.kafka.partitions {
-			if p.topic != away && !ledgers.at(p.id, p.stable()) && lines[p.field()].State != health.StateHalted {
+			if p.topic != away && !ledgers.at(p.id, p.stable()) && lines[p.field()].State != workers.StateHalted {
 				left++
 			}
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/config"
 )
 
 // Command is the command, for a program.
@@ -30,7 +30,7 @@ func Command(p *cli.Program) *cobra.Command {
 // open opens the archive of the configuration, and checks its schema. Of one that is empty there is no
 // store, and no error.
 func open(ctx context.Context, cfg *config.Config) (*store.Store, error) {
-	s, err := clients.OpenArchive(ctx, cfg)
+	s, err := app.OpenArchive(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -14,13 +14,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/logging"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/archive/lease"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // runLease is how long it goes on being the leader where it dies: as long as a replica.
@@ -91,7 +91,7 @@ func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
 	if err != nil {
 		return err
 	}
-	s, err := clients.OpenArchive(ctx, l.Config)
+	s, err := app.OpenArchive(ctx, l.Config)
 	if err != nil {
 		return err
 	}
@@ -99,19 +99,19 @@ func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
 		return cli.Usagef("archive.url isn't set: it says where final windows are kept")
 	}
 	defer func() { _ = s.Close() }() // nothing is in flight any more
-	r, err := clients.OpenReader(ctx, l.Config)
+	r, err := app.OpenReader(ctx, l.Config)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	fields, err := clients.ArchivedFields(l.Config)
+	fields, err := app.ArchivedFields(l.Config)
 	if err != nil {
 		return err
 	}
 	one := &handRun{runFlags: f, store: s, found: runReport{Problems: []string{}}}
 	one.show(p)
 	one.config = archive.Config{
-		Boards: r.Boards, Store: s, Lateness: clients.Lateness(l.Config), Zone: clients.Zones(l.Config), Fields: fields,
+		Boards: r.Boards, Store: s, Lateness: app.Lateness(l.Config), Zone: app.Zones(l.Config), Fields: fields,
 		Progress: func(p archive.Progress) { one.rows.Store(p.Final.Rows + p.Backups.Rows) }, Log: logging.Notes(one.note),
 	}
 	if f.live {
@@ -123,7 +123,7 @@ func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
 		one.bar.Stop()
 	}
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, r.Config)
+		return app.ExplainRedis(ctx, err, r.Config)
 	}
 	one.found.Seconds = time.Since(began).Seconds()
 	if f.asJSON {

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // verifyReport is the JSON of verify; docs/json.md has its fields.
@@ -53,7 +53,7 @@ func verify(ctx context.Context, p *cli.Program, f store.Filter, asJSON bool) er
 	if s != nil {
 		defer func() { _ = s.Close() }() // it was only read
 	}
-	r, err := clients.OpenReader(ctx, l.Config)
+	r, err := app.OpenReader(ctx, l.Config)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func verify(ctx context.Context, p *cli.Program, f store.Filter, asJSON bool) er
 }
 
 // verifyCopy verifies one. What can't be read is an error, also where it is damaged.
-func verifyCopy(ctx context.Context, s *store.Store, r *clients.Reader, w *store.Window) (verifiedCopy, error) {
+func verifyCopy(ctx context.Context, s *store.Store, r *app.Reader, w *store.Window) (verifiedCopy, error) {
 	v := verifiedCopy{Board: w.Board, Period: w.Period, Window: w.Name, Members: w.Members, Redis: notAsked, Differences: []difference{}}
 	if w.Final() {
 		v.Revision = &w.Revision
@@ -122,7 +122,7 @@ func verifyCopy(ctx context.Context, s *store.Store, r *clients.Reader, w *store
 		if errors.Is(err, store.ErrGone) {
 			return v, err
 		}
-		return v, clients.ExplainRedis(ctx, err, r.Config)
+		return v, app.ExplainRedis(ctx, err, r.Config)
 	}
 	v.Redis, v.Hidden, v.Different = c.is, c.hidden, c.different
 	v.Differences = append(v.Differences, c.first...)

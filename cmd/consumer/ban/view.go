@@ -9,12 +9,12 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/bans/hiding"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/units"
 )
 
 // view is the bans topic, read to its end and followed, and what Redis holds.
@@ -22,7 +22,7 @@ type view struct {
 	p         *cli.Program
 	cfg       *config.Config
 	client    *kafka.Client
-	reader    *clients.Reader
+	reader    *app.Reader
 	publisher *bans.Publisher
 	desk      *bans.Desk
 	stop      func()
@@ -34,12 +34,12 @@ func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (
 	if topic == "" {
 		return nil, cli.Usagef("kafka.bans_topic isn't set: nobody can be banned without a topic to keep it in, which has to be the same for all consumers")
 	}
-	client, err := clients.NewKafka(&cfg.Kafka, topic, cfg.Kafka.Topics[0])
+	client, err := app.NewKafka(&cfg.Kafka, topic, cfg.Kafka.Topics[0])
 	if err != nil {
 		return nil, err
 	}
 	v := &view{p: p, cfg: cfg, client: client, stop: func() {}}
-	if v.reader, err = clients.OpenReader(ctx, cfg); err != nil {
+	if v.reader, err = app.OpenReader(ctx, cfg); err != nil {
 		v.close()
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (
 		v.close()
 		return nil, v.explain(ctx, err)
 	}
-	f, stop, err := clients.FollowBans(ctx, client, topic)
+	f, stop, err := app.FollowBans(ctx, client, topic)
 	if err != nil {
 		v.close()
 		return nil, v.explain(ctx, err)
@@ -79,7 +79,7 @@ func (v *view) close() {
 	if v.reader != nil {
 		v.reader.Close()
 	}
-	clients.CloseKafka(v.client)
+	app.CloseKafka(v.client)
 }
 
 func (v *view) explain(ctx context.Context, err error) error {
@@ -90,7 +90,7 @@ func (v *view) explain(ctx context.Context, err error) error {
 		return err
 	}
 	if _, answered := errors.AsType[kafka.Error](err); answered {
-		return clients.ExplainKafka(ctx, err, &v.cfg.Kafka, v.cfg.Kafka.BansTopic)
+		return app.ExplainKafka(ctx, err, &v.cfg.Kafka, v.cfg.Kafka.BansTopic)
 	}
 	return err
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
@@ -181,7 +181,7 @@ func TestAWindowThatHasBegunSinceItWasReadIsToBeReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := clients.OpenReader(t.Context(), loaded.Config)
+	r, err := app.OpenReader(t.Context(), loaded.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	shards "github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
@@ -84,21 +84,21 @@ func show(ctx context.Context, p *cli.Program, pattern string, limit int, asJSON
 	if err != nil {
 		return err
 	}
-	r, err := clients.OpenReader(ctx, l.Config)
+	r, err := app.OpenReader(ctx, l.Config)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	all, err := r.Boards.ListedWindows(ctx, func(board string) bool { return matches(pattern, board) })
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, l.Config)
+		return app.ExplainRedis(ctx, err, l.Config)
 	}
 	if len(all) == 0 && pattern != "*" {
 		return NoBoard(ctx, r, pattern)
 	}
 	found, err := gather(ctx, r.Boards, all, limit)
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, l.Config)
+		return app.ExplainRedis(ctx, err, l.Config)
 	}
 	found.Prefix = l.Config.Redis.Prefix
 	if asJSON {

@@ -9,19 +9,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	shards "github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/units"
 )
 
 // NoBoard is the error for a board, or a pattern, of which no window is listed. Its
 // neighbours are found by the name as it was typed.
-func NoBoard(ctx context.Context, r *clients.Reader, typed string) error {
+func NoBoard(ctx context.Context, r *app.Reader, typed string) error {
 	all, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, r.Config)
+		return app.ExplainRedis(ctx, err, r.Config)
 	}
 	return noBoard(r.Config, all, typed)
 }
@@ -40,10 +40,10 @@ func noBoard(cfg *config.Config, all []shards.Listed, typed string) error {
 
 // NoWindow is the error for a window that isn't listed: it names what is, of the board and
 // the period or else of the board, or which boards there are.
-func NoWindow(ctx context.Context, r *clients.Reader, board string, w periods.Window) error {
+func NoWindow(ctx context.Context, r *app.Reader, board string, w periods.Window) error {
 	all, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, r.Config)
+		return app.ExplainRedis(ctx, err, r.Config)
 	}
 	mine := slices.DeleteFunc(slices.Clone(all), func(l shards.Listed) bool { return l.Board != board })
 	if len(mine) == 0 {

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	shards "github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // report is the JSON; docs/json.md has its fields.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // Title names a board and its window, with as much detail as fits a width; 0 is any width.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/terminal"
 )
 
 func textOf(lines []string) string { return terminal.Unstyled(strings.Join(lines, "\n")) }

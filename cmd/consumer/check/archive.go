@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/config"
 )
 
 // archiveFacts are the answers of the archive.
@@ -35,7 +35,7 @@ func gatherArchive(ctx context.Context, cfg *config.Config) *archiveFacts {
 	}
 	ctx, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
-	s, err := clients.OpenArchive(ctx, cfg)
+	s, err := app.OpenArchive(ctx, cfg)
 	if err != nil {
 		return &archiveFacts{err: err}
 	}

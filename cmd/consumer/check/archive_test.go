@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 )
 
 func TestWhatCheckSaysOfTheArchive(t *testing.T) {
@@ -24,7 +24,7 @@ func TestWhatCheckSaysOfTheArchive(t *testing.T) {
 	says("ok: …isn't there yet: the leader makes it")
 	_, err := os.Stat(path)
 	require.ErrorIs(t, err, os.ErrNotExist, "nothing is made")
-	s, err := clients.OpenArchive(t.Context(), cfg)
+	s, err := app.OpenArchive(t.Context(), cfg)
 	require.NoError(t, err)
 	says("ok: …is empty: the leader makes its tables")
 	require.NoError(t, s.Migrate(t.Context()))

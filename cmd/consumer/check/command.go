@@ -16,12 +16,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // Command is the command.
@@ -97,16 +97,16 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := clients.OpenReader(ctx, cfg)
+	reader, err := app.OpenReader(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer reader.Close()
-	client, err := clients.NewKafka(&cfg.Kafka, checkedTopics(cfg)...)
+	client, err := app.NewKafka(&cfg.Kafka, checkedTopics(cfg)...)
 	if err != nil {
 		return nil, err
 	}
-	defer clients.CloseKafka(client)
+	defer app.CloseKafka(client)
 
 	var kafkaSide *kafkaFacts
 	var redisSide *redisFacts
@@ -120,7 +120,7 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 		return nil, errors.New("interrupted")
 	}
 	if n := reader.Config.Redis.Shards; n != cfg.Redis.Shards {
-		redisSide.number = clients.OtherNumber(cfg, n)
+		redisSide.number = app.OtherNumber(cfg, n)
 	}
 	consumer, err := dryConsumer(reader, client, kafkaSide.cluster)
 	if err != nil {
@@ -150,15 +150,15 @@ func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consume
 		t := &k.topics[i]
 		if r.state != nil && t.err == nil && t.logsErr == nil && t.committedErr == nil {
 			t.outlook, t.outlookErr = consumer.Outlook(ctx, t.name, r.states, t.logs, t.committed)
-			t.outlookErr = clients.ExplainKafka(ctx, t.outlookErr, &cfg.Kafka, t.name)
+			t.outlookErr = app.ExplainKafka(ctx, t.outlookErr, &cfg.Kafka, t.name)
 		}
 	}
 }
 
 // dryConsumer is the consumer that run would start. Nobody starts it.
-func dryConsumer(r *clients.Reader, client *kafka.Client, cluster string) (*ingest.Consumer, error) {
+func dryConsumer(r *app.Reader, client *kafka.Client, cluster string) (*ingest.Consumer, error) {
 	cfg := r.Config
-	all, err := clients.NewBoards(cfg, r.Client, cluster)
+	all, err := app.NewBoards(cfg, r.Client, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -170,5 +170,5 @@ func dryConsumer(r *clients.Reader, client *kafka.Client, cluster string) (*inge
 	if !ok {
 		return nil, fmt.Errorf("a transport of type %T", client.Transport)
 	}
-	return clients.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
+	return app.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
 }

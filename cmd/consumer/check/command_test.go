@@ -18,10 +18,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
@@ -34,7 +35,7 @@ func execute(t *testing.T, environ []string, args ...string) (code int, stdout, 
 // checkedAt is a time that reports are made of without a clock.
 var checkedAt = time.Date(2100, 3, 10, 12, 0, 0, 0, time.UTC)
 
-func lineText(l health.Line) string {
+func lineText(l workers.Line) string {
 	text, err := json.Marshal(l)
 	if err != nil {
 		panic(err)
@@ -179,12 +180,12 @@ func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	require.NoError(t, err)
 	brokers, err := w.admin.BrokerMetadata(t.Context())
 	require.NoError(t, err)
-	client, err := clients.NewRedis(cfg, nil)
+	client, err := app.NewRedis(cfg, nil)
 	require.NoError(t, err)
-	all, err := clients.NewBoards(cfg, client, brokers.Cluster)
+	all, err := app.NewBoards(cfg, client, brokers.Cluster)
 	require.NoError(t, err)
-	transport := clients.NewTransport(cfg, settings)
-	consumer, err := clients.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
+	transport := app.NewTransport(cfg, settings)
+	consumer, err := app.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -361,7 +362,7 @@ func (w *checked) findsFaults(t *testing.T) {
 		{"a gap that is passed over", func(*testing.T) {}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning", "if Redis is lost: warning"}},
 		{"a board that is lost, and a partition that has halted for it", func(t *testing.T) {
 			w.client.Del(t.Context(), "lb:{0}:"+w.client.HKeys(t.Context(), "lb:{0}:windows").Val()[0])
-			line := lineText(health.Line{Owner: "me:1", Group: "standings", State: health.StateHalted, Reason: health.HaltBoard, What: "its key is gone", At: time.Now()})
+			line := lineText(workers.Line{Owner: "me:1", Group: "standings", State: workers.StateHalted, Reason: health.HaltBoard, What: "its key is gone", At: time.Now()})
 			w.client.HSet(t.Context(), "lb:{0}:workers", "points/1", line)
 		}, []string{"STANDINGS_ON_GAP=continue"}, []string{one, "start points: warning", "boards: wrong", "consumer: wrong", "if Redis is lost: warning"}},
 	} {

@@ -1,9 +1,9 @@
 package check
 
 import (
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/units"
 )
 
 // judgeDuplicates reports the memory that event.duplicates takes, if it is on.
@@ -15,10 +15,10 @@ func judgeDuplicates(cfg *config.Config, topics []topicFacts) []finding {
 	for i := range topics {
 		partitions += len(topics[i].partitions)
 	}
-	if err := clients.CheckDuplicates(cfg, partitions); err != nil {
+	if err := app.CheckDuplicates(cfg, partitions); err != nil {
 		s.wrong("event.duplicates", "", err.Error(), "lower it, or give this process more memory")
 		return s.all
 	}
-	s.ok("event.duplicates", "", units.Thousands(cfg.Duplicates)+" records of "+units.Plural(int64(partitions), "partition")+" take "+units.ShortBytes(clients.DuplicatesMemory(cfg, partitions)))
+	s.ok("event.duplicates", "", units.Thousands(cfg.Duplicates)+" records of "+units.Plural(int64(partitions), "partition")+" take "+units.ShortBytes(app.DuplicatesMemory(cfg, partitions)))
 	return s.all
 }

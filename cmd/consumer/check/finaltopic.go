@@ -4,9 +4,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/archive/topic"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/units"
 )
 
 // judgeFinal looks at the topics that final windows are published to, and that record which are.

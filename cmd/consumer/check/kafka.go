@@ -11,8 +11,8 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/units"
 )
 
 func judgeKafka(f *kafkaFacts, want *wanted) []finding {

@@ -9,12 +9,12 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/units"
 )
 
 func offersAll() map[protocol.ApiKey]versions {

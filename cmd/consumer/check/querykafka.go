@@ -16,8 +16,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -100,10 +100,10 @@ func (a *kafkaQueries) gather(ctx context.Context) *kafkaFacts {
 func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
 	needs := ingest.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
 	if f.bans != nil && f.bans.err == nil {
-		needs = append(needs, clients.BansRights(a.cfg)...)
+		needs = append(needs, app.BansRights(a.cfg)...)
 	}
 	if f.final != nil {
-		all := clients.FinalTopicRights(a.cfg)
+		all := app.FinalTopicRights(a.cfg)
 		needs = append(needs, slices.DeleteFunc(all, func(r kafkaconn.Right) bool {
 			return r.TransactionID != "" && f.final.unused || r.Topic == f.final.topic.name && f.final.topic.err != nil ||
 				r.Topic == f.final.published.name && f.final.published.err != nil
@@ -114,7 +114,7 @@ func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
 	}
 	var err error
 	if f.missing, err = kafkaconn.MissingRights(ctx, a.client, needs); err != nil {
-		f.rightsErr = clients.ExplainKafka(ctx, err, &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
+		f.rightsErr = app.ExplainKafka(ctx, err, &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
 	}
 }
 
@@ -139,7 +139,7 @@ func (a *kafkaQueries) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.Meta
 func (a *kafkaQueries) explainAt(ctx context.Context, address string, err error) error {
 	there := a.cfg.Kafka
 	there.Brokers = []string{address}
-	return clients.ExplainKafka(ctx, err, &there, there.Topics[0])
+	return app.ExplainKafka(ctx, err, &there, there.Topics[0])
 }
 
 // checkedTopics are all that is looked at: a transport knows only those on its list.
@@ -207,7 +207,7 @@ func (a *kafkaQueries) querySettings(ctx context.Context, t *topicFacts) {
 }
 
 func (a *kafkaQueries) queryTopic(ctx context.Context, t *topicFacts, unused bool) {
-	explain := func(err error) error { return clients.ExplainKafka(ctx, err, &a.cfg.Kafka, t.name) }
+	explain := func(err error) error { return app.ExplainKafka(ctx, err, &a.cfg.Kafka, t.name) }
 	for _, one := range []*topicFacts{t, t.deadLetters} {
 		a.querySettings(ctx, one)
 	}
@@ -243,5 +243,5 @@ func (a *kafkaQueries) queryGroup(ctx context.Context, g *groupFacts) {
 		g.Group, err = kafkaconn.DescribeGroup(ctx, a.client, a.cfg.Kafka.Group)
 		return err
 	})
-	g.err = clients.ExplainKafka(ctx, g.err, &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
+	g.err = app.ExplainKafka(ctx, g.err, &a.cfg.Kafka, a.cfg.Kafka.Topics[0])
 }

@@ -13,14 +13,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/shards"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/redisconn"
 )
 
-func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
+func gatherRedis(ctx context.Context, r *app.Reader) *redisFacts {
 	cfg := r.Config
 	f := &redisFacts{kind: "a single server", db: cfg.Redis.DB, group: cfg.Kafka.Group}
 	if _, ok := r.Client.(*redis.ClusterClient); ok {
@@ -44,7 +44,7 @@ func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
 		return nil
 	})
 	if err != nil {
-		f.err = clients.ExplainRedis(ctx, err, cfg)
+		f.err = app.ExplainRedis(ctx, err, cfg)
 		return f
 	}
 	slices.SortFunc(f.servers, func(x, y serverFacts) int { return strings.Compare(x.address, y.address) })
@@ -55,21 +55,21 @@ func gatherRedis(ctx context.Context, r *clients.Reader) *redisFacts {
 	f.rights = r.Boards.TryCommands(ctx)
 	if f.state != nil && f.state.Windows > 0 {
 		f.lost, f.lostErr = r.Boards.Lost(ctx)
-		f.lostErr = clients.ExplainRedis(ctx, f.lostErr, cfg)
+		f.lostErr = app.ExplainRedis(ctx, f.lostErr, cfg)
 		f.others, f.othersErr = r.Boards.OtherRules(ctx)
-		f.othersErr = clients.ExplainRedis(ctx, f.othersErr, cfg)
+		f.othersErr = app.ExplainRedis(ctx, f.othersErr, cfg)
 	}
 	return f
 }
 
 // takeStates takes what the shards hold, and returns why one of them couldn't be read. Without one
 // of them nothing is said of all.
-func (f *redisFacts) takeStates(ctx context.Context, r *clients.Reader, states []ledger.State, errs []error) error {
-	f.states, f.problems = states, clients.ExplainShards(ctx, errs, r.Config)
+func (f *redisFacts) takeStates(ctx context.Context, r *app.Reader, states []ledger.State, errs []error) error {
+	f.states, f.problems = states, app.ExplainShards(ctx, errs, r.Config)
 	f.shards = shards.Reports(r.Boards.Shards(), states, errs)
 	for _, err := range errs {
 		if err != nil {
-			f.noState = clients.ExplainRedis(ctx, err, r.Config)
+			f.noState = app.ExplainRedis(ctx, err, r.Config)
 			return err
 		}
 	}
@@ -78,11 +78,11 @@ func (f *redisFacts) takeStates(ctx context.Context, r *clients.Reader, states [
 }
 
 // extend takes the periods that a start would add, as if it had.
-func (f *redisFacts) extend(r *clients.Reader, cluster string) error {
+func (f *redisFacts) extend(r *app.Reader, cluster string) error {
 	if f.state == nil {
 		return nil
 	}
-	b, err := clients.NewBoards(r.Config, r.Client, cluster)
+	b, err := app.NewBoards(r.Config, r.Client, cluster)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func queryServer(ctx context.Context, cfg *config.Config, c *redis.Client) serve
 		m.ahead = theirs.Sub(sent.Add(m.within))
 	}
 	if err != nil {
-		m.err = clients.ExplainRedis(ctx, fmt.Errorf("ask for the time: %w", err), cfg)
+		m.err = app.ExplainRedis(ctx, fmt.Errorf("ask for the time: %w", err), cfg)
 		return m
 	}
 	m.eviction = redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/units"
 )
 
 // lossFacts decide what a loss of Redis would cost.
@@ -28,30 +28,30 @@ type lossFacts struct {
 var errUnknown = errors.New("not without what Kafka and Redis hold")
 
 // gatherLoss asks Kafka how far back its logs reach, and Redis for its windows.
-func gatherLoss(ctx context.Context, r *clients.Reader, consumer *ingest.Consumer, k *kafkaFacts, redis *redisFacts) (*lossFacts, error) {
+func gatherLoss(ctx context.Context, r *app.Reader, consumer *ingest.Consumer, k *kafkaFacts, redis *redisFacts) (*lossFacts, error) {
 	if k.err != nil || redis.state == nil {
 		return nil, errUnknown
 	}
-	var topics []clients.ReadTopic
+	var topics []app.ReadTopic
 	for i := range k.topics {
 		t := &k.topics[i]
 		if t.err != nil || t.logsErr != nil || t.committedErr != nil {
 			return nil, errUnknown
 		}
-		topics = append(topics, clients.ReadTopic{Name: t.name, Partitions: len(t.logs), Committed: t.committed})
+		topics = append(topics, app.ReadTopic{Name: t.name, Partitions: len(t.logs), Committed: t.committed})
 	}
 	clock := redis.states[0].Clock
-	reach, err := clients.Reach(ctx, consumer, topics, clock)
+	reach, err := app.Reach(ctx, consumer, topics, clock)
 	if err != nil {
-		return nil, clients.ExplainKafka(ctx, err, &r.Config.Kafka, topics[0].Name)
+		return nil, app.ExplainKafka(ctx, err, &r.Config.Kafka, topics[0].Name)
 	}
-	all, err := clients.NewBoards(r.Config, r.Client, k.cluster)
+	all, err := app.NewBoards(r.Config, r.Client, k.cluster)
 	if err != nil {
 		return nil, err
 	}
 	listed, err := all.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
-		return nil, clients.ExplainRedis(ctx, err, r.Config)
+		return nil, app.ExplainRedis(ctx, err, r.Config)
 	}
 	f := &lossFacts{reach: reach, now: clock()}
 	for _, w := range listed {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/units"
 )
 
 func judgeRedis(f *redisFacts, topics []string) []finding {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/shards"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/internal/zoneinfo"
@@ -131,30 +131,30 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 			"ledger", "warning: it has positions of topics that aren't configured: old →"},
 		{"held", func(f *redisFacts, _ *serverFacts) { f.state.Held = true }, "ledger", "warning: a rebuild holds the boards"},
 		{"nobody runs", func(f *redisFacts, _ *serverFacts) {
-			f.state.Workers = map[string]string{"points/0": lineText(health.Line{Owner: "a:1", At: checkedAt.Add(-time.Minute)})}
+			f.state.Workers = map[string]string{"points/0": lineText(workers.Line{Owner: "a:1", At: checkedAt.Add(-time.Minute)})}
 		}, "consumer", "ok: none has written here in the last 3s"},
 		{"two run", func(f *redisFacts, _ *serverFacts) {
 			f.state.Workers = map[string]string{
-				"points/0": lineText(health.Line{Owner: "a:1", At: checkedAt}), "points/1": lineText(health.Line{Owner: "a:1", At: checkedAt}),
-				"points/2": lineText(health.Line{Owner: "b:1", At: checkedAt, State: health.StateHalted, Reason: "gap", What: "gone", Remedy: "restore them"}),
-				"points/3": lineText(health.Line{Owner: "c:1", At: checkedAt.Add(-time.Hour), State: health.StateHalted, Reason: "torn"}),
+				"points/0": lineText(workers.Line{Owner: "a:1", At: checkedAt}), "points/1": lineText(workers.Line{Owner: "a:1", At: checkedAt}),
+				"points/2": lineText(workers.Line{Owner: "b:1", At: checkedAt, State: workers.StateHalted, Reason: "gap", What: "gone", Remedy: "restore them"}),
+				"points/3": lineText(workers.Line{Owner: "c:1", At: checkedAt.Add(-time.Hour), State: workers.StateHalted, Reason: "torn"}),
 			}
 		}, "consumer", "wrong: halted: points/2 (gap): gone → restore them\nok: running in the last 3s: a:1 (2 partitions), b:1 (1 partition)"},
 		{"another group runs", func(f *redisFacts, _ *serverFacts) {
 			f.group = "mine"
 			f.state.Workers = map[string]string{
-				"points/0": lineText(health.Line{Owner: "a:1", Group: "mine", At: checkedAt}), "points/1": lineText(health.Line{Owner: "b:1", Group: "theirs", At: checkedAt}),
-				"points/2": lineText(health.Line{Owner: "c:1", Group: "renamed", At: checkedAt.Add(-time.Hour)}), "points/3": lineText(health.Line{Owner: "d:1", At: checkedAt}),
+				"points/0": lineText(workers.Line{Owner: "a:1", Group: "mine", At: checkedAt}), "points/1": lineText(workers.Line{Owner: "b:1", Group: "theirs", At: checkedAt}),
+				"points/2": lineText(workers.Line{Owner: "c:1", Group: "renamed", At: checkedAt.Add(-time.Hour)}), "points/3": lineText(workers.Line{Owner: "d:1", At: checkedAt}),
 			}
 		}, "consumer", "warning: another group, theirs, counts under this prefix…\nok: running in the last 3s: a:1 (1 partition), b:1 (1 partition), d:1 (1 partition)"},
 		{"consumers with other time zone data", func(f *redisFacts, _ *serverFacts) {
 			f.state.Workers = map[string]string{
-				"points/0": lineText(health.Line{Owner: "a:1", At: checkedAt, TimeZoneData: "2025b"}), "points/1": lineText(health.Line{Owner: "b:1", At: checkedAt, TimeZoneData: "2199a"}),
-				"points/2": lineText(health.Line{Owner: "c:1", At: checkedAt.Add(-time.Hour), TimeZoneData: "2198z"}),
+				"points/0": lineText(workers.Line{Owner: "a:1", At: checkedAt, TimeZoneData: "2025b"}), "points/1": lineText(workers.Line{Owner: "b:1", At: checkedAt, TimeZoneData: "2199a"}),
+				"points/2": lineText(workers.Line{Owner: "c:1", At: checkedAt.Add(-time.Hour), TimeZoneData: "2198z"}),
 			}
 		}, "time_zone_data", "warning: the running consumers and this program have different time zone data: 2025b, " + zoneinfo.Current().Version + ", 2199a → give all"},
 		{"consumers with this program's time zone data", func(f *redisFacts, _ *serverFacts) {
-			f.state.Workers = map[string]string{"points/0": lineText(health.Line{Owner: "a:1", At: checkedAt, TimeZoneData: zoneinfo.Current().Version})}
+			f.state.Workers = map[string]string{"points/0": lineText(workers.Line{Owner: "a:1", At: checkedAt, TimeZoneData: zoneinfo.Current().Version})}
 		}, "time_zone_data", ""},
 		{"boards", func(f *redisFacts, _ *serverFacts) { f.state.Windows = 3 }, "boards", "ok: every window that is listed has its key"},
 		{"boards that are lost", func(f *redisFacts, _ *serverFacts) { f.state.Windows, f.lost = 3, []string{"global:weekly:2026-W47"} }, "boards",

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/standings/standings/cmd/consumer/shards"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/units"
 )
 
 // outcome is how a check came out.

@@ -8,13 +8,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/shards"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/units"
 )
 
 // coverage asks a cluster what it doesn't serve; nothing is asked of anything else.
-func (f *redisFacts) coverage(ctx context.Context, r *clients.Reader) {
+func (f *redisFacts) coverage(ctx context.Context, r *app.Reader) {
 	cluster, ok := r.Client.(*redis.ClusterClient)
 	if !ok {
 		return
@@ -22,7 +22,7 @@ func (f *redisFacts) coverage(ctx context.Context, r *clients.Reader) {
 	ctx, cancel := context.WithTimeout(ctx, r.Config.Redis.Timeout)
 	defer cancel()
 	f.cluster = true
-	f.gaps, f.gapsErr = clients.ClusterGaps(ctx, cluster, r.Config)
+	f.gaps, f.gapsErr = app.ClusterGaps(ctx, cluster, r.Config)
 }
 
 // oneShard is what is said of a cluster with a single shard.

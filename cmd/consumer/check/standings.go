@@ -11,11 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/units"
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
@@ -36,7 +35,7 @@ func judgeStandings(s *section, f *redisFacts, topics []string) {
 
 // judgeZones warns if consumers, or a consumer and this program, have different time zone data.
 func judgeZones(s *section, st *ledger.State, own string) {
-	all := append(health.TimeZoneData(st), own)
+	all := append(workers.TimeZoneData(st), own)
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) > 1 {
 		s.warn("time_zone_data", "", fmt.Sprintf("the running consumers and this program have different time zone data: %s", strings.Join(all, ", ")),
@@ -47,7 +46,7 @@ func judgeZones(s *section, st *ledger.State, own string) {
 // judgeBoards says whether Redis has every board that it lists, and all of it.
 func judgeBoards(s *section, f *redisFacts, topics []string) {
 	const check = "boards"
-	progress := health.ProgressOf(f.state, topics)
+	progress := workers.Of(f.state, topics)
 	switch {
 	case f.lostErr != nil:
 		s.unchecked(check, "", f.lostErr.Error(), "")
@@ -168,17 +167,17 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 	const check = "consumer"
 	owners, groups := map[string]int{}, map[string]bool{}
 	halts := map[string][]string{} // partitions by reason
-	lines := map[string]health.Line{}
+	lines := map[string]workers.Line{}
 	for field, text := range st.Workers {
-		var line health.Line
-		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.Time()) > clients.StaleAfter {
+		var line workers.Line
+		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.Time()) > workers.StaleAfter {
 			continue
 		}
 		owners[line.Owner]++
 		if line.Group != "" && line.Group != group {
 			groups[line.Group] = true
 		}
-		if line.State == health.StateHalted {
+		if line.State == workers.StateHalted {
 			halts[line.Reason], lines[field] = append(halts[line.Reason], field), line
 		}
 	}
@@ -192,12 +191,12 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 			"unless this group has just been renamed, stop one of the two, or give it a redis.prefix of its own")
 	}
 	if len(owners) == 0 {
-		s.ok(check, "", "none has written here in the last "+units.FormatDuration(clients.StaleAfter))
+		s.ok(check, "", "none has written here in the last "+units.FormatDuration(workers.StaleAfter))
 		return
 	}
 	var names []string
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
 		names = append(names, fmt.Sprintf("%s (%s)", owner, units.Plural(int64(owners[owner]), "partition")))
 	}
-	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(clients.StaleAfter), units.Names(names)))
+	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(workers.StaleAfter), units.Names(names)))
 }

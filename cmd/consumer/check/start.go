@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/units"
 )
 
 // reportStarts has a line for every partition that Kafka named. State is nil

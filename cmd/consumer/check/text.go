@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/standings/standings/cmd/consumer/shards"
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/terminal"
 )
 
 // The width of lines: as wide as the terminal within these, else the usual one.

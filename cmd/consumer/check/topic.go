@@ -12,9 +12,9 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/units"
 )
 
 // deniedBy reports whether an error says that this user may not do something.

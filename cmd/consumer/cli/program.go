@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/safejson"
+	"github.com/standings/standings/internal/terminal"
 )
 
 // Exit codes. A second signal ends with 128 + its number, from main.

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 )
 
 // within is how long a user who pressed Tab waits for Redis.
@@ -89,7 +89,7 @@ func listBoards(c *cobra.Command, configured *config.Config, names map[string]bo
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), within)
 	defer cancel()
-	r, err := clients.OpenReader(ctx, &cfg)
+	r, err := app.OpenReader(ctx, &cfg)
 	if err != nil {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/test/clitest"
 
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 )
 
 func TestAPasswordIsNeverShown(t *testing.T) {

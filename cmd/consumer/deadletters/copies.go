@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/standings/standings/cmd/consumer/scan"
-	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
+	"github.com/standings/standings/internal/units"
 )
 
 // copies reads the topics themselves, up to their ends as of now, for which originals of

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // count is a line of the table. Events are originals; Letters are more where some were

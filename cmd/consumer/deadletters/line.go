@@ -25,7 +25,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/units"
 )
 
 // FixesHeader is what the fixed copy of a dead letter has beside the original's

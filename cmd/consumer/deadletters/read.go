@@ -15,13 +15,13 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/scan"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
+	"github.com/standings/standings/internal/units"
 )
 
 // largestRecord is the longest record that is shown, in bytes. Kafka's limits are lower.
@@ -71,7 +71,7 @@ func open(ctx context.Context, p *cli.Program, c *config.Kafka, s scope) (*reade
 			known = append(known, topic)
 		}
 	}
-	client, err := clients.NewKafka(c, known...)
+	client, err := app.NewKafka(c, known...)
 	if err != nil {
 		return nil, err
 	}
@@ -89,18 +89,18 @@ func open(ctx context.Context, p *cli.Program, c *config.Kafka, s scope) (*reade
 	}
 	if len(short) > 0 && (s.needed || len(r.dead) == 0) { // else another topic has the partition
 		r.close()
-		return nil, &clients.KafkaError{Line: strings.Join(short, ", "), Err: kafkaconn.ErrNoTopic}
+		return nil, &app.KafkaError{Line: strings.Join(short, ", "), Err: kafkaconn.ErrNoTopic}
 	}
 	return r, nil
 }
 
-func (r *reader) close() { clients.CloseKafka(r.client) }
+func (r *reader) close() { app.CloseKafka(r.client) }
 
 func (r *reader) explain(ctx context.Context, err error, topic string) error {
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
-	return clients.ExplainKafka(ctx, err, r.kafka, topic)
+	return app.ExplainKafka(ctx, err, r.kafka, topic)
 }
 
 // find adds what is to be read of a source's dead-letter topic, and says that it hasn't the

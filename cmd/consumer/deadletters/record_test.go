@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/test/clitest"
 )
 

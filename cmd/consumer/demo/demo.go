@@ -19,13 +19,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/logging"
-	"github.com/standings/standings/cmd/consumer/run"
-	"github.com/standings/standings/cmd/consumer/serve"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app/run"
+	"github.com/standings/standings/internal/app/serve"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/embedded"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/units"
 )
 
 type flags struct {

@@ -24,11 +24,12 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/boardview"
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/produce"
 	"github.com/standings/standings/cmd/consumer/status"
 	"github.com/standings/standings/cmd/consumer/top"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/embedded"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/periods"
@@ -419,11 +420,11 @@ func TestARunInTheArenaIsAnEventOfItsRule(t *testing.T) {
 	if err := s.configure(); err != nil {
 		t.Fatal(err)
 	}
-	rules, err := s.cfg.EventRules()
+	rules, err := app.CountingOf(s.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoder := event.NewDecoder(rules)
+	decoder := event.NewDecoder(rules.Events)
 	var e event.Event
 	for range 1000 {
 		made, _ := game.events.Next(nil)

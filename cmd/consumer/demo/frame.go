@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/boardview"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/terminal"
 )
 
 type frame struct {

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/produce"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/retry"
 	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // players counts what is published and what is consumed.
@@ -142,7 +142,7 @@ func (g *players) trouble() string {
 		return ""
 	}
 	for _, p := range c.Snapshot().Partitions {
-		if p.Line.State != health.StateRunning {
+		if p.Line.State != workers.StateRunning {
 			return p.Field + " " + terminal.Plain(p.Line.State) + ": " + terminal.Plain(p.Line.What)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/fields"
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/terminal"
 )
 
 // show shows the game until ctx ends. The terminal is as it was before when it

@@ -11,16 +11,16 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/boardview"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/status"
-	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/top"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // mostRows is how many members a board shows at most.
@@ -60,7 +60,7 @@ func newWatcher(ctx context.Context, cfg *config.Config, game *players) (*watche
 	own := *cfg
 	own.Redis.Timeout = min(cfg.Redis.Timeout, patience)
 	own.Kafka.Timeout = min(cfg.Kafka.Timeout, patience)
-	client, err := clients.NewKafka(&own.Kafka, cfg.Kafka.Topics...)
+	client, err := app.NewKafka(&own.Kafka, cfg.Kafka.Topics...)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func newWatcher(ctx context.Context, cfg *config.Config, game *players) (*watche
 
 func (w *watcher) close() {
 	w.reader.Close()
-	clients.CloseKafka(w.client)
+	app.CloseKafka(w.client)
 }
 
 // look reads Redis and Kafka. What can't be read stays out, and trouble says so.
@@ -139,12 +139,12 @@ func (w *watcher) lookAtLag(ctx context.Context, v *view) error {
 	topic := cfg.Kafka.Topics[0]
 	logs, err := kafkaconn.AllLogs(ctx, w.client, topic, partitions)
 	if err != nil {
-		return clients.ExplainKafka(ctx, err, &cfg.Kafka, topic)
+		return app.ExplainKafka(ctx, err, &cfg.Kafka, topic)
 	}
 	// Redis last: a position that has passed the end that was seen is no lag.
 	state, err := w.reader.Boards.State(ctx)
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, cfg)
+		return app.ExplainRedis(ctx, err, cfg)
 	}
 	v.lag = 0
 	for p, log := range logs {

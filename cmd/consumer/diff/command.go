@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/diff"
+	"github.com/standings/standings/internal/units"
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
@@ -118,7 +118,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	if err != nil {
 		return fmt.Errorf("time_zone: %w", err)
 	}
-	client, err := clients.NewReadingRedis(cfg)
+	client, err := app.NewReadingRedis(cfg)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		return err
 	}
 	if r.windows, err = d.Run(ctx); err != nil {
-		return clients.ExplainRedis(ctx, err, cfg)
+		return app.ExplainRedis(ctx, err, cfg)
 	}
 	if err := f.matched(r.windows); err != nil {
 		return err
@@ -143,11 +143,11 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	r.listed = r.listed[:min(f.limit, len(r.listed))]
 	if cfg.Fields.Name != "" {
 		if err := ranking.NameDifferences(ctx, r.listed, d.A.Stores(), d.B.Stores()); err != nil {
-			return clients.ExplainRedis(ctx, err, cfg)
+			return app.ExplainRedis(ctx, err, cfg)
 		}
 	}
 	if r.positions, err = d.Positions(ctx); err != nil {
-		return clients.ExplainRedis(ctx, err, cfg)
+		return app.ExplainRedis(ctx, err, cfg)
 	}
 	r.fill()
 	if f.asJSON {
@@ -212,5 +212,5 @@ func view(ctx context.Context, cfg *config.Config, client redis.UniversalClient,
 	if err != nil && v != nil {
 		return nil, err // it says whose schema
 	}
-	return v, clients.ExplainRedis(ctx, err, cfg)
+	return v, app.ExplainRedis(ctx, err, cfg)
 }

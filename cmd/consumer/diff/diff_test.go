@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/test/clitest"
@@ -32,12 +32,12 @@ func boardsOf(t *testing.T, environ []string) *boards.Boards {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := clients.NewRedis(l.Config, nil)
+	client, err := app.NewRedis(l.Config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	all, err := clients.NewBoards(l.Config, client, "some-cluster")
+	all, err := app.NewBoards(l.Config, client, "some-cluster")
 	if err != nil {
 		t.Fatal(err)
 	}

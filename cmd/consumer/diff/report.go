@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/sides"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/diff"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 type report struct {

@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // bytesMember is about what a member takes in a window.
@@ -94,7 +94,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, watc
 	if !f.yes && !p.Interactive {
 		return cli.Usagef("there is no terminal to ask on: say --yes")
 	}
-	client, err := clients.NewRedis(cfg, nil)
+	client, err := app.NewRedis(cfg, nil)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func untouched(ctx context.Context, err error, cfg *config.Config) error {
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
-	return clients.ExplainRedis(ctx, err, cfg)
+	return app.ExplainRedis(ctx, err, cfg)
 }
 
 var errInterrupted = errors.New("interrupted: nothing was removed")

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/retry"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // pause is left to Redis after each call, whose keys it frees in the background.
@@ -118,10 +118,10 @@ func (d *drop) remove(ctx context.Context, found *ranking.Found) error {
 		case errors.Is(err, ranking.ErrRebuilding):
 			return fmt.Errorf("%w under %s, and would bring them back: wait for it; %s", ranking.ErrRebuilding, d.prefix, so)
 		case err != nil:
-			return clients.ExplainRedis(ctx, err, d.cfg)
+			return app.ExplainRedis(ctx, err, d.cfg)
 		}
 		if found, err = d.survey(ctx); err != nil {
-			return clients.ExplainRedis(ctx, err, d.cfg)
+			return app.ExplainRedis(ctx, err, d.cfg)
 		}
 		if found.Keys == 0 {
 			took := time.Since(began).Round(time.Millisecond)

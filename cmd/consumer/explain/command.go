@@ -21,9 +21,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -94,14 +94,14 @@ the configuration is wrong.`,
 var errDiffer = errors.New("the log and Redis differ")
 
 func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, q *question) error {
-	r, err := clients.OpenReader(ctx, cfg)
+	r, err := app.OpenReader(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	settled, err := r.Boards.SettledBorders(ctx)
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, r.Config)
+		return app.ExplainRedis(ctx, err, r.Config)
 	}
 	q.settled = new(fold.Borders)
 	q.settled.Settle(settled)
@@ -132,7 +132,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, q *q
 }
 
 // find asks Redis first: what it has counted is in the log that is read after it.
-func find(ctx context.Context, p *cli.Program, r *clients.Reader, q *question, limit int) (*answer, error) {
+func find(ctx context.Context, p *cli.Program, r *app.Reader, q *question, limit int) (*answer, error) {
 	cfg := r.Config
 	by, err := rulesOf(cfg)
 	if err != nil {
@@ -230,7 +230,7 @@ func topics(cfg *config.Config, h *held) []string {
 }
 
 // newAccount makes one by the rule and the layout of the board.
-func newAccount(r *clients.Reader, q *question, h *held, limit int) (*account, error) {
+func newAccount(r *app.Reader, q *question, h *held, limit int) (*account, error) {
 	a := &account{question: q, limit: limit, erased: h.banned() == "erased"}
 	others, err := r.Config.Rules()
 	if err != nil {

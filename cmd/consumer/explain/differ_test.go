@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/rules"
@@ -63,7 +63,7 @@ func TestMembersBelowTheHashOfASweepHaveItsEvents(t *testing.T) {
 
 func TestASweepIsReadByTheRulesThatItWasBegunBy(t *testing.T) {
 	w, low, high, hash := sweeps(t)
-	set, err := clients.RuleSet(w.config(t))
+	set, err := app.RuleSet(w.config(t))
 	require.NoError(t, err)
 	w.finds(t, high, "2..4@"+hash+"#"+rules.Fingerprint(set.Text()))
 	w.environ = append(w.environ, "STANDINGS_EVENT_FIELDS_POINTS=delta") // by which nobody has points

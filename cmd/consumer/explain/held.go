@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -52,7 +52,7 @@ func (h *held) pending() bool {
 }
 
 // readHeld asks Redis. A prefix under which there is nothing is no error.
-func readHeld(ctx context.Context, r *clients.Reader, q *question) (*held, error) {
+func readHeld(ctx context.Context, r *app.Reader, q *question) (*held, error) {
 	h := &held{of: r.Boards.Of()}
 	h.shard = h.of.Of(q.hash)
 	var err error
@@ -61,7 +61,7 @@ func readHeld(ctx context.Context, r *clients.Reader, q *question) (*held, error
 		err = nil
 	}
 	if err != nil {
-		return nil, clients.ExplainRedis(ctx, err, r.Config)
+		return nil, app.ExplainRedis(ctx, err, r.Config)
 	}
 	if all := h.board.Standings; len(all) > 0 && all[0].Rank > 0 {
 		h.standing = &all[0]
@@ -76,15 +76,15 @@ func readHeld(ctx context.Context, r *clients.Reader, q *question) (*held, error
 	home := r.Boards.Shards()[h.shard]
 	later, err := home.State(ctx)
 	if err != nil {
-		return nil, clients.ExplainRedis(ctx, err, r.Config)
+		return nil, app.ExplainRedis(ctx, err, r.Config)
 	}
 	h.rules = later.Rules
 	window := ledger.Window{Board: q.board, Period: string(q.window.Period), Name: q.window.Name}
 	if h.seal, err = home.SealOf(ctx, window.Listing()); err != nil {
-		return nil, clients.ExplainRedis(ctx, err, r.Config)
+		return nil, app.ExplainRedis(ctx, err, r.Config)
 	}
 	if h.bans, err = home.BansOf(ctx, q.board, q.member); err != nil {
-		return nil, clients.ExplainRedis(ctx, err, r.Config)
+		return nil, app.ExplainRedis(ctx, err, r.Config)
 	}
 	return h, nil
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/scan"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/units"
 )
 
 const (
@@ -55,7 +55,7 @@ func openLogs(p *cli.Program, cfg *config.Config, topics []string) (*logs, error
 	for _, topic := range topics {
 		known = append(known, event.DeadLetterTopic(topic))
 	}
-	client, err := clients.NewKafka(&cfg.Kafka, known...)
+	client, err := app.NewKafka(&cfg.Kafka, known...)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +64,10 @@ func openLogs(p *cli.Program, cfg *config.Config, topics []string) (*logs, error
 	return l, nil
 }
 
-func (l *logs) close() { clients.CloseKafka(l.client) }
+func (l *logs) close() { app.CloseKafka(l.client) }
 
 func (l *logs) explain(ctx context.Context, err error, topic string) error {
-	return clients.ExplainKafka(ctx, err, &l.cfg.Kafka, topic)
+	return app.ExplainKafka(ctx, err, &l.cfg.Kafka, topic)
 }
 
 // readable is how many partitions a topic has, once it is known that this user may read it.
@@ -234,7 +234,7 @@ func (l *logs) first(ctx context.Context, s *source) (start.First, error) {
 func (l *logs) stretch(s *source, from int64, bytes int32) *scan.Stretch {
 	return &scan.Stretch{
 		Client: l.client, Topic: s.Topic, Partition: s.Number, From: from, End: s.log.End, MaxBytes: bytes,
-		MaxRecord: largestRecord, MaxCodec: clients.LargestCodec(l.cfg), // as the consumer: what it can't read isn't counted
+		MaxRecord: largestRecord, MaxCodec: app.LargestCodec(l.cfg), // as the consumer: what it can't read isn't counted
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/standings/standings/cmd/consumer/fields"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/units"
 )
 
 type report struct {

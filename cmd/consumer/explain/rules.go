@@ -4,8 +4,8 @@ package explain
 // by others and is under way.
 
 import (
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
@@ -24,7 +24,7 @@ func (r *ruleset) judge(q *question) *judge { return newJudge(q, r.events, r.win
 
 // rulesOf are those of a configuration, as the consumer reads them.
 func rulesOf(cfg *config.Config) (*ruleset, error) {
-	set, err := clients.RuleSet(cfg)
+	set, err := app.RuleSet(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func rulesOf(cfg *config.Config) (*ruleset, error) {
 }
 
 func readRules(text string, cfg *config.Config) (*ruleset, error) {
-	c, err := clients.Counting(text, cfg)
+	c, err := app.Counting(text, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/units"
 )
 
 // note is something that may explain a difference.

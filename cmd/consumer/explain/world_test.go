@@ -20,8 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -92,7 +92,7 @@ func (w *world) boards(t *testing.T) *boards.Boards {
 	t.Helper()
 	m, err := kadm.NewClient(w.client).BrokerMetadata(t.Context())
 	require.NoError(t, err)
-	all, err := clients.NewBoards(w.config(t), w.redis, m.Cluster)
+	all, err := app.NewBoards(w.config(t), w.redis, m.Cluster)
 	require.NoError(t, err)
 	return all
 }
@@ -103,9 +103,9 @@ func (w *world) counts(t *testing.T) {
 	cfg, all := w.config(t), w.boards(t)
 	settings, err := cfg.Kafka.Connection()
 	require.NoError(t, err)
-	transport := clients.NewTransport(cfg, settings)
+	transport := app.NewTransport(cfg, settings)
 	defer transport.CloseIdleConnections()
-	c, err := clients.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
+	c, err := app.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	v1 "github.com/standings/standings/internal/api/v1"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // rowsAtOnce is how many rows are read at a time.
@@ -37,13 +37,13 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, o *options)
 			return cli.Usagef("--output %s exists already: name another file, or remove it", o.output)
 		}
 	}
-	r, err := clients.OpenReader(ctx, cfg)
+	r, err := app.OpenReader(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	e := &exporter{options: o}
-	if e.reader, err = clients.NewReading(r); err != nil {
+	if e.reader, err = app.NewReading(r); err != nil {
 		return err
 	}
 	out, finish, err := cli.Output(p.Stdout, "--output", o.output)
@@ -68,7 +68,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, o *options)
 		}
 		var away *reading.ArchiveError
 		if !errors.As(err, &away) && !errors.Is(err, errShown) && !errors.Is(err, reading.ErrOtherCopy) {
-			err = clients.ExplainRedis(ctx, err, cfg)
+			err = app.ExplainRedis(ctx, err, cfg)
 		}
 		return fmt.Errorf("%w; the export isn't complete", err)
 	}

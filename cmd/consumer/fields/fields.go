@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/units"
 )
 
 // Values are the fields of a standing, in the order of their board. As JSON they are an object.

@@ -13,10 +13,10 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/cmd/consumer/version"
+	"github.com/standings/standings/internal/app/build"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // New writes to w as log.level and log.format say. Colours are for the console alone.
@@ -59,8 +59,8 @@ func Run(p *cli.Program, do func(*config.Config, *zap.Logger) error) error {
 		return cmp.Or(err, wrong)
 	}
 	defer log.Sync() //nolint:errcheck // a terminal can't be synced
-	build, revision := version.Build()
-	log.Info("starting", zap.String("version", build), zap.String("revision", revision), zap.String("go", runtime.Version()))
+	version, revision := build.Version()
+	log.Info("starting", zap.String("version", version), zap.String("revision", revision), zap.String("go", runtime.Version()))
 	if err != nil {
 		return ended(log, "the configuration is wrong", err)
 	}

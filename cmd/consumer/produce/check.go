@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/fields"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	boardrules "github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // What would become of a line.
@@ -80,16 +80,12 @@ type lineChecker struct {
 type lastLine struct{ record, line int64 }
 
 func newLineChecker(cfg *config.Config) (*lineChecker, error) {
-	events, err := cfg.EventRules()
-	if err != nil {
-		return nil, err
-	}
-	rules, err := clients.FoldRules(cfg)
+	c, err := app.CountingOf(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return &lineChecker{
-		decoder: event.NewDecoder(events), boards: events.Others, rules: rules, now: time.Now(),
+		decoder: event.NewDecoder(c.Events), boards: c.Events.Others, rules: c.Windows, now: time.Now(),
 		lookBack: cfg.Duplicates, last: map[duplicates.ID]lastLine{},
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/internal/app"
 )
 
 // recordEnded takes note of what became of a record.
@@ -58,7 +58,7 @@ func (p *Publisher) failure(r *kgo.Record, err error) error {
 	case memoryOf(r) < int64(p.limit):
 		line = fmt.Sprintf("a batch of events is more than topic %s takes by now: its max.message.bytes was %d at the start", p.topic, p.limit)
 	}
-	return &clients.KafkaError{Line: line, Err: err}
+	return &app.KafkaError{Line: line, Err: err}
 }
 
 func (p *Publisher) giveUp(err error) {

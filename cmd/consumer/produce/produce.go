@@ -13,12 +13,12 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // openSource opens the lines of a file or the made-up events.
@@ -56,11 +56,11 @@ func publish(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) 
 	}
 	defer closeSource()
 	there := &cfg.Kafka
-	client, err := clients.NewKafka(there, f.topic)
+	client, err := app.NewKafka(there, f.topic)
 	if err != nil {
 		return err
 	}
-	defer clients.CloseKafka(client)
+	defer app.CloseKafka(client)
 	partitions, err := findTopic(ctx, client, there, f)
 	if ctx.Err() != nil {
 		return errNothingYet
@@ -83,12 +83,12 @@ func publish(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) 
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.ShutdownTimeout, abandon) })()
 
 	pub := &Publisher{kafka: there, topic: f.topic, patience: max(publishPatience, 4*there.Timeout)}
-	pub.limit, _ = clients.MaxMessageBytes(ctx, client, f.topic)
+	pub.limit, _ = app.MaxMessageBytes(ctx, client, f.topic)
 	if err := pub.open(ctx, partitions); err != nil {
 		if ctx.Err() != nil {
 			return errNothingYet
 		}
-		return clients.ExplainPublishing(ctx, err, there, f.topic)
+		return app.ExplainPublishing(ctx, err, there, f.topic)
 	}
 	shown := terminal.ShowProgress(p.Stderr, "publishing to "+f.topic, "events", f.count, pub.events.Load)
 	pub.begin(func(line string) { shown.Note("consumer: " + line) })
@@ -103,7 +103,7 @@ func publish(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) 
 	summarize(p, pub, took, ctx.Err() != nil)
 	switch {
 	case sent != nil:
-		return clients.ExplainPublishing(ctx, sent, there, f.topic)
+		return app.ExplainPublishing(ctx, sent, there, f.topic)
 	case errors.Is(fed, io.EOF), errors.Is(fed, context.Canceled):
 		return nil // an end that was asked for
 	}
@@ -133,7 +133,7 @@ func findTopic(ctx context.Context, client *kafka.Client, there *config.Kafka, f
 	if err == nil {
 		return n, nil
 	}
-	explained := clients.ExplainKafka(ctx, err, there, f.topic)
+	explained := app.ExplainKafka(ctx, err, there, f.topic)
 	if errors.Is(err, kafkaconn.ErrNoTopic) {
 		return 0, fmt.Errorf("%w; --create-topic PARTITIONS creates it", explained)
 	}

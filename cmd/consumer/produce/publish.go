@@ -16,9 +16,9 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/units"
 )
 
 const (
@@ -86,12 +86,12 @@ func (p *Publisher) open(ctx context.Context, partitions int) error {
 		limit = min(p.limit, publishMemory)
 	}
 	var err error
-	p.client, err = clients.NewProducer(p.kafka, kgo.DefaultProduceTopic(p.topic), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
+	p.client, err = app.NewProducer(p.kafka, kgo.DefaultProduceTopic(p.topic), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
 		kgo.ProducerLinger(linger), kgo.ProducerBatchMaxBytes(int32(max(limit, smallestBatch))), kgo.WithLogger(&p.trouble), kgo.WithHooks(&p.trouble))
 	if err != nil {
 		return err
 	}
-	if err := clients.MayPublishOnce(ctx, p.client); err != nil {
+	if err := app.MayPublishOnce(ctx, p.client); err != nil {
 		p.client.Close()
 		return err
 	}
@@ -184,7 +184,7 @@ func (p *Publisher) close(ctx context.Context) error {
 func Open(ctx context.Context, there *config.Kafka, topic string, partitions int, patience time.Duration) (*Publisher, error) {
 	p := &Publisher{kafka: there, topic: topic, patience: patience}
 	if err := p.open(ctx, partitions); err != nil {
-		return nil, clients.ExplainPublishing(ctx, err, there, topic)
+		return nil, app.ExplainPublishing(ctx, err, there, topic)
 	}
 	p.begin(func(string) {})
 	return p, nil
@@ -201,5 +201,5 @@ func (p *Publisher) Acknowledged() int64 { return p.events.Load() }
 
 // Close returns once all is acknowledged, or why it isn't.
 func (p *Publisher) Close(ctx context.Context) error {
-	return clients.ExplainPublishing(ctx, p.close(ctx), p.kafka, p.topic)
+	return app.ExplainPublishing(ctx, p.close(ctx), p.kafka, p.topic)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/test/clitest"
 )
@@ -277,7 +277,7 @@ func TestAPartitionThatAcknowledgesNothingIsGivenUpWithTheCause(t *testing.T) {
 	if sure := p.events.Load(); sure+taken != p.taken || p.unsure() != taken {
 		t.Errorf("%d taken, %d by partition 2, %d acknowledged, %d unsure", p.taken, taken, sure, p.unsure())
 	}
-	explained := clients.ExplainPublishing(t.Context(), err, p.kafka, "points").Error()
+	explained := app.ExplainPublishing(t.Context(), err, p.kafka, "points").Error()
 	if !strings.Contains(explained, "NOT_ENOUGH_REPLICAS") {
 		t.Error(explained)
 	}
@@ -316,7 +316,7 @@ func TestABrokerThatGoesAwayIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.failed
-	err := clients.ExplainPublishing(t.Context(), p.close(t.Context()), p.kafka, "points")
+	err := app.ExplainPublishing(t.Context(), p.close(t.Context()), p.kafka, "points")
 	if err == nil || !strings.Contains(err.Error(), "can't connect to Kafka at "+address) {
 		t.Errorf("%v", err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/deadletters"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/sample"
+	"github.com/standings/standings/internal/units"
 )
 
 // outgoing is a record to be published.

@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/bans/hiding"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ranking/boards"
 )
@@ -19,7 +19,7 @@ func openBans(ctx context.Context, cfg *config.Config, all *boards.Boards, log *
 	if topic == "" {
 		return nil, func() {}, nil
 	}
-	client, err := clients.NewKafka(&cfg.Kafka, topic, cfg.Kafka.Topics[0])
+	client, err := app.NewKafka(&cfg.Kafka, topic, cfg.Kafka.Topics[0])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -29,15 +29,15 @@ func openBans(ctx context.Context, cfg *config.Config, all *boards.Boards, log *
 	var f *bans.Follower
 	var stop func()
 	if err == nil {
-		f, stop, err = clients.FollowBans(ctx, client, topic)
+		f, stop, err = app.FollowBans(ctx, client, topic)
 	}
 	if err != nil {
-		clients.CloseKafka(client)
-		return nil, nil, clients.ExplainKafka(ctx, err, &cfg.Kafka, topic)
+		app.CloseKafka(client)
+		return nil, nil, app.ExplainKafka(ctx, err, &cfg.Kafka, topic)
 	}
 	end = func() {
 		stop()
-		clients.CloseKafka(client)
+		app.CloseKafka(client)
 	}
 	return bans.NewKeeper(f, hiding.In(all), log).Align, end, nil
 }

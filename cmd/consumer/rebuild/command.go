@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/units"
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
@@ -204,9 +204,9 @@ func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Resu
 		}
 		return err
 	case answered:
-		return clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+		return app.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 	case redisconn.Unreachable(err):
-		return clients.ExplainRedis(ctx, err, cfg)
+		return app.ExplainRedis(ctx, err, cfg)
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/test/clitest"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/config"
 )
 
 // A file of offsets is read as what it says, each partition once, or refused by the line.

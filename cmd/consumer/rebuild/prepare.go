@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/logging"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
@@ -42,58 +42,58 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 			closeAll()
 		}
 	}()
-	client, err := clients.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
+	client, err := app.NewRedis(cfg, func(ctx context.Context, conn *redis.Conn) error {
 		return redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
 	})
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	opened = append(opened, func() { _ = client.Close() }) // nothing is in flight any more
-	cfg = clients.Numbered(ctx, cfg, client)
+	cfg = app.Numbered(ctx, cfg, client)
 	settings, err := cfg.Kafka.Connection()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	transport := clients.NewTransport(cfg, settings)
+	transport := app.NewTransport(cfg, settings)
 	opened = append(opened, transport.CloseIdleConnections)
 	asked, err := metadataOf(ctx, cfg, transport)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	all, err := clients.NewBoards(cfg, client, asked.ClusterID)
+	all, err := app.NewBoards(cfg, client, asked.ClusterID)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
-		return nil, nil, nil, clients.ExplainRedis(ctx, err, cfg)
+		return nil, nil, nil, app.ExplainRedis(ctx, err, cfg)
 	}
 	for _, store := range all.Shards() {
 		if err := shadow.TryCommands(ctx, store); err != nil {
-			return nil, nil, nil, clients.ExplainRedis(ctx, err, cfg)
+			return nil, nil, nil, app.ExplainRedis(ctx, err, cfg)
 		}
 	}
 	others, err := topicsBeside(ctx, cfg, all)
 	if err != nil {
-		return nil, nil, nil, clients.ExplainRedis(ctx, err, cfg)
+		return nil, nil, nil, app.ExplainRedis(ctx, err, cfg)
 	}
 	if len(others) > 0 {
-		transport = clients.NewTransport(cfg, settings, others...)
+		transport = app.NewTransport(cfg, settings, others...)
 		opened = append(opened, transport.CloseIdleConnections)
 	}
 	log := logging.Notes(shown.note)
-	if err := clients.CheckDuplicates(cfg, allPartitions(asked)); err != nil {
+	if err := app.CheckDuplicates(cfg, allPartitions(asked)); err != nil {
 		return nil, nil, nil, err
 	}
-	clients.LimitMemory(cfg, allPartitions(asked), log)
+	app.LimitMemory(cfg, allPartitions(asked), log)
 	align, endBans, err := openBans(ctx, cfg, all, log)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	opened = append(opened, endBans)
 	job = &rebuild.Job{
-		Live: all.Shards(), Bans: align, Owner: clients.Owner(), Lease: lease,
+		Live: all.Shards(), Bans: align, Owner: app.Owner(), Lease: lease,
 		Replay: func(into []*shadow.Store) (*ingest.Replay, error) {
-			return clients.NewReplay(cfg, settings, transport, into, log)
+			return app.NewReplay(cfg, settings, transport, into, log)
 		},
 		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Note: shown.note},
 	}
@@ -134,11 +134,11 @@ func metadataOf(ctx context.Context, cfg *config.Config, transport *kafkaconn.Tr
 		return nil
 	})
 	if err != nil {
-		return nil, clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+		return nil, app.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 	}
 	for _, t := range m.Topics {
 		if t.Error != nil {
-			return nil, clients.ExplainKafka(ctx, t.Error, &cfg.Kafka, t.Name)
+			return nil, app.ExplainKafka(ctx, t.Error, &cfg.Kafka, t.Name)
 		}
 	}
 	return m, nil

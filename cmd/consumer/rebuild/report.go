@@ -5,8 +5,8 @@ package rebuild
 
 import (
 	"github.com/standings/standings/cmd/consumer/sides"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/rebuild"
+	"github.com/standings/standings/internal/units"
 )
 
 type report struct {

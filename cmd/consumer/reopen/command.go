@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/units"
 )
 
 // mostReason is how many bytes a reason may have.
@@ -95,7 +95,7 @@ type report struct {
 }
 
 func (f *flags) run(ctx context.Context, p *cli.Program, cfg *config.Config, board string, period *periods.Rule, name string) error {
-	r, err := clients.OpenReader(ctx, cfg)
+	r, err := app.OpenReader(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (f *flags) run(ctx context.Context, p *cli.Program, cfg *config.Config, boa
 	}
 	now, err := r.Boards.Now(ctx)
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, r.Config)
+		return app.ExplainRedis(ctx, err, r.Config)
 	}
 	until := now.Add(f.open)
 	window := ledger.Window{Board: board, Period: string(w.Period), Name: w.Name, Start: w.Start, End: w.End}
@@ -118,7 +118,7 @@ func (f *flags) run(ctx context.Context, p *cli.Program, cfg *config.Config, boa
 		return fmt.Errorf("the retention of %s %s %s is over, so that no event and no rebuild changes it any more: nothing was changed", board, w.Period, w.Name)
 	}
 	if err != nil {
-		return clients.ExplainRedis(ctx, err, r.Config)
+		return app.ExplainRedis(ctx, err, r.Config)
 	}
 	if f.asJSON {
 		return cli.WriteJSON(p.Stdout, report{board, string(w.Period), w.Name, revision, units.TimeMS(until.UnixMilli())})

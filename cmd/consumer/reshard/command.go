@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/reshard"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 const (
@@ -104,7 +104,7 @@ type report struct {
 
 // run does it, and says how it goes on stderr and what came of it on stdout.
 func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, linger time.Duration) error {
-	client, err := clients.NewRedis(cfg, nil)
+	client, err := app.NewRedis(cfg, nil)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, ling
 	}
 	shown := &show{w: p.Stderr, standings: plan.Standings}
 	job := &reshard.Job{
-		View: v, To: to, Owner: clients.Owner(), Lease: lease, Level: f.level, Linger: linger,
+		View: v, To: to, Owner: app.Owner(), Lease: lease, Level: f.level, Linger: linger,
 		Watch: reshard.Watch{Step: shown.step, Copied: shown.copied.Store, Note: shown.note},
 	}
 	result, err := job.Run(ctx)
@@ -141,7 +141,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, ling
 	case err != nil && result.Unsure:
 		return fmt.Errorf("it isn't known whether it has switched over; the same command again finds out: %w", err)
 	case err != nil && result.Switched:
-		return errors.Join(clients.ExplainRedis(ctx, err, cfg), write(p.Stdout, f, result))
+		return errors.Join(app.ExplainRedis(ctx, err, cfg), write(p.Stdout, f, result))
 	case err != nil:
 		return untouched(ctx, err, cfg)
 	}
@@ -162,7 +162,7 @@ func untouched(ctx context.Context, err error, cfg *config.Config) error {
 		return errors.New("interrupted: the boards are as they were")
 	}
 	if redisconn.Unreachable(err) {
-		return clients.ExplainRedis(ctx, err, cfg)
+		return app.ExplainRedis(ctx, err, cfg)
 	}
 	return err
 }

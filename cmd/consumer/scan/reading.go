@@ -6,9 +6,9 @@ import (
 	"io"
 	"sync/atomic"
 
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
+	"github.com/standings/standings/internal/terminal"
 )
 
 // Reading reads stretches for somebody who waits: it shows how far it has come, and once that a

@@ -1,27 +1,14 @@
+// Package serve is the command serve.
 package serve
 
-// The command serve: the API alone.
-
 import (
-	"context"
-	"fmt"
-	"os"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/logging"
-	"github.com/standings/standings/cmd/consumer/version"
-	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/app/serve"
+	"github.com/standings/standings/internal/config"
 )
 
 // Command is the command serve, for a program.
@@ -35,79 +22,7 @@ scale apart from those who count: consumer run serves the same beside its work, 
 is set. SIGTERM ends it once the answers under way are through.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return logging.Run(p, func(cfg *config.Config, log *zap.Logger) error { return serve(c.Context(), cfg, log) })
+			return logging.Run(p, func(cfg *config.Config, log *zap.Logger) error { return serve.Run(c.Context(), cfg, log) })
 		},
 	}
-}
-
-// lookEvery is how often Redis is asked whether it answers, for readiness.
-const lookEvery = time.Second
-
-// serve serves until the context ends.
-func serve(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
-	if cfg.API.Listen == config.Off {
-		return fmt.Errorf("%w: api.listen is off: set it to where the API is to be, such as 127.0.0.1:8090", config.ErrInvalid)
-	}
-	defer collectSeldom()()
-	port, err := Open(ctx, cfg, nil, log)
-	if err != nil {
-		return err
-	}
-	defer port.Close()
-	if cfg.Listen == config.Off {
-		<-ctx.Done()
-		return nil
-	}
-	var reasons atomic.Pointer[[]api.Reason]
-	reasons.Store(&[]api.Reason{{Reason: "starting", What: "Redis hasn't been asked yet", Remedy: "none is needed"}})
-	all := prometheus.NewRegistry()
-	notReady := func() []api.Reason { return *reasons.Load() }
-	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), port, api.ReadyGauge(notReady), version.Metric())
-	ops, err := api.Listen(ctx, api.Config{
-		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, Metrics: all, Log: log,
-		NotReady: notReady, Warnings: port.Warnings, Broken: func() []api.Reason { return nil },
-	})
-	if err != nil {
-		return err
-	}
-	log.Info("operations port open", zap.Stringer("address", ops.Addr()))
-	var looking sync.WaitGroup
-	defer looking.Wait()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	looking.Go(func() {
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for ctx.Err() == nil {
-			now := port.notReady(ctx, cfg)
-			reasons.Store(&now)
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-			}
-		}
-	})
-	return ops.Run(ctx)
-}
-
-// collectSeldom has the garbage collector run less often, unless the operator has said how often
-// (GOGC): what is held between two requests is little, so that it would be collected all the time.
-// It returns what takes that back.
-func collectSeldom() func() {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	was := debug.SetGCPercent(400)
-	return func() { debug.SetGCPercent(was) }
-}
-
-// notReady is why boards can't be read right now.
-func (p *Port) notReady(ctx context.Context, cfg *config.Config) []api.Reason {
-	all := []api.Reason{}
-	ctx, cancel := context.WithTimeout(ctx, cfg.API.Timeout)
-	defer cancel()
-	if err := p.reader.Answers(ctx); err != nil {
-		all = append(all, api.Reason{Reason: "redis", What: clients.ExplainRedis(ctx, err, cfg).Error(), Remedy: "see that Redis can be reached; requests are answered again once it can"})
-	}
-	return all
 }

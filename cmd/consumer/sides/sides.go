@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/fields"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // Side is a side as JSON. No field is left out; what isn't there is null.

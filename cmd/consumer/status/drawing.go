@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/terminal"
 )
 
 // drawing is the last report, as it is drawn.

@@ -14,30 +14,30 @@ import (
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/scan"
 	"github.com/standings/standings/cmd/consumer/shards"
-	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/units"
 )
 
 // gather asks both sides at once. What can't be reached is among the
 // report's problems, and no error.
 func gather(ctx context.Context, cfg *config.Config) (*report, error) {
-	r, err := clients.OpenReader(ctx, cfg)
+	r, err := app.OpenReader(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	client, err := clients.NewKafka(&cfg.Kafka, cfg.Kafka.Read()...)
+	client, err := app.NewKafka(&cfg.Kafka, cfg.Kafka.Read()...)
 	if err != nil {
 		return nil, err
 	}
-	defer clients.CloseKafka(client)
+	defer app.CloseKafka(client)
 
 	var log kafkaStatus
 	var redis shardStates
@@ -82,7 +82,7 @@ func gather(ctx context.Context, cfg *config.Config) (*report, error) {
 // fullServers names the servers that are at their maxmemory, where partitions are behind and
 // haven't reported lately: consumers can't write there that they wait for room. Where Redis doesn't report it nothing is known, as where it can't
 // be reached, which is among the problems anyway.
-func fullServers(ctx context.Context, cfg *config.Config, r *clients.Reader) []string {
+func fullServers(ctx context.Context, cfg *config.Config, r *app.Reader) []string {
 	var all []string
 	memories, _ := redisconn.Memories(ctx, r.Client)
 	for _, m := range memories {
@@ -105,19 +105,19 @@ func askKafka(ctx context.Context, cfg *config.Config, client *kafka.Client) kaf
 	s := kafkaStatus{partitions: map[ledger.Partition]kafkaLog{}, problems: []string{}}
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
 	if err != nil {
-		s.problems = append(s.problems, clients.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0]).Error())
+		s.problems = append(s.problems, app.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0]).Error())
 		return s
 	}
 	s.cluster = m.ClusterID
 	for _, topic := range cfg.Kafka.Topics {
 		if err := s.askTopic(ctx, cfg, client, topic); err != nil {
-			s.problems = append(s.problems, clients.ExplainKafka(ctx, err, &cfg.Kafka, topic).Error())
+			s.problems = append(s.problems, app.ExplainKafka(ctx, err, &cfg.Kafka, topic).Error())
 		}
 	}
 	if topic := cfg.Kafka.BansTopic; topic != "" {
 		// A consumer that starts applies nothing before it has read who is banned.
 		if _, err := kafkaconn.TopicPartitions(ctx, client, topic); err != nil {
-			s.problems = append(s.problems, "the bans topic: "+clients.ExplainKafka(ctx, err, &cfg.Kafka, topic).Error())
+			s.problems = append(s.problems, "the bans topic: "+app.ExplainKafka(ctx, err, &cfg.Kafka, topic).Error())
 		}
 	}
 	return s

@@ -11,13 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/shards"
-	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/units"
 )
 
 // report is all of status. Its JSON never leaves out or renames a field, but for the shards
@@ -60,7 +59,7 @@ type partition struct {
 	Duplicates   *int64 `json:"duplicates"`
 	DuplicatesMS *int64 `json:"duplicates_ms"`
 	// OpenTransaction holds records back; null if the worker has seen none.
-	OpenTransaction *health.OpenTransaction `json:"open_transaction"`
+	OpenTransaction *workers.OpenTransaction `json:"open_transaction"`
 	// TimeZoneData is the version of the worker's time zone data.
 	TimeZoneData *string `json:"time_zone_data"`
 
@@ -90,7 +89,7 @@ var errNotCounting = errors.New("")
 // counting is an error if a partition is halted, or no consumer processes it.
 func (s *report) counting() error {
 	if slices.ContainsFunc(s.Partitions, func(p partition) bool {
-		return p.State == nil || p.Stale || p.state() == health.StateHalted
+		return p.State == nil || p.Stale || p.state() == workers.StateHalted
 	}) {
 		return errNotCounting
 	}
@@ -139,7 +138,7 @@ func partitionOf(id ledger.Partition, log *kafkaLog, state *ledger.State) partit
 			r.Lag = Lag(text, log.end)
 		}
 	}
-	for _, p := range health.ProgressOf(state, nil).Refilling {
+	for _, p := range workers.Of(state, nil).Refilling {
 		if p.Field == field {
 			r.RefillTo, r.refillLeft = &p.To, p.To-p.From
 		}
@@ -174,7 +173,7 @@ func counted(text string) (int64, bool) {
 // addLine adds what the worker wrote about itself. Now is by Redis's clock, as is when the
 // line was written.
 func (p *partition) addLine(text string, now time.Time) {
-	var line health.Line
+	var line workers.Line
 	if err := json.Unmarshal([]byte(text), &line); err != nil {
 		p.What = new("the worker's line isn't readable: " + err.Error())
 		return
@@ -193,7 +192,7 @@ func (p *partition) addLine(text string, now time.Time) {
 	}
 	p.OpenTransaction = line.OpenTransaction
 	p.staleFor = now.Sub(line.Time())
-	p.Stale = p.staleFor > clients.StaleAfter
+	p.Stale = p.staleFor > workers.StaleAfter
 }
 
 // incompleteWindows are the windows that live and lack events: the newest first, period by period.

@@ -3,7 +3,7 @@ package status
 import (
 	"context"
 
-	"github.com/standings/standings/cmd/consumer/clients"
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -16,10 +16,10 @@ type shardStates struct {
 	problems []string
 }
 
-func askShards(ctx context.Context, r *clients.Reader) shardStates {
+func askShards(ctx context.Context, r *app.Reader) shardStates {
 	s := shardStates{stores: r.Boards.Shards()}
 	s.states, s.errs = r.Boards.States(ctx)
-	s.problems = clients.ExplainShards(ctx, s.errs, r.Config)
+	s.problems = app.ExplainShards(ctx, s.errs, r.Config)
 	return s
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
@@ -29,7 +29,7 @@ func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]kafka
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := clients.OpenReader(t.Context(), l.Config)
+	r, err := app.OpenReader(t.Context(), l.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,15 +63,15 @@ func textOf(t *testing.T, s *report) string {
 func TestStatusShowsWhatIsWrongWithEachPartitionBelowTheTable(t *testing.T) {
 	offset := func(n int64) *int64 { return &n }
 	const gone = "the events from offset 5 to 9 are gone"
-	halt := health.Line{Owner: "b:1", State: "halted", Reason: "gap", What: gone, Remedy: "restore them", At: hour}
+	halt := workers.Line{Owner: "b:1", State: "halted", Reason: "gap", What: gone, Remedy: "restore them", At: hour}
 	s := reportOf(t, &ledger.State{
 		Now: hour.Add(2 * time.Second), Held: true,
 		Ledger: map[string]string{"points/0": "480", "points/1": "120..480@0000000000008f3c", "points/2": "torn:5", "points/10": "5", "other/0": "7"},
 		Workers: map[string]string{
-			"points/0":  clitest.LineOf(health.Line{Owner: "a:1", State: "running", At: hour}),
-			"points/1":  clitest.LineOf(health.Line{Owner: "a:1", State: "waiting", What: "no answer\x1b[2J", At: hour}),
+			"points/0":  clitest.LineOf(workers.Line{Owner: "a:1", State: "running", At: hour}),
+			"points/1":  clitest.LineOf(workers.Line{Owner: "a:1", State: "waiting", What: "no answer\x1b[2J", At: hour}),
 			"points/2":  clitest.LineOf(halt),
-			"points/3":  clitest.LineOf(health.Line{Owner: "c:9", State: "running", At: hour.Add(-time.Minute)}),
+			"points/3":  clitest.LineOf(workers.Line{Owner: "c:9", State: "running", At: hour.Add(-time.Minute)}),
 			"points/10": clitest.LineOf(halt),
 			"points/4":  "{",
 		},
@@ -105,7 +105,7 @@ a rebuild holds the boards: nothing is applied until it has swapped them, or its
 }
 
 func TestAPartitionThatRunsSlowedDownSaysSo(t *testing.T) {
-	slowed := health.Line{Owner: "a:1", State: "running", Reason: "throttled", What: "brokers ask it to wait", Remedy: "raise the quota", At: hour}
+	slowed := workers.Line{Owner: "a:1", State: "running", Reason: "throttled", What: "brokers ask it to wait", Remedy: "raise the quota", At: hour}
 	s := reportOf(t, &ledger.State{Now: hour, Workers: map[string]string{"points/0": clitest.LineOf(slowed), "points/1": clitest.LineOf(slowed)}}, nil)
 	got := textOf(t, s)
 	for _, want := range []string{"2 partitions, 2 running", "points/0, points/1 running (throttled): brokers ask it to wait\n  to do: raise the quota\n"} {
@@ -121,7 +121,7 @@ func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
 		if group == "other\x1b" {
 			version = "2025b"
 		}
-		return clitest.LineOf(health.Line{Owner: "a:1", Group: group, State: "running", At: hour.Add(-age), TimeZoneData: version})
+		return clitest.LineOf(workers.Line{Owner: "a:1", Group: group, State: "running", At: hour.Add(-age), TimeZoneData: version})
 	}
 	s := reportOf(t, &ledger.State{
 		Now:     hour,
@@ -151,13 +151,13 @@ func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
 }
 
 func TestStatusSaysHowMuchTimeTheRecordsCoverAmongWhichDuplicatesAreFound(t *testing.T) {
-	line := func(records int64, since time.Duration) health.Line {
-		return health.Line{State: "running", At: hour, RecordTime: hour.Add(-time.Minute), Duplicates: records, DuplicatesSince: hour.Add(-time.Minute - since)}
+	line := func(records int64, since time.Duration) workers.Line {
+		return workers.Line{State: "running", At: hour, RecordTime: hour.Add(-time.Minute), Duplicates: records, DuplicatesSince: hour.Add(-time.Minute - since)}
 	}
 	unknown := line(1000, 0)
 	unknown.DuplicatesSince = time.Time{}
 	const among = ": duplicates are found among the last "
-	for want, lines := range map[string][]health.Line{
+	for want, lines := range map[string][]workers.Line{
 		"": {line(0, time.Hour), {State: "running", At: hour}},
 		"\npoints/0" + among + "1,000 records, which cover 1h30m\n":                                      {line(1000, 90*time.Minute)},
 		"\npoints/0, points/1" + among + "1,000 records, which cover 1h30m\n":                            {line(1000, 90*time.Minute), line(1000, 90*time.Minute+time.Millisecond)},
@@ -185,7 +185,7 @@ func TestStatusSaysHowMuchTimeTheRecordsCoverAmongWhichDuplicatesAreFound(t *tes
 func TestALineIsStaleAfterThreeSeconds(t *testing.T) {
 	for age, want := range map[time.Duration]string{2 * time.Second: "running", 3 * time.Second: "running", 4 * time.Second: "stale"} {
 		r := partitionOf(ledger.Partition{Topic: "points", Number: 0}, nil, &ledger.State{Now: hour.Add(age), Workers: map[string]string{
-			"points/0": clitest.LineOf(health.Line{State: "running", At: hour})}})
+			"points/0": clitest.LineOf(workers.Line{State: "running", At: hour})}})
 		if r.state() != want || r.Stale != (want == "stale") {
 			t.Errorf("after %v: %s", age, r.state())
 		}
@@ -257,7 +257,7 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "other", Number: 1}, Text: clitest.LineOf(health.Line{Owner: "me:1", State: "running", At: time.Now()})}}); err != nil {
+	if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "other", Number: 1}, Text: clitest.LineOf(workers.Line{Owner: "me:1", State: "running", At: time.Now()})}}); err != nil {
 		t.Fatal(err)
 	}
 	closed := clitest.ClosedPort(t)
@@ -295,16 +295,16 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 		t.Errorf("another cluster's standings: %v", s.Schema)
 	}
 
-	if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "other", Number: 0}, Text: clitest.LineOf(health.Line{State: health.StateHalted, Reason: "gap", At: time.Now()})}}); err != nil {
+	if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "other", Number: 0}, Text: clitest.LineOf(workers.Line{State: workers.StateHalted, Reason: "gap", At: time.Now()})}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr := status(1); stderr != "" {
 		t.Errorf("the report has said it: %s", stderr)
 	}
-	w.Finds(t, "other/0", health.Line{State: health.StateHalted, Reason: "gap", At: time.Now().Add(-time.Hour)})
+	w.Finds(t, "other/0", workers.Line{State: workers.StateHalted, Reason: "gap", At: time.Now().Add(-time.Hour)})
 	status(1) // that was an hour ago
 	for _, field := range []string{"other/0", "other/1"} {
-		w.Finds(t, field, health.Line{Owner: "me:1", State: health.StateRunning, At: time.Now().Add(time.Hour)})
+		w.Finds(t, field, workers.Line{Owner: "me:1", State: workers.StateRunning, At: time.Now().Add(time.Hour)})
 	}
 	status(0)
 
@@ -344,7 +344,7 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 	w := clitest.StandingsOf(t, 0)
 	at := ledger.Partition{Topic: "points"}
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
-		l := health.Line{Owner: "me:1", State: health.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
+		l := workers.Line{Owner: "me:1", State: workers.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
 		if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: at, Text: clitest.LineOf(l)}}); err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/config"
-	"github.com/standings/standings/cmd/consumer/terminal"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/terminal"
 )
 
 // look is what a look has found.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -25,7 +25,7 @@ func TestWatchedStatusIsDrawnInPlace(t *testing.T) {
 		return strings.HasPrefix(screen, "group standings, prefix ") && strings.Contains(screen, "2 partitions, 1 running, 1 halted") &&
 			strings.Contains(screen, "points/1 halted (gap): events are gone\n  to do: restore them") && strings.Contains(screen, "can't connect to Kafka at "+kafka)
 	})
-	w.Reports(t, 1, health.Line{Owner: "me:1", State: health.StateRunning})
+	w.Reports(t, 1, workers.Line{Owner: "me:1", State: workers.StateRunning})
 	x.Await(t, "that it runs", func(screen string) bool {
 		return strings.Contains(screen, "2 partitions, 2 running") && !strings.Contains(screen, "restore them")
 	})

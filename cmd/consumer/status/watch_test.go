@@ -13,8 +13,8 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -22,7 +22,7 @@ import (
 func aHalt(t *testing.T) (w *clitest.Standings, environ []string, kafka string) {
 	t.Helper()
 	w, kafka = clitest.StandingsOf(t, 0, 0), clitest.ClosedPort(t)
-	w.Reports(t, 1, health.Line{Owner: "me:1", State: health.StateHalted, Reason: "gap", What: "events are gone", Remedy: "restore them"})
+	w.Reports(t, 1, workers.Line{Owner: "me:1", State: workers.StateHalted, Reason: "gap", What: "events are gone", Remedy: "restore them"})
 	return w, append(w.Environ, "STANDINGS_KAFKA_BROKERS="+kafka), kafka
 }
 
@@ -36,7 +36,7 @@ func TestWatchingGoesOnUntilItIsInterrupted(t *testing.T) {
 		return text
 	}
 	first := until("can't connect to Kafka at " + kafka)
-	w.Reports(t, 1, health.Line{Owner: "me:1", State: health.StateRunning})
+	w.Reports(t, 1, workers.Line{Owner: "me:1", State: workers.StateRunning})
 	second := until("can't connect to Kafka at " + kafka)
 	if !strings.HasPrefix(first, "group standings") || !strings.Contains(first, "points/1 halted (gap): events are gone") {
 		t.Error(first)
@@ -52,13 +52,13 @@ func TestWatchingGoesOnUntilItIsInterrupted(t *testing.T) {
 func TestWatchedStatusIsADocumentALineEachTimeItHasChanged(t *testing.T) {
 	w, environ, _ := aHalt(t)
 	lines, interrupt := clitest.Watched(t, Command, environ, "status", "--json")
-	for _, want := range []string{health.StateHalted, health.StateRunning} {
+	for _, want := range []string{workers.StateHalted, workers.StateRunning} {
 		lines.Scan()
 		var r report
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || len(r.Partitions) != 2 || *r.Partitions[1].State != want || len(r.Problems) != 1 {
 			t.Fatal(err, lines.Text())
 		}
-		w.Reports(t, 1, health.Line{Owner: "me:1", State: health.StateRunning})
+		w.Reports(t, 1, workers.Line{Owner: "me:1", State: workers.StateRunning})
 	}
 	if code := interrupt(); code != 0 {
 		t.Errorf("code %d though a partition was halted", code)
@@ -68,13 +68,13 @@ func TestWatchedStatusIsADocumentALineEachTimeItHasChanged(t *testing.T) {
 // stated is a report of some partitions, as of some time.
 func stated(t *testing.T, age time.Duration, what string, partitions int) *report {
 	t.Helper()
-	workers, positions := map[string]string{}, map[string]string{}
+	lines, positions := map[string]string{}, map[string]string{}
 	for i := range partitions {
 		positions[fmt.Sprint("points/", i)] = "5"
-		workers[fmt.Sprint("points/", i)] = clitest.LineOf(health.Line{Owner: "somewhere-far-away:1", State: "running", At: hour.Add(-age)})
+		lines[fmt.Sprint("points/", i)] = clitest.LineOf(workers.Line{Owner: "somewhere-far-away:1", State: "running", At: hour.Add(-age)})
 	}
-	workers["points/1"] = clitest.LineOf(health.Line{Owner: "b:1", State: "halted", Reason: "gap", What: what, Remedy: strings.Repeat("restore them ", 10), At: hour.Add(-age)})
-	r := reportOf(t, &ledger.State{Now: hour, Ledger: positions, Workers: workers}, nil)
+	lines["points/1"] = clitest.LineOf(workers.Line{Owner: "b:1", State: "halted", Reason: "gap", What: what, Remedy: strings.Repeat("restore them ", 10), At: hour.Add(-age)})
+	r := reportOf(t, &ledger.State{Now: hour, Ledger: positions, Workers: lines}, nil)
 	r.At = age.String()
 	return r
 }

@@ -8,9 +8,9 @@ import (
 	"fmt"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/reading"
@@ -18,13 +18,13 @@ import (
 
 // Reader reads boards. A reshard is followed.
 type Reader struct {
-	*clients.Reader
+	*app.Reader
 	views *reading.Reader
 }
 
 // Open dials Redis. Close closes it.
 func Open(ctx context.Context, cfg *config.Config) (*Reader, error) {
-	r, err := clients.OpenReader(ctx, cfg)
+	r, err := app.OpenReader(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,8 @@ func Open(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	return reader, err
 }
 
-func newReader(r *clients.Reader) (*Reader, error) {
-	views, err := clients.NewReading(r)
+func newReader(r *app.Reader) (*Reader, error) {
+	views, err := app.NewReading(r)
 	return &Reader{r, views}, err
 }
 
@@ -90,5 +90,5 @@ func (r *Reader) explained(ctx context.Context, err error) error {
 	if away, ok := errors.AsType[*reading.ArchiveError](err); ok {
 		return fmt.Errorf("Redis doesn't have the window, and whether the archive does isn't known: %w", away)
 	}
-	return clients.ExplainRedis(ctx, err, r.Config)
+	return app.ExplainRedis(ctx, err, r.Config)
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/complete"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/cmd/consumer/windows"
 	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/units"
 )
 
 const shardsHelp = "with --json: add what counts in each shard, by its ledger"

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/boardview"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // drawing is what is known of a board, as it is drawn.

@@ -5,9 +5,9 @@ package top
 
 import (
 	"github.com/standings/standings/cmd/consumer/fields"
-	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
+	"github.com/standings/standings/internal/units"
 )
 
 type report struct {
@@ -129,7 +129,7 @@ func ledgersOf(b *board) []shardLedger {
 	return all
 }
 
-func fieldsOf(all []health.Reported) []string {
+func fieldsOf(all []workers.Reported) []string {
 	fields := []string{}
 	for _, r := range all {
 		fields = append(fields, r.Field)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/boardview"
-	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/zoneinfo"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/reading"
@@ -380,7 +380,7 @@ func TestAnErrorOfRedisNamesItsCause(t *testing.T) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	cfg := config.Defaults()
-	full := clients.ExplainRedis(t.Context(), answerError("OOM command not allowed when used memory > 'maxmemory'."), cfg)
+	full := app.ExplainRedis(t.Context(), answerError("OOM command not allowed when used memory > 'maxmemory'."), cfg)
 	if want := "is full: it is at its maxmemory, and refuses writes. Raise it (CONFIG SET maxmemory), or remove what isn't used any more (consumer drop)"; !strings.HasSuffix(full.Error(), want) {
 		t.Error(full)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/reading"
@@ -69,7 +69,7 @@ func TestAWatchedBoardIsWrittenAgainAsTextAfterAnEmptyLine(t *testing.T) {
 func lookAt(ago time.Duration, lag int64, members ...string) *look {
 	b := &board{View: reading.View{Board: ranking.Board{Name: "global", Window: periods.Window{Period: periods.Weekly, Name: "2100-W10", Start: 4_108_060_800_000, End: 4_108_665_600_000}, Tick: 10 * time.Millisecond, Listed: true}}}
 	b.Beside.Now = time.UnixMilli(4_108_665_600_000).Add(-90 * time.Second)
-	b.ReportedAt, b.Lag = b.Beside.Now.Add(-ago), health.Lag{Known: true, Records: lag}
+	b.ReportedAt, b.Lag = b.Beside.Now.Add(-ago), workers.Lag{Known: true, Records: lag}
 	for i, m := range members {
 		b.Standings = append(b.Standings, ranking.Standing{Rank: int64(i) + 1, Member: m, Points: 5})
 	}
@@ -150,7 +150,7 @@ func drawn() *drawing {
 	}
 	l := lookAt(0, 9, members...)
 	l.board.Behind, l.board.Incomplete = time.Hour, []string{"points/1"}
-	l.board.Halted = []health.Reported{{Field: "points/0", Line: health.Line{State: "halted", Reason: "gap", What: "events are\x1b gone", Remedy: strings.Repeat("restore them ", 20)}}}
+	l.board.Halted = []workers.Reported{{Field: "points/0", Line: workers.Line{State: "halted", Reason: "gap", What: "events are\x1b gone", Remedy: strings.Repeat("restore them ", 20)}}}
 	d := &drawing{title: "global weekly", page: &pageFlags{}, zone: time.UTC, coloured: true}
 	d.take(l, 0)
 	return d

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/boards"
-	"github.com/standings/standings/cmd/consumer/terminal"
-	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
 // board is one as it is shown, and how far what counts its events has come.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/test/clitest"
 )
@@ -73,7 +73,7 @@ func TestABoardIsRefillingUntilTheLedgerIsPastTheLogsEnd(t *testing.T) {
 		t.Fatal(begun, err)
 	}
 	for p := range 2 {
-		w.Reports(t, p, health.Line{State: health.StateRunning, Lag: new(int64)})
+		w.Reports(t, p, workers.Line{State: workers.StateRunning, Lag: new(int64)})
 	}
 	r := w.states(t, 0, reading.Refilling, "refilling: Redis was lost, with 2 records of points/0 still to be read again; until then points and members are missing")
 	if len(r.Refilling) != 1 || r.Refilling[0] != (refillingPartition{"points/0", "0", 2}) {
@@ -90,22 +90,22 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 	w := aBoard(t)
 	now := time.Now().UTC()
 	records := func(n int64) *int64 { return &n }
-	running := health.Line{State: health.StateRunning, Lag: new(int64)}
+	running := workers.Line{State: workers.StateRunning, Lag: new(int64)}
 	for _, c := range []struct {
 		name  string
-		lines [2]health.Line
+		lines [2]workers.Line
 		state string
 		said  []string
 	}{
-		{"events on their way", [2]health.Line{{State: health.StateRunning, Lag: records(7), Oldest: now.Add(-time.Second), At: now}, running}, reading.Whole, nil},
-		{"a backlog", [2]health.Line{{State: health.StateRunning, Lag: records(12_345), Oldest: now.Add(-3 * time.Minute), At: now}, {State: health.StateRunning, Lag: records(5), Oldest: now, At: now}},
+		{"events on their way", [2]workers.Line{{State: workers.StateRunning, Lag: records(7), Oldest: now.Add(-time.Second), At: now}, running}, reading.Whole, nil},
+		{"a backlog", [2]workers.Line{{State: workers.StateRunning, Lag: records(12_345), Oldest: now.Add(-3 * time.Minute), At: now}, {State: workers.StateRunning, Lag: records(5), Oldest: now, At: now}},
 			reading.Behind, []string{"catching up: 12,350 records, 3m0s behind, as of "}},
-		{"a halt", [2]health.Line{{State: health.StateHalted, Reason: "gap", What: "events are\x1b gone", Remedy: "restore them", Lag: records(3)}, running},
+		{"a halt", [2]workers.Line{{State: workers.StateHalted, Reason: "gap", What: "events are\x1b gone", Remedy: "restore them", Lag: records(3)}, running},
 			reading.Behind, []string{`not counting: points/0 is halted (gap): events are\x1b gone`, "to do: restore them"}},
-		{"a wait", [2]health.Line{running, {State: health.StateWaiting, Reason: "redis_full", What: "full", Lag: records(3)}}, reading.Behind, []string{"not counting: points/1 is waiting (redis_full): full"}},
-		{"nobody there", [2]health.Line{{State: health.StateRunning, Lag: records(3), At: now.Add(-time.Hour)}, {State: health.StateRunning, At: now.Add(-2 * time.Hour)}},
+		{"a wait", [2]workers.Line{running, {State: workers.StateWaiting, Reason: "redis_full", What: "full", Lag: records(3)}}, reading.Behind, []string{"not counting: points/1 is waiting (redis_full): full"}},
+		{"nobody there", [2]workers.Line{{State: workers.StateRunning, Lag: records(3), At: now.Add(-time.Hour)}, {State: workers.StateRunning, At: now.Add(-2 * time.Hour)}},
 			reading.Behind, []string{"no worker of points/0, points/1 has reported for 1h"}},
-		{"a worker that has not found its position yet", [2]health.Line{running, {State: health.StateRunning}}, reading.Behind, []string{"catching up: how far behind it is is not known yet"}},
+		{"a worker that has not found its position yet", [2]workers.Line{running, {State: workers.StateRunning}}, reading.Behind, []string{"catching up: how far behind it is is not known yet"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for p, l := range c.lines {
@@ -134,7 +134,7 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 	w := aBoard(t)
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		for p := range 2 {
-			l := health.Line{Owner: "me:1", State: health.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
+			l := workers.Line{Owner: "me:1", State: workers.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
 			if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "points", Number: p}, Text: clitest.LineOf(l)}}); err != nil {
 				t.Fatal(err)
 			}
@@ -146,6 +146,6 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 // A Redis that was wiped has nothing but what the workers wrote since.
 func TestAWipedRedisShowsWhyItIsNotRefilled(t *testing.T) {
 	w := standingsOf(t)
-	w.Reports(t, 0, health.Line{State: health.StateHalted, Reason: "gap", What: "the log begins only at offset 7", Remedy: "restore a backup"})
+	w.Reports(t, 0, workers.Line{State: workers.StateHalted, Reason: "gap", What: "the log begins only at offset 7", Remedy: "restore a backup"})
 	w.states(t, 1, reading.Behind, "points/0 is halted (gap): the log begins only at offset 7", "Redis has nothing under the prefix")
 }

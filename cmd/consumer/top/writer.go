@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/terminal"
 )
 
 // writer writes looks at a board.

@@ -1,40 +1,15 @@
-// Package version says which build this is, and is the command version.
+// Package version is the command version.
 package version
 
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/internal/app/build"
 )
-
-// stamped is set for a release or an image: scripts/static.
-var stamped string
-
-const unknown = "unknown"
-
-// Build is the program's version, else the module's as Go knows it, and the
-// commit that it was built from; unknown where nobody said.
-func Build() (version, revision string) {
-	version, revision = unknown, unknown
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			version = info.Main.Version
-		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
-	if stamped != "" {
-		version = stamped
-	}
-	return version, revision
-}
 
 // report is the JSON; docs/json.md has its fields.
 type report struct {
@@ -54,7 +29,7 @@ it; "unknown" where the build doesn't say.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(*cobra.Command, []string) error {
 			r := report{GoVersion: runtime.Version()}
-			r.Version, r.Revision = Build()
+			r.Version, r.Revision = build.Version()
 			if asJSON {
 				return cli.WriteJSON(p.Stdout, r)
 			}

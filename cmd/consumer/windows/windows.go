@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/cmd/consumer/clients"
-	"github.com/standings/standings/cmd/consumer/config"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/reading"
 )
@@ -79,16 +79,16 @@ func CheckMember(member string) error {
 
 // Find finds the window that a name means: current, previous, or a window's own. Of a season
 // that is over the current one is the last there was.
-func Find(ctx context.Context, r *clients.Reader, p *periods.Rule, name string) (w periods.Window, err error) {
+func Find(ctx context.Context, r *app.Reader, p *periods.Rule, name string) (w periods.Window, err error) {
 	settled, err := r.Boards.SettledBorders(ctx)
 	if err != nil {
-		return w, clients.ExplainRedis(ctx, err, r.Config)
+		return w, app.ExplainRedis(ctx, err, r.Config)
 	}
 	rule := p.By(settled)
 	var now time.Time
 	if name == Current || name == Previous {
 		if now, err = r.Boards.Now(ctx); err != nil {
-			return w, clients.ExplainRedis(ctx, err, r.Config)
+			return w, app.ExplainRedis(ctx, err, r.Config)
 		}
 	}
 	w, err = reading.Meant(&rule, name, now)

@@ -24,8 +24,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/reading"
 )
 
@@ -64,7 +64,7 @@ func TestAnAnswerSaysWhenTheConsumersReported(t *testing.T) {
 		f.reported()
 		line, err := f.client.HGet(t.Context(), f.boards.Shards()[0].Keys().Workers(), "points/0").Result()
 		require.NoError(t, err)
-		var l health.Line
+		var l workers.Line
 		require.NoError(t, json.Unmarshal([]byte(line), &l))
 		require.Equal(t, timeMS(l.Written), *reportedAt())
 		time.Sleep(10 * time.Millisecond)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/reading"
 )
@@ -42,7 +42,7 @@ func TestAnETagIsAnotherWhereTheAnswerIs(t *testing.T) {
 			v.Beside.Now = time.UnixMilli(rapid.Int64Range(1, 9).Draw(t, name))
 			v.Counts = rapid.SliceOfN(rapid.Int64Range(0, 1), 0, 2).Draw(t, name)
 			if rapid.Bool().Draw(t, name) {
-				v.Refilling = []health.Refilling{{Field: "points/0"}}
+				v.Refilling = []workers.Refilling{{Field: "points/0"}}
 			}
 			for range rapid.IntRange(0, 2).Draw(t, name) {
 				v.Standings = append(v.Standings, ranking.Standing{

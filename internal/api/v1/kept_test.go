@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/reading"
 )
 
@@ -24,7 +24,7 @@ func (f *fixture) reported() {
 	f.t.Helper()
 	now, err := f.client.Time(f.t.Context()).Result()
 	require.NoError(f.t, err)
-	text, err := json.Marshal(health.Line{Owner: "me", State: health.StateRunning, At: now, Written: now.UnixMilli(), Lag: new(int64)})
+	text, err := json.Marshal(workers.Line{Owner: "me", State: workers.StateRunning, At: now, Written: now.UnixMilli(), Lag: new(int64)})
 	require.NoError(f.t, err)
 	for _, s := range f.boards.Shards() {
 		require.NoError(f.t, f.client.HSet(f.t.Context(), s.Keys().Workers(), "points/0", text).Err())

@@ -22,7 +22,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/ledger"
 )
 

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/standings/standings/internal/ingest/fetch"
+	"github.com/standings/standings/internal/kafkaconn/fetch"
 )
 
 // A produce quota of Kafka's: a broker takes what is written, says how long it is to be

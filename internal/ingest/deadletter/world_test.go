@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/test/testenv"
 )

@@ -9,9 +9,9 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/fetch"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/retry"
 )

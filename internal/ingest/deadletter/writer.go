@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest/event"
-	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
 // Writer writes bad records of one partition to its dead-letter topic, as

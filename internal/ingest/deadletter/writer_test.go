@@ -14,7 +14,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/ingest/recordbatch"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
 func bad(offset int64, value []byte) *recordbatch.Record {

@@ -1,9 +1,13 @@
 // Package health says how the partitions of a consumer are: running, waiting or halted, why,
-// and how far behind. A worker notes it in a Status, which guards itself; the Line that comes
-// of it lies in Redis beside the boards, and Progress is what all lines together say of them.
+// and how far behind. A worker notes it in a Status, which guards itself; its Line lies
+// in Redis beside the boards (internal/ledger/workers).
 package health
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/standings/standings/internal/ledger/workers"
+)
 
 // Halt is why a partition doesn't go on, and what to do about it. A halted
 // partition looks at its cause every second and goes on once that is gone; the
@@ -16,7 +20,7 @@ type Halt struct { //nolint:errname // what a partition is in, more than what we
 
 // Reasons of halts.
 const (
-	HaltTorn      = "torn"            // a piece was written in part
+	HaltTorn      = workers.HaltTorn  // a piece was written in part
 	HaltOrphaned  = "ledger_lost"     // boards are there and the ledger isn't
 	HaltGap       = "gap"             // events are gone from the log
 	HaltTruncated = "truncated"       // the log has lost events that count

@@ -3,6 +3,8 @@ package health
 import (
 	"sync"
 	"time"
+
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // LagTracker is how far a partition is behind: between where the ledger stands and where
@@ -19,24 +21,6 @@ type LagTracker struct {
 	unread    bool       // none of the records that don't count was read yet: they may be older than since
 	asked     time.Time  // when the end was last seen
 	refill    int64      // up to where a lost Redis is read again; 0 where it wasn't lost
-}
-
-// Lag is how far a partition is behind.
-type Lag struct {
-	Known   bool  // false before ledger and log were looked at
-	Records int64 // offsets, which transactions and compaction leave gaps in
-	// Since is the time of the oldest record that doesn't count, zero without one. Before that record was
-	// read it is the time since when there is one; Unread: none was read since the position was located.
-	Since  time.Time
-	Unread bool
-	// Open is the transaction that holds back what follows it; nil if none is open.
-	Open *OpenTransaction
-}
-
-// OpenTransaction is one that is neither committed nor aborted.
-type OpenTransaction struct {
-	Offset int64     `json:"offset"` // its first record
-	Since  time.Time `json:"since"`  // when a consumer first saw it
 }
 
 // NewLagTracker is of a partition of which nothing is known yet.
@@ -136,18 +120,18 @@ func (l *LagTracker) Stale(after time.Duration) bool {
 }
 
 // Lag is how far the partition is behind now.
-func (l *LagTracker) Lag() Lag {
+func (l *LagTracker) Lag() workers.Lag {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.from < 0 || l.end < 0 {
-		return Lag{}
+		return workers.Lag{}
 	}
-	g := Lag{Known: true, Records: max(0, l.high-l.from), Unread: l.unread && l.high > l.from}
+	g := workers.Lag{Known: true, Records: max(0, l.high-l.from), Unread: l.unread && l.high > l.from}
 	if l.since > 0 {
 		g.Since = time.UnixMilli(l.since)
 	}
 	if !l.open.IsZero() {
-		g.Open = &OpenTransaction{l.end, l.open}
+		g.Open = &workers.OpenTransaction{Offset: l.end, Since: l.open}
 		if g.Since.IsZero() {
 			g.Since = l.open
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 func TestLagIsTheAgeOfWhatDoesNotCountYet(t *testing.T) {
@@ -62,21 +64,21 @@ func TestWhatAnOpenTransactionHoldsBackIsLag(t *testing.T) {
 		l.Located(100, 100)
 		l.Ends(100, 140)
 		began := time.Now().UTC()
-		open := &OpenTransaction{Offset: 100, Since: began}
-		require.Equal(t, Lag{Known: true, Records: 40, Since: began, Open: open}, l.Lag())
+		open := &workers.OpenTransaction{Offset: 100, Since: began}
+		require.Equal(t, workers.Lag{Known: true, Records: 40, Since: began, Open: open}, l.Lag())
 		time.Sleep(time.Minute)
 		l.Ends(100, 160)
 		l.Ends(100, -1) // asked for the one end alone
-		require.Equal(t, Lag{Known: true, Records: 60, Since: began, Open: open}, l.Lag())
+		require.Equal(t, workers.Lag{Known: true, Records: 60, Since: began, Open: open}, l.Lag())
 
 		l.Ends(150, 170) // it has ended, and another is open
 		later := time.Now().UTC()
 		l.Counts(150, later.UnixMilli())
-		require.Equal(t, &OpenTransaction{Offset: 150, Since: later}, l.Lag().Open)
+		require.Equal(t, &workers.OpenTransaction{Offset: 150, Since: later}, l.Lag().Open)
 		require.Equal(t, int64(20), l.Lag().Records)
 		l.Ends(170, 170)
 		l.Counts(170, later.UnixMilli())
-		require.Equal(t, Lag{Known: true}, l.Lag())
+		require.Equal(t, workers.Lag{Known: true}, l.Lag())
 	})
 }
 

@@ -1,7 +1,6 @@
 package health
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,67 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/ingest/duplicates"
-	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/retry"
-)
-
-// Line is what a worker writes about itself, for `consumer status`. Nothing is
-// decided by it.
-type Line struct {
-	// Written is when it was written by the standings' clock, which all lines are aged by:
-	// Report puts it in. 0 in those of older versions.
-	Written int64 `json:"written,omitempty"` // Unix ms
-
-	Owner  string    `json:"owner"`
-	State  string    `json:"state"`            // running, waiting or halted
-	Reason string    `json:"reason,omitempty"` // of HaltReasons or, where it waits, of WaitReasons; throttled where it runs so
-	What   string    `json:"what,omitempty"`
-	Remedy string    `json:"remedy,omitempty"`
-	At     time.Time `json:"at"` // by the worker's own clock
-	// RecordTime is the time of the latest record that was swept.
-	RecordTime time.Time `json:"record_time,omitzero"`
-	Group      string    `json:"group,omitempty"` // the consumer group that it works in
-	// Lag is how many records the ledger was behind the log, nil where that isn't known, and
-	// Oldest the time of the oldest of them, zero without one.
-	Lag    *int64    `json:"lag,omitempty"`
-	Oldest time.Time `json:"oldest,omitzero"`
-	Unread bool      `json:"unread,omitempty"` // none of them was read yet: they may be older
-	// OpenTransaction is one that holds records back; nil if none is open.
-	OpenTransaction *OpenTransaction `json:"open_transaction,omitempty"`
-	// Duplicates is how many records are remembered to find duplicates by, and
-	// DuplicatesSince about the record time of the earliest of them.
-	Duplicates      int64     `json:"duplicates,omitempty"`
-	DuplicatesSince time.Time `json:"duplicates_since,omitzero"`
-	// TimeZoneData is the version of the worker's time zone data.
-	TimeZoneData string `json:"time_zone_data,omitempty"`
-}
-
-// TimeZoneData are the versions of the time zone data of workers whose lines are not stale, each once,
-// in ascending order.
-func TimeZoneData(st *ledger.State) []string {
-	var all []string
-	for _, text := range st.Workers {
-		if line, ok := parseLine(text); ok && line.TimeZoneData != "" && st.Now.Sub(line.Time()) <= StaleAfter {
-			all = append(all, line.TimeZoneData)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// Time is when the line was written, as exactly as is known.
-func (l Line) Time() time.Time {
-	if l.Written > 0 {
-		return time.UnixMilli(l.Written).UTC()
-	}
-	return l.At
-}
-
-// States of a worker.
-const (
-	StateRunning = "running"
-	StateWaiting = "waiting"
-	StateHalted  = "halted"
 )
 
 // Status is a worker's state. What goes on is logged now and then, not every time.
@@ -111,9 +51,6 @@ const (
 	waitsWrite
 	waitsStart
 )
-
-// ReportEvery is how often a worker's line is written, and how long a wait has to last until the line says so.
-const ReportEvery = time.Second
 
 // haltOver is how long a flow has to run with nothing to read until a halt before it is
 // over: two looks at the ledger.
@@ -268,33 +205,33 @@ func (s *Status) goOn() {
 }
 
 // Line is the worker's line as of now.
-func (s *Status) Line() Line {
+func (s *Status) Line() workers.Line {
 	l, _, _ := s.Shown()
 	return l
 }
 
 // Shown is the line; since when the worker has waited, where it does; and when it last
 // came round.
-func (s *Status) Shown() (l Line, since, beat time.Time) {
+func (s *Status) Shown() (l workers.Line, since, beat time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l = Line{Owner: s.owner, Group: s.group, State: StateRunning, At: time.Now().UTC(), RecordTime: s.newest}
+	l = workers.Line{Owner: s.owner, Group: s.group, State: workers.StateRunning, At: time.Now().UTC(), RecordTime: s.newest}
 	if lag := s.lag.Lag(); lag.Known {
 		l.Lag, l.Oldest, l.Unread, l.OpenTransaction = &lag.Records, lag.Since.UTC(), lag.Unread, lag.Open
 	}
 	for side, err := range s.wait {
 		if err != nil {
-			l.State, l.What = StateWaiting, err.Error()
+			l.State, l.What = workers.StateWaiting, err.Error()
 			l.Reason, l.Remedy = ClassifyWait(err)
 			if since.IsZero() || s.since[side].Before(since) {
 				since = s.since[side]
 			}
 		}
 	}
-	if l.State == StateRunning && s.isThrottled() {
+	if l.State == workers.StateRunning && s.isThrottled() {
 		l.Reason, l.What, l.Remedy = WaitsThrottled, throttleSlows, ThrottleRemedy
 	}
-	if t := l.OpenTransaction; t != nil && l.State == StateRunning && time.Since(t.Since) >= transactionLasts {
+	if t := l.OpenTransaction; t != nil && l.State == workers.StateRunning && time.Since(t.Since) >= transactionLasts {
 		l.Reason, l.Remedy = WaitsTransaction, transactionRemedy
 		l.What = fmt.Sprintf("a producer's transaction, open since %s, holds back the records from offset %d on", t.Since.Format(time.RFC3339), t.Offset)
 	}
@@ -305,16 +242,7 @@ func (s *Status) Shown() (l Line, since, beat time.Time) {
 		}
 	}
 	if h := s.halt; h != nil {
-		l.State, l.Reason, l.What, l.Remedy = StateHalted, h.Reason, h.What, h.Remedy
+		l.State, l.Reason, l.What, l.Remedy = workers.StateHalted, h.Reason, h.What, h.Remedy
 	}
 	return l, since, s.beat
-}
-
-// Text is the line as it is written.
-func (l Line) Text() string {
-	text, err := json.Marshal(l)
-	if err != nil {
-		panic(err) // texts and times only
-	}
-	return string(text)
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 func quietStatus() (*Status, *observer.ObservedLogs) {
@@ -31,14 +32,14 @@ func TestAWaitIsToldNowAndThenAndItsEndOnce(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		require.InDelta(t, 12, logs.FilterMessageSnippet("waiting").Len(), 1)
-		require.Equal(t, StateWaiting, s.Line().State)
+		require.Equal(t, workers.StateWaiting, s.Line().State)
 		require.Contains(t, s.Line().What, "reset")
 		require.Equal(t, WaitsKafka, s.Line().Reason)
 		require.NotEmpty(t, s.Line().Remedy)
 		s.Writing(nil)
 		s.Writing(nil)
 		require.Equal(t, 1, logs.FilterMessageSnippet("going on").Len())
-		require.Equal(t, StateRunning, s.Line().State)
+		require.Equal(t, workers.StateRunning, s.Line().State)
 	})
 }
 
@@ -47,9 +48,9 @@ func TestOneSideThatGoesOnDoesNotHideThatTheOtherWaits(t *testing.T) {
 	s.Writing(errGone)
 	s.Reading(errors.New("broker"))
 	s.Reading(nil)
-	require.Equal(t, StateWaiting, s.Line().State)
+	require.Equal(t, workers.StateWaiting, s.Line().State)
 	s.Writing(nil)
-	require.Equal(t, StateRunning, s.Line().State)
+	require.Equal(t, workers.StateRunning, s.Line().State)
 }
 
 func TestALineHasTheReasonOfAWait(t *testing.T) {
@@ -63,7 +64,7 @@ func TestALineHasTheReasonOfAWait(t *testing.T) {
 	} {
 		s.Writing(err)
 		l := s.Line()
-		require.Equal(t, StateWaiting, l.State)
+		require.Equal(t, workers.StateWaiting, l.State)
 		require.Equal(t, reason, l.Reason)
 		require.Equal(t, err.Error(), l.What)
 		require.NotEmpty(t, l.Remedy)
@@ -90,13 +91,13 @@ func TestAHaltIsToldOnceAndOverOnceABatchIsThrough(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			s.Looked()
 			s.Swept(0, false) // and finds that the shards which aren't halted have it already
-			require.Equal(t, StateHalted, s.Line().State)
+			require.Equal(t, workers.StateHalted, s.Line().State)
 		}
 		require.Equal(t, 1, logs.FilterMessage("partition halted").Len())
 		s.Halted(&Halt{HaltForeign, "another", "rebuild"})
 		require.Equal(t, 2, logs.FilterMessage("partition halted").Len(), "another reason is told")
 		s.Swept(0, true)
-		require.Equal(t, StateRunning, s.Line().State)
+		require.Equal(t, workers.StateRunning, s.Line().State)
 		require.Equal(t, 1, logs.FilterMessageSnippet("goes on").Len())
 	})
 }
@@ -108,10 +109,10 @@ func TestAHaltIsOverWhereNothingIsLeftToRead(t *testing.T) {
 		s.Started(ledger.At(0))
 		s.CaughtUp.Store(true)
 		s.Looked()
-		require.Equal(t, StateHalted, s.Line().State, "not at the first look")
+		require.Equal(t, workers.StateHalted, s.Line().State, "not at the first look")
 		time.Sleep(3 * time.Second)
 		s.Looked()
-		require.Equal(t, StateRunning, s.Line().State)
+		require.Equal(t, workers.StateRunning, s.Line().State)
 	})
 }
 
@@ -119,7 +120,7 @@ func TestALineIsReadAsItWasWritten(t *testing.T) {
 	s, _ := quietStatus()
 	s.Swept(1700000000123, true)
 	s.Halted(&Halt{HaltGap, "what \"is\"", "do"})
-	var l Line
+	var l workers.Line
 	require.NoError(t, json.Unmarshal([]byte(s.Line().Text()), &l))
 	require.Equal(t, "me", l.Owner)
 	require.Equal(t, HaltGap, l.Reason)

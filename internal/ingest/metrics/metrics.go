@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // Collector collects from one consumer.
@@ -194,10 +195,10 @@ func (to sender) stands(s ingest.Snapshot, now time.Time) {
 	}
 	to.gauge(refilling, float64(refills))
 	for _, r := range health.HaltReasons() {
-		to.gauge(halted, float64(reasons[why{health.StateHalted, r}]), r)
+		to.gauge(halted, float64(reasons[why{workers.StateHalted, r}]), r)
 	}
 	for _, r := range health.WaitReasons() {
-		to.gauge(waiting, float64(reasons[why{health.StateWaiting, r}]), r)
+		to.gauge(waiting, float64(reasons[why{workers.StateWaiting, r}]), r)
 	}
 }
 
@@ -230,7 +231,7 @@ func (to sender) shards(all []*ingest.ShardStats, s ingest.Snapshot, now time.Ti
 
 func (to sender) partition(p *ingest.PartitionSnapshot, now time.Time) {
 	number := strconv.Itoa(p.Partition)
-	for _, of := range []string{health.StateRunning, health.StateWaiting, health.StateHalted} {
+	for _, of := range []string{workers.StateRunning, workers.StateWaiting, workers.StateHalted} {
 		to.gauge(state, truth(of == p.Line.State), p.Topic, number, of)
 	}
 	if !p.Lag.Known {

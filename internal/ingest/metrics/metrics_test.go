@@ -13,19 +13,20 @@ import (
 
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // aConsumer has three partitions, each in another state.
 func aConsumer() ingest.Snapshot {
-	partition := func(n int, state, reason string, lag health.Lag) ingest.PartitionSnapshot {
-		return ingest.PartitionSnapshot{Topic: "points", Partition: n, Line: health.Line{State: state, Reason: reason}, Lag: lag}
+	partition := func(n int, state, reason string, lag workers.Lag) ingest.PartitionSnapshot {
+		return ingest.PartitionSnapshot{Topic: "points", Partition: n, Line: workers.Line{State: state, Reason: reason}, Lag: lag}
 	}
 	return ingest.Snapshot{
 		Membership: ingest.Membership{Joined: true, Generation: 7, Joins: 3},
 		Partitions: []ingest.PartitionSnapshot{
-			partition(0, health.StateRunning, "", health.Lag{Known: true}),
-			partition(1, health.StateWaiting, health.WaitsMemory, health.Lag{Known: true, Records: 12, Since: time.Now().Add(-90 * time.Second)}),
-			partition(2, health.StateHalted, health.HaltGap, health.Lag{}),
+			partition(0, workers.StateRunning, "", workers.Lag{Known: true}),
+			partition(1, workers.StateWaiting, health.WaitsMemory, workers.Lag{Known: true, Records: 12, Since: time.Now().Add(-90 * time.Second)}),
+			partition(2, workers.StateHalted, health.HaltGap, workers.Lag{}),
 		},
 		Memory: ingest.Memory{Limit: 300, Used: 100, High: 200},
 	}

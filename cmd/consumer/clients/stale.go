@@ -1,8 +1,0 @@
-package clients
-
-import (
-	"github.com/standings/standings/internal/ingest/health"
-)
-
-// StaleAfter is how old a worker's line is of whom nothing is heard any more: three of its lines.
-const StaleAfter = health.StaleAfter

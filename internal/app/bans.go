@@ -1,0 +1,78 @@
+package app
+
+// Bans, between the topic that keeps them and the standings.
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+)
+
+// alignedStandings brings the standings in line with the bans topic between reading where a worker continues and
+// applying anything. A worker reads that at the start of a generation and whenever the ledger has moved. The order
+// matters:
+//
+//	the worker                           Redis
+//	reads the ledger: 120
+//	                                     goes back: to 100, without a ban
+//	hides the banned member again
+//	applies from 120: the ledger moved
+//
+// In the other order the worker would read 100 after it had hidden the member, and count for a member who is shown.
+type alignedStandings struct {
+	ingest.Standings
+
+	align func(context.Context) error
+}
+
+// State returns the whole ledger and what is stored next to it.
+func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
+	state, err := s.Standings.State(ctx)
+	if err != nil {
+		return ledger.State{}, err
+	}
+	return state, s.align(ctx)
+}
+
+// bansWithin is how long the bans topic may take to be read to its end.
+const bansWithin = 30 * time.Second
+
+// FollowBans reads the bans topic to its end, and follows it until stop is called.
+func FollowBans(ctx context.Context, client *kafka.Client, topic string) (f *bans.Follower, stop func(), err error) {
+	f = bans.NewFollower(client, topic, zap.NewNop())
+	following, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.Run(following)
+	}()
+	stop = func() { cancel(); <-ended }
+	within, cancelWithin := context.WithTimeout(ctx, bansWithin)
+	defer cancelWithin()
+	if err = f.Ready(within, 0); err == nil {
+		return f, stop, nil
+	}
+	if waits := f.Waits(); waits != nil && ctx.Err() == nil {
+		err = waits
+	}
+	stop()
+	return nil, nil, fmt.Errorf("read %s to its end: %w", topic, err)
+}
+
+// BansRights are the rights that run needs on the bans topic.
+func BansRights(cfg *config.Config) []kafkaconn.Right {
+	needs := []kafkaconn.Right{bans.Need(cfg.Kafka.BansTopic)}
+	if cfg.API.Listen != config.Off && cfg.API.BansTokensFile != "" {
+		needs = append(needs, bans.NeedToBan(cfg.Kafka.BansTopic))
+	}
+	return needs
+}

@@ -1,0 +1,154 @@
+// Package app makes of a configuration what talks to Kafka and Redis, and says in
+// one line what an error of theirs means for whoever wrote the configuration.
+package app
+
+// The consumer, as it is configured.
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/internal/zoneinfo"
+)
+
+// NewConsumer is the consumer, which pauses while it is told to. align, which may be nil, brings
+// the bans in line. It doesn't run yet.
+func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, all *boards.Boards, pause *ingest.Pause, align func(context.Context) error, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+	var standings []ingest.Standings
+	for _, s := range all.Shards() {
+		if align == nil {
+			standings = append(standings, redisStandings{s})
+		} else {
+			standings = append(standings, alignedStandings{redisStandings{s}, align})
+		}
+	}
+	c, err := consumerConfig(cfg, settings, transport, standings, log, stats)
+	if err != nil {
+		return nil, err
+	}
+	c.Pause = pause
+	return ingest.New(c), nil
+}
+
+// NewReplay reads again as the consumer does, into a rebuild's shadows, one a shard.
+func NewReplay(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, into []*shadow.Store, log *zap.Logger) (*ingest.Replay, error) {
+	var standings []ingest.Standings
+	for _, s := range into {
+		standings = append(standings, s)
+	}
+	c, err := consumerConfig(cfg, settings, transport, standings, log, new(ingest.Stats))
+	if err != nil {
+		return nil, err
+	}
+	return ingest.NewReplay(c), nil
+}
+
+const (
+	// fetchWait is how long a broker may hold a fetch that finds nothing. A record that arrives meanwhile is
+	// answered at once, so a longer wait gains nothing but fewer requests of an idle partition.
+	fetchWait = 500 * time.Millisecond
+	// heartbeat is how often a replica sends a heartbeat to its group: three times at least within the
+	// shortest kafka.session_timeout, and often enough that a rebalance begins within a second.
+	heartbeat = time.Second
+	// commitInterval is how often offsets are committed. Lag monitors read them; a worker starts from the
+	// ledger, so a later commit costs nothing.
+	commitInterval = time.Second
+	// pieceTime is how long one call may keep Redis busy: other clients wait as long. Shorter calls cost
+	// Redis more per event (docs/performance.md).
+	pieceTime = 5 * time.Millisecond
+)
+
+func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, standings []ingest.Standings, log *zap.Logger, stats *ingest.Stats) (ingest.Config, error) {
+	where, err := parseStart(cfg.Start)
+	if err != nil {
+		return ingest.Config{}, err
+	}
+	onGap := start.GapHalts
+	if cfg.OnGap == "continue" {
+		onGap = start.GapContinues
+	}
+	kept := cfg.Retentions()
+	set, err := RuleSet(cfg)
+	if err != nil {
+		return ingest.Config{}, err
+	}
+	text := set.Text()
+	read := func(text string) (ingest.Counting, error) { return Counting(text, cfg) }
+	counting, err := read(text)
+	if err != nil {
+		return ingest.Config{}, err
+	}
+	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: kafkaconn.Robust(transport), Timeout: cfg.Kafka.Timeout}
+	return ingest.Config{
+		Brokers: cfg.Kafka.Brokers, Transport: transport,
+		Dialer: settings.Dialer(transport), GroupBrokers: []string{kafkaconn.AnyBroker},
+		Refusal: func(ctx context.Context) error { return settings.Diagnose(ctx, cfg.Kafka.Brokers...) },
+		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: Owner(), TimeZoneData: zoneinfo.Current().Version,
+		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: fetchWait,
+		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: heartbeat, Timeout: cfg.Kafka.Timeout,
+		CommitInterval: commitInterval, ShutdownTime: cfg.ShutdownTimeout,
+		Start: where, OnGap: onGap, Traces: traces(cfg, client), Disorder: cfg.Disorder, Rules: counting.Windows, Retention: kept,
+		Events: counting.Events, Duplicates: counting.Duplicates, RulesText: text, ReadRules: read,
+		FoldMemory: cfg.FoldMemory, PieceTime: pieceTime,
+		Standings: standings, Log: log, Stats: stats,
+	}, nil
+}
+
+// redisStandings is a shard's store as ingest needs it: with what its errors mean.
+type redisStandings struct{ *ranking.Store }
+
+// Classify says what an error of Redis asks for.
+func (redisStandings) Classify(err error) ledger.Verdict { return ranking.Classify(err) }
+
+func parseStart(text string) (start.Where, error) {
+	switch text {
+	case "window":
+		return start.Where{From: start.FromWindow}, nil
+	case "earliest":
+		return start.Where{From: start.FromEarliest}, nil
+	case "latest":
+		return start.Where{From: start.FromLatest}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return start.Where{}, fmt.Errorf("start: %w", err)
+	}
+	return start.Where{From: start.FromTime, Time: at}, nil
+}
+
+// Owner names this process for others: in status, and as whose rebuild it is.
+func Owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
+// NewTransport is how the consumer reaches Kafka: it knows the sources, their dead
+// letters, and other topics that are read.
+func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...string) *kafkaconn.Transport {
+	topics := slices.Concat(others, cfg.Kafka.Read())
+	for _, t := range cfg.Kafka.Topics {
+		topics = append(topics, event.DeadLetterTopic(t))
+	}
+	if cfg.Kafka.FinalTopic != "" {
+		topics = append(topics, cfg.Kafka.FinalTopic, cfg.Kafka.PublishedTopic())
+	}
+	return settings.Transport(time.Second, topics...) // a leader that moved is seen this soon
+}

@@ -1,0 +1,141 @@
+package app
+
+// What a text of rules says to whoever counts.
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/rules"
+)
+
+// CountingOf are the rules by which a configuration counts.
+func CountingOf(cfg *config.Config) (ingest.Counting, error) {
+	set, err := RuleSet(cfg)
+	if err != nil {
+		return ingest.Counting{}, err
+	}
+	return Counting(set.Text(), cfg)
+}
+
+// Counting reads the text of a set as those take it who count, with the periods and layouts of a
+// configuration: what isn't in the text is in the schema, which every replica has alike. An error
+// says what of it can't be gone by here.
+func Counting(text string, cfg *config.Config) (ingest.Counting, error) {
+	s, err := rules.Parse(text)
+	if err != nil {
+		return ingest.Counting{}, err
+	}
+	c := ingest.Counting{Duplicates: s.Duplicates}
+	kinds, err := countedPeriods(&c, &s, cfg)
+	if err != nil {
+		return ingest.Counting{}, err
+	}
+	names, err := countedBoards(&c, &s, cfg, kinds)
+	if err != nil {
+		return ingest.Counting{}, err
+	}
+	c.Events.MaxEventBytes, c.Events.MaxFuture, c.Events.MaxPoints = int(s.MaxEventBytes), s.MaxFuture, cfg.MaxPoints
+	c.Windows.Names = s.Fields["name"] != ""
+	c.Events.Fields, err = countedFields(s.Fields, names)
+	return c, err
+}
+
+// countedPeriods are those of the set in the order of the configuration, each with its layout.
+func countedPeriods(c *ingest.Counting, s *rules.Set, cfg *config.Config) (map[periods.Period]codec.Kind, error) {
+	kinds := map[periods.Period]codec.Kind{}
+	for _, p := range cfg.Kept() {
+		if of, ok := s.Periods[p.Name]; ok {
+			kinds[p.Name] = codec.Kind(p.Layout)
+			c.Windows.Periods = append(c.Windows.Periods, fold.Period{Rule: of.Rule, Lateness: of.Lateness})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Periods)) {
+		if _, ok := kinds[name]; !ok {
+			return nil, fmt.Errorf("the period %s isn't enabled here", name)
+		}
+	}
+	return kinds, nil
+}
+
+// countedBoards are the boards of the set, if one is by another rule than the default one or has
+// periods of its own, and the names of the fields that their rules have.
+func countedBoards(c *ingest.Counting, s *rules.Set, cfg *config.Config, kinds map[periods.Period]codec.Kind) ([]string, error) {
+	if len(s.Boards) == 0 {
+		return nil, errors.New("there is no board")
+	}
+	var (
+		boards = map[string]*fold.Board{}
+		byRule = rules.Boards{}
+		known  = map[rules.Rule]*rules.Rule{}
+		names  []string
+		apart  bool // a board isn't as they all are by default
+	)
+	_, others := s.Boards[rules.AnyBoard]
+	for _, name := range slices.Sorted(maps.Keys(s.Boards)) {
+		b := s.Boards[name]
+		board := &fold.Board{Ticks: map[periods.Period]int64{}}
+		if !b.Rule.IsDefault(cfg.MaxPoints) {
+			if known[b.Rule] == nil {
+				known[b.Rule] = &b.Rule
+			}
+			board.Rule = known[b.Rule]
+			for _, f := range b.Rule.Fields.List() {
+				if !event.IsOwn(f.Name) && !slices.Contains(names, f.Name) {
+					names = append(names, f.Name)
+				}
+			}
+		}
+		for i := range c.Windows.Periods {
+			cut := c.Windows.Periods[i].Rule
+			if !slices.Contains(b.Periods, cut.Name()) {
+				continue
+			}
+			board.Periods |= 1 << i
+			l, err := codec.NewTupleLayout(kinds[cut.Name()], cut.Length(), b.Rule.Fields)
+			if err != nil {
+				return nil, fmt.Errorf("board %.70q: its %s scores: %w", name, cut.Name(), err)
+			}
+			board.Ticks[cut.Name()] = l.Tick
+		}
+		boards[name], byRule[name] = board, board.Rule
+		apart = apart || board.Rule != nil || len(board.Ticks) != len(c.Windows.Periods)
+		if !others {
+			c.Events.Boards = append(c.Events.Boards, name)
+		}
+	}
+	if apart {
+		c.Windows.Boards = boards
+	}
+	if len(known) > 0 {
+		c.Events.Others = byRule
+	}
+	return names, nil
+}
+
+// countedFields are where events have what counts.
+func countedFields(f map[string]string, names []string) (*event.Fields, error) {
+	slices.Sort(names)
+	var more []event.Other
+	for _, name := range names {
+		more = append(more, event.Other{Name: name, Path: f[name]})
+	}
+	for name := range f {
+		if !event.IsOwn(name) && !slices.Contains(names, name) {
+			return nil, fmt.Errorf("there is no field %.40q of events", name)
+		}
+	}
+	fields, err := event.NewFields(event.Paths{EventID: f["event_id"], UserID: f["user_id"], Points: f["points"], Board: f["board"], OccurredAt: f["occurred_at"], Name: f["name"]}, more...)
+	if err != nil {
+		return nil, fmt.Errorf("event.fields: %w", err)
+	}
+	return fields, nil
+}

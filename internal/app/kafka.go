@@ -1,0 +1,159 @@
+package app
+
+// Talking to Kafka outside of the consumer's own loop: a client with deadlines,
+// what a topic looks like, and one clear line for what went wrong.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/kafkaconn"
+)
+
+// NewKafka is a client for some topics, each call of it at most kafka.timeout
+// long. Its connections are closed by CloseKafka.
+func NewKafka(c *config.Kafka, topics ...string) (*kafka.Client, error) {
+	settings, err := c.Connection()
+	if err != nil {
+		return nil, err
+	}
+	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Timeout: c.Timeout, Transport: settings.Transport(2*time.Second, topics...)}, nil
+}
+
+// CloseKafka closes the connections of a client of NewKafka.
+func CloseKafka(c *kafka.Client) {
+	if t, ok := c.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// KafkaError is an error from Kafka in one line: what was being done, and
+// which of brokers, topic and rights is wrong.
+type KafkaError struct {
+	Line string
+	Err  error
+}
+
+func (p *KafkaError) Error() string { return p.Line }
+func (p *KafkaError) Unwrap() error { return p.Err }
+
+// ExplainKafka says what an error means for the user. Where it may be about being let
+// in at all, the brokers are asked: a *kafkaconn.Refusal says which and why.
+func ExplainKafka(ctx context.Context, err error, c *config.Kafka, topic string) error {
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) && !explained(err) {
+		return &KafkaError{"interrupted", err}
+	}
+	if errors.Is(err, kafka.GroupAuthorizationFailed) {
+		return &KafkaError{"not authorized for group " + c.Group + ": the user needs the right to Read it", err}
+	}
+	if err == nil || explained(err) || ctx.Err() != nil || !aboutConnecting(err) {
+		return kafkaLine(err, c.Brokers, topic)
+	}
+	settings, problem := c.Connection()
+	if problem != nil {
+		return problem
+	}
+	if refusal := settings.Diagnose(ctx, c.Brokers...); refusal != nil {
+		return refusal
+	}
+	if errors.Is(err, kafka.SASLAuthenticationFailed) {
+		// What kafka-go makes of a broker that ends while a user is being proven.
+		return &KafkaError{"lost the connection to Kafka at " + strings.Join(c.Brokers, ", "), io.ErrUnexpectedEOF}
+	}
+	return kafkaLine(err, c.Brokers, topic)
+}
+
+// aboutConnecting reports whether brokers that let nobody in could show as err. One
+// that can't be reached isn't asked again.
+func aboutConnecting(err error) bool {
+	if code, ok := errors.AsType[kafka.Error](err); ok {
+		switch code {
+		case kafka.SASLAuthenticationFailed, kafka.UnsupportedSASLMechanism, kafka.IllegalSASLState, kafka.BrokerNotAvailable:
+			return true
+		}
+		return false
+	}
+	op, ofNetwork := errors.AsType[*net.OpError](err)
+	return !isLookup(err) && (!ofNetwork || op.Op != "dial")
+}
+
+// explained reports whether err says clearly what is wrong.
+func explained(err error) bool {
+	return errors.As(err, new(*KafkaError)) || errors.As(err, new(*kafkaconn.Refusal)) || errors.As(err, new(*kafkaconn.RightsError)) || errors.As(err, new(*kafkaconn.GroupError))
+}
+
+// kafkaLine says so by the error alone.
+func kafkaLine(err error, brokers []string, topic string) error {
+	if err == nil || explained(err) {
+		return err
+	}
+	line := func(format string, args ...any) error {
+		return &KafkaError{strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), err}
+	}
+	at := strings.Join(brokers, ", ")
+	if closed, ok := errors.AsType[*kafkaconn.ClosedError](err); ok {
+		return line("%v", closed)
+	}
+	if code, ok := errors.AsType[kafka.Error](err); ok {
+		switch code {
+		case kafka.TopicAuthorizationFailed:
+			return line("not authorized for topic %s: the user needs the right to Describe it, which comes with that to Read or to Write", topic)
+		case kafka.ClusterAuthorizationFailed:
+			return line("not authorized on the cluster at %s: %s", at, code.Description())
+		case kafka.SASLAuthenticationFailed:
+			return line("the cluster at %s refuses the user or password: %s", at, code.Description())
+		case kafka.UnknownTopicOrPartition:
+			return line("topic %s doesn't exist on the cluster at %s", topic, at)
+		case kafka.InvalidTopic:
+			return line("%q isn't a name that a topic can have", topic)
+		}
+		return line("topic %s at %s: %s (%s, error %d)", topic, at, detail(err, code), code.Title(), int(code))
+	}
+	op, ofNetwork := errors.AsType[*net.OpError](err)
+	switch {
+	case ofNetwork && op.Op == "dial":
+		return line("can't connect to Kafka at %s: %v", at, op)
+	case isLookup(err):
+		return line("can't connect to Kafka at %s: %v", at, innermost(err))
+	case errors.Is(err, context.DeadlineExceeded), ofNetwork && op.Timeout():
+		return line("no answer from Kafka at %s within kafka.timeout", at)
+	case ofNetwork:
+		return line("lost the connection to Kafka at %s: %v", at, op)
+	}
+	return line("Kafka at %s, topic %s: %v", at, topic, err)
+}
+
+// detail is what the broker said besides the code, if it said something.
+func detail(err error, code kafka.Error) string {
+	text := err.Error()
+	if i := strings.LastIndex(text, code.Description()); i >= 0 {
+		text = strings.Trim(text[i:], ": ")
+	}
+	return text
+}
+
+// isLookup reports whether a host's name couldn't be resolved.
+func isLookup(err error) bool {
+	_, ok := errors.AsType[*net.DNSError](err)
+	return ok
+}
+
+// innermost is the network's own error in a chain of wrapping, which names the
+// address; err itself where there is none.
+func innermost(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package app
+
+// Publishing for users goes by franz-go: its producer is idempotent, so that what is
+// sent again for want of an answer is written once. kafka-go has no such producer;
+// everything is read by that one.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	kafkasasl "github.com/segmentio/kafka-go/sasl"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
+
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/kafkaconn"
+)
+
+// NewProducer is an idempotent producer that reaches Kafka as NewKafka's client does, and
+// whose records are acknowledged by all in-sync replicas. It tries again without end, never
+// blocks, and sends a record to the partition that it names. Whoever has a producer bounds
+// what it holds and how long it tries.
+//
+// It stops where the broker no longer knows what it has acknowledged: franz-go would begin
+// a new sequence there, by which records could be written twice.
+func NewProducer(c *config.Kafka, options ...kgo.Opt) (*kgo.Client, error) {
+	settings, err := c.Connection()
+	if err != nil {
+		return nil, err
+	}
+	all := []kgo.Opt{
+		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(kafkaconn.ClientID), kgo.DisableClientMetrics(),
+		kgo.DialTimeout(settings.Timeout), kgo.RequestTimeoutOverhead(c.Timeout), kgo.RetryTimeout(c.Timeout),
+		kgo.ProduceRequestTimeout(c.Timeout), kgo.MetadataMinAge(leaderMoves),
+		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.StopProducerOnDataLossDetected(),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1), kgo.MaxBufferedRecords(math.MaxInt),
+	}
+	if settings.TLS != nil {
+		all = append(all, kgo.DialTLSConfig(settings.TLS))
+	}
+	if settings.SASL != nil {
+		all = append(all, kgo.SASL(mechanism{settings.SASL}))
+	}
+	return kgo.NewClient(append(all, options...)...)
+}
+
+// leaderMoves is how often it is looked, at most, where a partition's leader is.
+const leaderMoves = 250 * time.Millisecond
+
+// mechanism is one of kafka-go's as franz-go asks for it.
+type mechanism struct{ kafkasasl.Mechanism }
+
+// Authenticate begins to prove the user to one broker.
+func (m mechanism) Authenticate(ctx context.Context, _ string) (sasl.Session, []byte, error) {
+	state, first, err := m.Start(ctx)
+	return session{ctx, state}, first, err
+}
+
+// session is one proof. Its context is the connection's, as kafka-go's steps take one.
+type session struct {
+	ctx   context.Context //nolint:containedctx // franz-go's interface has none
+	state kafkasasl.StateMachine
+}
+
+// Challenge is a step.
+func (s session) Challenge(from []byte) (bool, []byte, error) { return s.state.Next(s.ctx, from) }
+
+// MayPublishOnce asks for what an idempotent producer needs, before anything is published.
+// An error that may pass is none: the producer asks again.
+func MayPublishOnce(ctx context.Context, producer *kgo.Client) error {
+	response, err := kmsg.NewPtrInitProducerIDRequest().RequestWith(ctx, producer)
+	if err != nil {
+		return fmt.Errorf("begin to publish without repeats, which takes Kafka 0.11 or later (InitProducerId): %w", err)
+	}
+	if err := kerr.ErrorForCode(response.ErrorCode); err != nil && !kerr.IsRetriable(err) {
+		return err
+	}
+	return nil
+}
+
+// ExplainPublishing says what an error of a producer means for the user.
+func ExplainPublishing(ctx context.Context, err error, c *config.Kafka, topic string) error {
+	answer, ok := errors.AsType[*kerr.Error](err)
+	if !ok || explained(err) {
+		return ExplainKafka(ctx, err, c, topic)
+	}
+	at := strings.Join(c.Brokers, ", ")
+	switch answer {
+	case kerr.ClusterAuthorizationFailed:
+		return &KafkaError{fmt.Sprintf("not authorized to publish to topic %s on the cluster at %s without repeats: the user needs the right to "+
+			"Write the topic, and before Kafka 2.8 that to IdempotentWrite the cluster, too", topic, at), err}
+	case kerr.TransactionalIDAuthorizationFailed:
+		return &KafkaError{fmt.Sprintf("not authorized to publish to topic %s on the cluster at %s in transactions: the user needs the right to Write the "+
+			"transactional id, which \"consumer check\" names", topic, at), err}
+	case kerr.InvalidTransactionTimeout:
+		return &KafkaError{fmt.Sprintf("the brokers at %s allow no transactions of a minute (transaction.max.timeout.ms), which topic %s needs at least", at, topic), err}
+	case kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.InvalidProducerEpoch, kerr.InvalidProducerIDMapping:
+		return &KafkaError{fmt.Sprintf("topic %s at %s no longer has what it had acknowledged (%s): records were deleted or lost meanwhile, "+
+			"so look what is there before anything is published again", topic, at, answer.Message), err}
+	}
+	// The same codes, which are explained once.
+	return ExplainKafka(ctx, kafka.Error(answer.Code), c, topic)
+}
+
+// MaxMessageBytes is how large a topic's batches may be, and false where this user has no
+// right to know (DescribeConfigs), or the broker doesn't say.
+func MaxMessageBytes(ctx context.Context, c *kafka.Client, topic string) (int, bool) {
+	var settings kafkaconn.TopicSettings
+	err := kafkaconn.RetryTransient(ctx, c, func() (err error) {
+		settings, err = kafkaconn.ReadTopicSettings(ctx, c, topic)
+		return err
+	})
+	n, unknown := strconv.Atoi(settings["max.message.bytes"])
+	return n, err == nil && unknown == nil
+}

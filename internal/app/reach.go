@@ -1,0 +1,52 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/kafkaconn"
+)
+
+// ReadTopic is a topic that a consumer reads.
+type ReadTopic struct {
+	Name       string
+	Partitions int
+	Committed  map[int]kafkaconn.Commit
+}
+
+// ReadTopics are the configured topics, with what the configured group has committed.
+func ReadTopics(ctx context.Context, cfg *config.Config, client *kafka.Client) (all []ReadTopic, err error) {
+	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
+	if err != nil {
+		return nil, fmt.Errorf("ask Kafka for its topics: %w", err)
+	}
+	for _, t := range m.Topics {
+		if t.Error != nil {
+			return nil, fmt.Errorf("ask Kafka for the topic %s: %w", t.Name, t.Error)
+		}
+		committed, err := kafkaconn.Committed(ctx, client, cfg.Kafka.Group, t.Name, kafkaconn.UpTo(len(t.Partitions))...)
+		if err != nil {
+			return nil, fmt.Errorf("ask Kafka what the group %s has committed of %s: %w", cfg.Kafka.Group, t.Name, err)
+		}
+		all = append(all, ReadTopic{t.Name, len(t.Partitions), committed})
+	}
+	return all, nil
+}
+
+// Reach returns how far back the logs of some topics reach, of the partition where that is the least. The consumer
+// need not run. The clock is Redis's.
+func Reach(ctx context.Context, c *ingest.Consumer, topics []ReadTopic, clock func() time.Time) (least ingest.Reach, err error) {
+	for _, t := range topics {
+		r, err := c.Reach(ctx, t.Name, t.Partitions, t.Committed, clock)
+		if err != nil {
+			return ingest.Reach{}, err
+		}
+		least = least.Least(r)
+	}
+	return least, nil
+}

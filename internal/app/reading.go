@@ -1,0 +1,66 @@
+package app
+
+// Boards for those who show them, as the configuration has them.
+
+import (
+	"context"
+
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/rules"
+)
+
+// archiveReads is how much of the API's room reads of the archive may take, and as much those who wait
+// for it: the rest is for windows that Redis has, whatever becomes of the archive.
+const archiveReads = 4
+
+// NewReading reads boards as they are configured, by what a reader has.
+func NewReading(r *Reader) (*reading.Reader, error) {
+	cfg, client, all := r.Config, r.Client, r.Boards
+	c := reading.Config{
+		Boards: all, Named: named(cfg), CheckBoard: config.CheckBoard, Has: cfg.Has,
+		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
+		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
+		Renumber: func(ctx context.Context) (*boards.Boards, error) {
+			numbered, _, err := Recorded(ctx, cfg, client)
+			if err != nil {
+				return nil, err
+			}
+			return NewBoards(numbered, client, "")
+		},
+	}
+	for _, p := range cfg.Kept() {
+		rule, err := cfg.Rule(p)
+		if err != nil {
+			return nil, err
+		}
+		c.Periods = append(c.Periods, reading.Period{Rule: rule, Zone: cfg.ZoneOf(p.Name)})
+	}
+	byDefault, err := rules.Default(cfg.MaxPoints)
+	if err != nil {
+		return nil, err
+	}
+	own, err := cfg.Rules()
+	if err != nil {
+		return nil, err
+	}
+	c.Rule = func(board string) rules.Rule {
+		if r := own.Of(board); r != nil {
+			return *r
+		}
+		return byDefault
+	}
+	return reading.New(c), nil
+}
+
+// named are the boards that there can be; nil: any.
+func named(cfg *config.Config) []string {
+	var all []string
+	for _, name := range cfg.Boards {
+		if name != rules.AnyBoard {
+			all = append(all, name)
+		}
+	}
+	return all
+}

@@ -1,0 +1,147 @@
+package app
+
+// Redis as it is configured: how it is dialled, and what its errors mean for whoever
+// wrote the configuration.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/shadow"
+	"github.com/standings/standings/internal/redisconn"
+	"github.com/standings/standings/internal/units"
+)
+
+// dialRedis is how Redis is reached. Its error is one of the files that TLS needs.
+func dialRedis(cfg *config.Config) (redisconn.Settings, error) {
+	c := &cfg.Redis
+	secure, err := c.TLS.Client()
+	if err != nil {
+		return redisconn.Settings{}, fmt.Errorf("redis.tls.%w", err)
+	}
+	return redisconn.Settings{
+		Addresses: c.Addresses, Cluster: c.Cluster, Master: c.Sentinel.Master,
+		Username: c.Username, Password: c.Password,
+		SentinelUsername: c.Sentinel.Username, SentinelPassword: c.Sentinel.Password,
+		DB: int(c.DB), TLS: secure, Timeout: c.Timeout,
+	}, nil
+}
+
+// NewRedis dials as configured. connected, which may be nil, is called with
+// every new connection before it is used.
+func NewRedis(cfg *config.Config, connected func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
+	d, err := dialRedis(cfg)
+	if err != nil {
+		return nil, err
+	}
+	d.Connected = connected
+	return redisconn.NewClient(d), nil
+}
+
+// NewReadingRedis dials as configured for who only reads: a call that is cut off, as by a
+// failover, is made again.
+func NewReadingRedis(cfg *config.Config) (redis.UniversalClient, error) {
+	d, err := dialRedis(cfg)
+	if err != nil {
+		return nil, err
+	}
+	d.ReadsOnly = true
+	return redisconn.NewClient(d), nil
+}
+
+// silent keeps go-redis from writing its own line for what is reported anyway.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func init() { redis.SetLogger(silent{}) } // before any client has a goroutine that reads it
+
+// ExplainRedis says in one line what an error of Redis means for the user, and of several shards
+// which it is. Where the error alone doesn't tell, the servers are asked again.
+func ExplainRedis(ctx context.Context, err error, cfg *config.Config) error {
+	line := explainRedis(ctx, err, cfg)
+	shard, ok := errors.AsType[*ranking.ShardError](err)
+	if !ok || errors.Is(err, context.Canceled) || strings.Contains(line.Error(), shard.Name()) {
+		return line
+	}
+	return &ranking.ShardError{Shard: shard.Shard, Of: shard.Of, Addr: shard.Addr, Err: line}
+}
+
+func explainRedis(ctx context.Context, err error, cfg *config.Config) error {
+	if err == nil {
+		return nil
+	}
+	name := cfg.Redis.Name()
+	if d, failed := dialRedis(cfg); failed == nil {
+		err = d.Explain(ctx, err)
+	}
+	if mismatch, ok := errors.AsType[*redisconn.ServerMismatchError](err); ok {
+		if mismatch.Server != "" {
+			name = ""
+		}
+		return redisError{strings.TrimSpace(name + " " + oneLine(mismatch)), err}
+	}
+	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
+		return whateverCluster(other)
+	}
+	if evicts, ok := errors.AsType[*redisconn.EvictionError](err); ok {
+		if evicts.Server == "" {
+			return redisError{name + ": " + evicts.Error(), evicts}
+		}
+		return evicts
+	}
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	if redisconn.IsFull(err) && !errors.As(err, new(*shadow.FullError)) {
+		return redisError{name + " is full: it is at its maxmemory, and refuses writes. Raise it (CONFIG SET maxmemory), or remove what isn't used any more (consumer drop)", err}
+	}
+	op, ofNetwork := errors.AsType[*net.OpError](err)
+	dns, ofNames := errors.AsType[*net.DNSError](err)
+	timeout, ofTime := errors.AsType[net.Error](err)
+	switch {
+	case ofNames:
+		return redisError{fmt.Sprintf("can't connect to %s: %v", name, dns), err}
+	case errors.Is(err, context.DeadlineExceeded), ofTime && timeout.Timeout():
+		return redisError{fmt.Sprintf("no answer from %s within redis.timeout, %s", name, units.FormatDuration(cfg.Redis.Timeout)), err}
+	case errors.Is(err, io.EOF):
+		return redisError{name + " closes the connection without an answer: see that it is a Redis, and not a Kafka, whose port closes so (redis.addresses)", err}
+	case ofNetwork && op.Op == "dial":
+		return redisError{fmt.Sprintf("can't connect to %s: %v", name, op), err}
+	}
+	return redisError{name + ": " + oneLine(err), err}
+}
+
+type redisError struct {
+	line string
+	err  error
+}
+
+func (e redisError) Error() string { return e.line }
+func (e redisError) Unwrap() error { return e.err }
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
+
+// whateverCluster leaves the Kafka cluster out of a difference: who only reads
+// doesn't know it.
+func whateverCluster(e *ranking.SchemaError) error {
+	var wanted, found map[string]json.RawMessage
+	if json.Unmarshal([]byte(e.Wanted), &wanted) != nil || json.Unmarshal([]byte(e.Found), &found) != nil {
+		return e
+	}
+	wanted["cluster"] = found["cluster"]
+	text, err := json.Marshal(wanted)
+	if err != nil {
+		return e
+	}
+	return &ranking.SchemaError{Prefix: e.Prefix, Wanted: string(text), Found: e.Found}
+}

@@ -1,0 +1,167 @@
+package run
+
+// Bans: the topic that keeps them, read before anything is applied, and followed.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/bans/hiding"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/units"
+)
+
+// openBans looks for the bans topic, which it makes where it is missing, and begins to read it;
+// nil where none is named. What was begun has ended once close returns.
+func (p *process) openBans(ctx context.Context, cfg *config.Config) (closeBans func(), err error) {
+	topic := cfg.Kafka.BansTopic
+	if topic == "" {
+		return func() {}, nil
+	}
+	client := p.topicsClient(cfg)
+	err = await(ctx, p.log, "the bans topic", classifyBans, p.ops.waitsForBans, func() error {
+		if err := kafkaconn.CheckRights(ctx, client, app.BansRights(cfg)...); err != nil {
+			return err
+		}
+		made, err := bans.Ensure(ctx, client, topic, cfg.Kafka.Topics[0])
+		if made {
+			p.log.Info("bans topic created", zap.String("topic", topic))
+		}
+		if errors.Is(err, bans.ErrUnchecked) {
+			p.log.Warn(err.Error(), zap.String("topic", topic))
+			return nil
+		}
+		if err != nil && !errors.As(err, new(*bans.TopicError)) {
+			return app.ExplainKafka(ctx, err, &cfg.Kafka, topic)
+		}
+		return err
+	})
+	if err != nil || ctx.Err() != nil {
+		return func() {}, err
+	}
+	p.bans = bans.NewFollower(client, topic, p.log)
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.bans.Run(running)
+	}()
+	return func() { stop(); <-ended }, nil
+}
+
+// desk is where members are banned by the API; nil where nobody can be.
+func (p *process) desk() *bans.Desk {
+	if p.bans == nil {
+		return nil
+	}
+	return &bans.Desk{Publisher: &bans.Publisher{Follower: p.bans}, Standings: func(context.Context) (bans.Standings, error) {
+		keeper := p.keeper.Load() // of the shards that there are
+		if keeper == nil {
+			return nil, errNotAligned
+		}
+		return keeper.Standings, nil
+	}}
+}
+
+var errNotAligned = errors.New("the standings haven't been brought in line with the bans topic yet")
+
+func classifyBans(err error) ledger.Verdict {
+	if errors.As(err, new(*bans.TopicError)) {
+		return ledger.Refuse
+	}
+	return kafkaconn.Classify(err)
+}
+
+// readWithin is how long the bans topic may take between two looks at what holds it up.
+const readWithin = time.Second
+
+// alignBans waits until the bans topic was read to its end and the standings are in line with it;
+// nil where none is named. Nothing is applied before.
+func (p *process) alignBans(ctx context.Context, cfg *config.Config, all *boards.Boards) (*bans.Keeper, error) {
+	if p.bans == nil {
+		p.sayBansLeft(ctx, all)
+		return nil, nil
+	}
+	err := await(ctx, p.log, "the bans topic", func(error) ledger.Verdict { return ledger.Retry }, p.ops.waitsForBans, func() error {
+		within, cancel := context.WithTimeout(ctx, readWithin)
+		defer cancel()
+		if err := p.bans.Ready(within, 0); err != nil {
+			if waits := p.bans.Waits(); waits != nil {
+				return waits
+			}
+			return fmt.Errorf("the bans topic %s is being read: %w", cfg.Kafka.BansTopic, err)
+		}
+		return nil
+	})
+	if err != nil || ctx.Err() != nil {
+		return nil, err
+	}
+	keeper := bans.NewKeeper(p.bans, hiding.In(all), p.log)
+	err = await(ctx, p.log, "Redis, to hide who is banned", ranking.Classify, p.ops.waitsForRedis, func() error { return keeper.Align(ctx) })
+	if err != nil {
+		return nil, app.ExplainRedis(ctx, err, cfg)
+	}
+	p.keeper.Store(keeper)
+	return keeper, nil
+}
+
+// sayBansLeft: who was banned by an earlier configuration stays hidden, and nothing would end it.
+func (p *process) sayBansLeft(ctx context.Context, all *boards.Boards) {
+	left, err := hiding.In(all).Banned(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		p.log.Warn("couldn't look for bans that an earlier configuration has left in Redis", zap.Error(err))
+	case len(left) > 0:
+		p.log.Warn("kafka.bans_topic isn't set, but Redis hides members by "+units.Plural(int64(len(left)), "ban")+
+			" of an earlier configuration: they stay hidden. Name the topic again, to keep them or to take them back", zap.Int("bans", len(left)))
+	}
+}
+
+func (r *readiness) waitsForBans(err error) {
+	r.waits(waitsBans, "it waits for the bans topic "+r.cfg.Kafka.BansTopic+", as it would show who is banned", err, "see that the topic is there and can be read; it goes on by itself")
+}
+
+var (
+	bansInForce = prometheus.NewDesc("standings_bans", "Bans that the bans topic has in force, by kind: banned (hidden) or erased. Only with kafka.bans_topic.", []string{"kind"}, nil)
+	bansUnread  = prometheus.NewDesc("standings_bans_topic_away", "1 while the bans topic can't be read: what was read of it stays in force, and new bans aren't seen. Only with kafka.bans_topic.", nil, nil)
+	bansBad     = prometheus.NewDesc("standings_bans_bad_records_total", "Records of the bans topic that are no bans, and were ignored. Only with kafka.bans_topic.", nil, nil)
+)
+
+// bansCollector shows the bans, once there are any to show.
+type bansCollector struct{ of atomic.Pointer[bans.Follower] }
+
+// Describe names what is reported.
+func (*bansCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- bansInForce
+	to <- bansUnread
+	to <- bansBad
+}
+
+// Collect counts what has been read.
+func (c *bansCollector) Collect(to chan<- prometheus.Metric) {
+	f := c.of.Load()
+	if f == nil {
+		return
+	}
+	banned, erased := f.State().Count(time.Now())
+	to <- prometheus.MustNewConstMetric(bansInForce, prometheus.GaugeValue, float64(banned), "banned")
+	to <- prometheus.MustNewConstMetric(bansInForce, prometheus.GaugeValue, float64(erased), "erased")
+	away := 0.0
+	if f.Waits() != nil {
+		away = 1
+	}
+	to <- prometheus.MustNewConstMetric(bansUnread, prometheus.GaugeValue, away)
+	to <- prometheus.MustNewConstMetric(bansBad, prometheus.CounterValue, float64(f.Bad()))
+}

@@ -1,0 +1,46 @@
+package run
+
+// How much of the range of points is used, for the metrics: by one replica of all.
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ranking/boards"
+)
+
+const (
+	// rangeEvery is how often boards are looked at, and rangePause how long between two
+	// pages of 500 windows: at most one command in a hundred of what Redis can do.
+	rangeEvery = 30 * time.Second
+	rangePause = 250 * time.Millisecond
+)
+
+var pointsUsed = prometheus.NewDesc("standings_points_largest_ratio",
+	"The largest points of a standing, or the largest negative ones, as a share of max_points: over all boards by the default rule and the windows that still take events, "+
+		"as of half a minute ago at most where boards are few. The replica with partition 0 of the first topic reports it; the others don't.", []string{"period"}, nil)
+
+// lookAtPoints is when it is looked, and how.
+func lookAtPoints(r *reported, cfg *config.Config, all *boards.Boards) turn {
+	latenesses := map[string]time.Duration{}
+	for _, p := range cfg.Kept() {
+		latenesses[string(p.Name)] = cfg.LatenessOf(p)
+	}
+	lateness := func(period string) time.Duration { return latenesses[period] }
+	return turn{topic: cfg.Kafka.Topics[0], every: rangeEvery, what: "look how much of the range of points is used", none: r.none,
+		look: func(ctx context.Context) error {
+			largest, err := all.Largest(ctx, lateness, rangePause)
+			if err != nil {
+				return err
+			}
+			var used []prometheus.Metric
+			for period, points := range largest {
+				used = append(used, gauge(pointsUsed, float64(points)/float64(cfg.MaxPoints), period))
+			}
+			r.set(used...)
+			return nil
+		}}
+}

@@ -1,0 +1,302 @@
+package run
+
+// The metrics as a whole, and all that is written about them: docs/metrics.md, the
+// alerts and the dashboard.
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/api"
+	v1 "github.com/standings/standings/internal/api/v1"
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/archive"
+	"github.com/standings/standings/internal/archive/topic"
+	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ledger/workers"
+	"github.com/standings/standings/test/testenv"
+)
+
+// everyMetric is what /metrics has where there is something to tell of everything.
+func everyMetric(t *testing.T) *prometheus.Registry {
+	t.Helper()
+	now := func() ingest.Snapshot {
+		return ingest.Snapshot{
+			Membership: ingest.Membership{Joined: true},
+			Partitions: []ingest.PartitionSnapshot{{Topic: "points", Line: workers.Line{State: workers.StateRunning}, Lag: workers.Lag{Known: true}}},
+		}
+	}
+	points, boards, memory, due, shards := newReported(pointsUsed), newReported(windowsListed, boardsListed), newReported(redisMemoryUsed, redisMemoryMax), newReported(windowsDue), new(masters)
+	points.set(gauge(pointsUsed, 0.5, "weekly"))
+	boards.set(gauge(windowsListed, 60), gauge(boardsListed, 5))
+	memory.set(gauge(redisMemoryUsed, 1<<20, "localhost:6379"), gauge(redisMemoryMax, 1<<30, "localhost:6379"))
+	due.set(gauge(windowsDue, 0))
+	archived := newArchived()
+	archived.leads(archive.Progress{})
+	reach := newReported(logReach)
+	reach.set(gauge(logReach, 1))
+	published := newPublishing()
+	published.succeeded = time.Unix(1, 0)
+	published.leads(topic.Progress{})
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	t.Cleanup(func() { _ = client.Close() })
+	cfg, stats := config.Defaults(), new(ingest.Stats)
+	stats.Shard(0)
+	all, err := app.NewBoards(cfg, client, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shards.of(all)
+	banned := new(bansCollector)
+	banned.of.Store(bans.NewFollower(nil, "bans", zap.NewNop()))
+	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, published, reach, shards, banned, v1.NewMetrics())
+}
+
+// families are our own metrics, by name.
+func families(t *testing.T) []*dto.MetricFamily {
+	t.Helper()
+	all, err := everyMetric(t).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool { return !strings.HasPrefix(f.GetName(), "standings_") })
+}
+
+func TestTheMetricsAreAsPrometheusAsks(t *testing.T) {
+	problems, err := testutil.GatherAndLint(everyMetric(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+func TestOneScrapeTellsOfTheProcessToo(t *testing.T) {
+	all, err := everyMetric(t).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go_goroutines", "process_resident_memory_bytes", "standings_build_info"} {
+		if !slices.ContainsFunc(all, func(f *dto.MetricFamily) bool { return f.GetName() == name }) {
+			t.Errorf("%s isn't shown", name)
+		}
+	}
+}
+
+const (
+	alertsPath    = "../../../deploy/alerts.yaml"
+	dashboardPath = "../../../deploy/dashboard.json"
+	metricsPath   = "../../../docs/metrics.md"
+)
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	named  = regexp.MustCompile(`\bstandings_[a-z_]+[a-z]`)
+	series = regexp.MustCompile(`_(bucket|sum|count)$`)
+	alert  = regexp.MustCompile(`(?m)^ +- alert: (\w+)`)
+)
+
+// The table in docs/metrics.md is made of what the program shows, and of which alert
+// looks at it. UPDATE_DOCS=1 writes it.
+func TestTheTableOfMetricsIsTheProgramsOwn(t *testing.T) {
+	const begin, end = "<!-- what /metrics shows -->\n", "<!-- end -->\n"
+	text := read(t, metricsPath)
+	before, rest, ok1 := strings.Cut(text, begin)
+	shown, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no lines %q and %q", metricsPath, begin, end)
+	}
+	table := metricsTable(families(t), alertsByMetric(t))
+	if shown == table {
+		return
+	}
+	if os.Getenv("UPDATE_DOCS") == "" {
+		t.Fatalf("the table in %s isn't what the program shows: run this test with UPDATE_DOCS=1", metricsPath)
+	}
+	if err := os.WriteFile(metricsPath, []byte(before+begin+table+end+after), 0o644); err != nil { //nolint:gosec // a document
+		t.Fatal(err)
+	}
+}
+
+func metricsTable(all []*dto.MetricFamily, alerts map[string][]string) string {
+	var b strings.Builder
+	b.WriteString("| metric | type | labels | unit | meaning | alert |\n|---|---|---|---|---|---|\n")
+	for _, f := range all {
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, "`"+l.GetName()+"`")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()),
+			strings.Join(labels, " "), unit(f), f.GetHelp(), strings.Join(alerts[f.GetName()], ", "))
+	}
+	return b.String()
+}
+
+// unit is what a name's end says.
+func unit(f *dto.MetricFamily) string {
+	name := strings.TrimSuffix(f.GetName(), "_total")
+	for _, u := range []string{"seconds", "bytes", "events", "updates", "partitions", "connections", "records"} {
+		if strings.HasSuffix(name, "_"+u) {
+			return u
+		}
+	}
+	switch {
+	case strings.HasSuffix(name, "_ratio"):
+		return "share of 1"
+	case strings.Contains(name, "_events_"):
+		return "events"
+	case strings.Contains(name, "_records_"), strings.Contains(name, "_letters_"):
+		return "records"
+	case f.GetType() == dto.MetricType_COUNTER:
+		return "times"
+	}
+	return ""
+}
+
+// alertsByMetric are the names of the alerts whose rule names a metric.
+func alertsByMetric(t *testing.T) map[string][]string {
+	t.Helper()
+	text := read(t, alertsPath)
+	all := map[string][]string{}
+	at := alert.FindAllStringSubmatchIndex(text, -1)
+	for i, m := range at {
+		end := len(text)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		name := text[m[2]:m[3]]
+		rule, _, _ := strings.Cut(text[m[1]:end], "annotations:")
+		for _, metric := range named.FindAllString(rule, -1) {
+			if !slices.Contains(all[metric], name) {
+				all[metric] = append(all[metric], name)
+			}
+		}
+	}
+	return all
+}
+
+func TestWhatIsWrittenOfMetricsNamesOnlyThoseThereAre(t *testing.T) {
+	if !json.Valid([]byte(read(t, dashboardPath))) {
+		t.Error("the dashboard isn't JSON")
+	}
+	known := map[string]bool{}
+	for _, f := range families(t) {
+		known[f.GetName()] = true
+	}
+	for _, path := range []string{alertsPath, "../../../deploy/alerts_test.yaml", dashboardPath, metricsPath, "../../../README.md"} {
+		text := read(t, path)
+		found := named.FindAllString(text, -1)
+		for _, name := range found {
+			if !known[name] && !known[series.ReplaceAllString(name, "")] {
+				t.Errorf("%s names %s, which isn't shown", filepath.Base(path), name)
+			}
+		}
+		if len(found) == 0 && path != "../../../README.md" {
+			t.Errorf("%s names no metric: the test looks at nothing", filepath.Base(path))
+		}
+	}
+}
+
+// Events that no window takes are shown as a share, whichever side of the windows they lie on.
+func TestTheDashboardShowsLateAndEarlyEventsBesideEachOther(t *testing.T) {
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ RefID, Expr, LegendFormat string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, dashboardPath)), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{} // a result, and the panel it is in
+	for _, p := range dashboard.Panels {
+		refs := map[string]bool{}
+		for _, target := range p.Targets {
+			if refs[target.RefID] {
+				t.Errorf("%s has two targets %s", p.Title, target.RefID)
+			}
+			refs[target.RefID] = true
+			for _, result := range []string{"late", "early"} {
+				if strings.Contains(target.Expr, `result="`+result+`"`) && target.LegendFormat == result {
+					shown[result] = p.Title
+				}
+			}
+		}
+	}
+	if shown["late"] == "" || shown["early"] != shown["late"] {
+		t.Errorf("they are shown in %q", shown)
+	}
+}
+
+// Every alert is one that a test of the rules says something of.
+func TestTheAlertsAreValidAndDoWhatTheirTestsSay(t *testing.T) {
+	tests := read(t, "../../../deploy/alerts_test.yaml")
+	for _, m := range alert.FindAllStringSubmatch(read(t, alertsPath), -1) {
+		if !strings.Contains(tests, m[1]) {
+			t.Errorf("no test of the rules names %s", m[1])
+		}
+	}
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		testenv.NotRun(t, "there is no promtool on the PATH (Debian has it in the package prometheus)")
+	}
+	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
+		cmd := exec.CommandContext(t.Context(), promtool, args...)
+		cmd.Dir = "../../../deploy"
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+func TestEveryReasonForNotBeingReadyIsExplained(t *testing.T) {
+	text := read(t, metricsPath)
+	reasons := append(health.HaltReasons(), workers.StateWaiting, notStarted, waitsKafka, waitsRedis, notJoined, notAnswered, stopping)
+	for _, r := range reasons {
+		if !strings.Contains(text, "`"+r+"`") {
+			t.Errorf("%s doesn't say what %s is", filepath.Base(metricsPath), r)
+		}
+	}
+}
+
+func TestRangeIsToldByWhoeverHasTheFirstPartition(t *testing.T) {
+	has := func(topic string, partition int) ingest.Snapshot {
+		return ingest.Snapshot{Partitions: []ingest.PartitionSnapshot{{Topic: "points", Partition: 3}, {Topic: topic, Partition: partition}}}
+	}
+	for _, c := range []struct {
+		now  ingest.Snapshot
+		want bool
+	}{
+		{has("points", 0), true}, {has("points", 1), false}, {has("other", 0), false}, {ingest.Snapshot{}, false},
+	} {
+		if got := hasFirst(c.now, "points"); got != c.want {
+			t.Errorf("%+v: %v", c.now.Partitions, got)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package run
+
+// How many shards there are: the configuration's word, until a reshard has changed it.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/reshard"
+	"github.com/standings/standings/internal/units"
+)
+
+// errRenumbered says that there is another number of shards than this consumer runs with.
+var errRenumbered = errors.New("a reshard has switched over")
+
+// numbered waits for Redis, and is the configuration with the number of shards that there is;
+// recorded where Redis has a record of it.
+func (p *process) numbered(ctx context.Context, configured *config.Config) (cfg *config.Config, recorded bool, err error) {
+	err = await(ctx, p.log, "Redis", ranking.Classify, p.ops.waitsForRedis, func() error {
+		var err error
+		if cfg, recorded, err = app.Recorded(ctx, configured, p.client); err != nil {
+			return withGaps(ctx, app.ExplainRedis(ctx, err, configured), p.client, configured)
+		}
+		return nil
+	})
+	if cfg.Redis.Shards != configured.Redis.Shards {
+		p.log.Warn(app.OtherNumber(configured, cfg.Redis.Shards))
+	}
+	return cfg, recorded, err
+}
+
+// numberEvery is how often is looked for a reshard.
+const numberEvery = time.Second
+
+// watchNumber pauses the consumer while a reshard is under way, and ends it, with errRenumbered,
+// once there is another number of shards. Where Redis doesn't answer it stays as it is.
+func (p *process) watchNumber(ctx context.Context, cfg *config.Config, all *boards.Boards, pause *ingest.Pause, end context.CancelCauseFunc) {
+	tick := time.NewTicker(numberEvery)
+	defer tick.Stop()
+	var kept time.Time
+	for {
+		number, err := ranking.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+		switch {
+		case err != nil:
+		case number.Shards > 0 && int64(number.Shards) != cfg.Redis.Shards:
+			end(fmt.Errorf("%w to %s", errRenumbered, units.Plural(int64(number.Shards), "shard")))
+			return
+		case number.Reshard != nil && int64(number.Reshard.From) == cfg.Redis.Shards:
+			pause.Begin(resharding(number.Reshard))
+		default:
+			pause.End()
+			if number.Shards > 0 && time.Since(kept) > retireEvery {
+				kept = time.Now()
+				if err := reshard.Keep(ctx, all.Shards()); err != nil && ctx.Err() == nil {
+					p.log.Warn("a reshard has left its copy unfinished: run consumer reshard to the same number again, within a day", zap.Error(err))
+				}
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func resharding(by *ranking.Reshard) error {
+	return &health.Waiting{
+		Reason: health.WaitsReshard, Err: fmt.Errorf("a reshard by %s copies the boards from %d to %s", by.Owner, int(by.From), units.Plural(int64(by.To), "shard")),
+		Remedy: "none is needed: the reshard ends, or its lock runs out",
+	}
+}

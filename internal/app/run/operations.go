@@ -1,0 +1,132 @@
+package run
+
+// The operations port: what /healthz, /readyz and /metrics tell of `consumer run`.
+
+import (
+	"context"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/app/build"
+	"github.com/standings/standings/internal/app/serve"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/metrics"
+	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/redisconn"
+)
+
+// operations is the port and what it reports. It is open before anything is waited for,
+// and closes after everything else has ended.
+type operations struct {
+	*readiness
+	client   redis.UniversalClient
+	points   *reported
+	boards   *reported
+	memory   *reported
+	due      *reported
+	archived *archived
+
+	// published is of the topic for final windows.
+	published *publishing
+	reach     *reported
+	bans      *bansCollector
+	has       *masters
+	windows   windowRoom
+	ended     sync.WaitGroup
+	stop      context.CancelFunc
+	log       *zap.Logger
+}
+
+// openOperations opens the port and serves it until close. A port that can't be opened
+// is an error; one that breaks later is logged, and the work goes on.
+func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats, port *serve.Port) (*operations, error) {
+	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
+		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), published: newPublishing(), reach: newReported(logReach), bans: new(bansCollector), has: new(masters), windows: windowRoom{most: cfg.MaxWindows}, stop: func() {}}
+	if cfg.Listen == config.Off {
+		return o, nil
+	}
+	server, err := api.Listen(ctx, api.Config{
+		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Warnings: func() []api.Reason { return append(o.windows.warnings(), port.Warnings()...) }, Broken: o.broken,
+		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.due, o.archived, o.published, o.reach, o.has, o.bans), Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	log.Info("operations port open", zap.Stringer("address", server.Addr()))
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // it also reports how the end goes
+	o.stop = stop
+	o.ended.Go(func() {
+		if err := server.Run(serving); err != nil {
+			log.Error("the operations port is closed; the consumer goes on without it", zap.Error(err))
+		}
+	})
+	return o, nil
+}
+
+// watch looks at Redis for what is reported, until the context ends. Without a port nobody
+// is told.
+func (o *operations) watch(ctx context.Context, all *boards.Boards) {
+	if o.cfg.Listen == config.Off {
+		return
+	}
+	var each sync.WaitGroup
+	each.Go(func() { o.watchRedis(ctx, all) })
+	for _, t := range []turn{
+		lookAtPoints(o.points, o.cfg, all), countBoards(o.boards, o.cfg.Kafka.Topics[0], all),
+		lookAtWindows(&o.windows, all),
+		lookAtMemory(o.memory, func(ctx context.Context) ([]redisconn.Memory, error) { return redisconn.Memories(ctx, o.client) }),
+	} {
+		each.Go(func() { t.watch(ctx, o.snapshot, o.log) })
+	}
+	each.Wait()
+}
+
+func (o *operations) close() {
+	o.stop()
+	o.ended.Wait()
+}
+
+// newRegistry has everything that /metrics shows.
+func newRegistry(cfg *config.Config, stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, beside ...prometheus.Collector) *prometheus.Registry {
+	all := prometheus.NewRegistry()
+	all.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		metrics.New(stats, now),
+		poolCollector{client}, gaugeOf("windows_max", "max_windows: an event that would open one more is a dead letter.", func() float64 { return float64(cfg.MaxWindows) }),
+		api.ReadyGauge(notReady), build.Metric(),
+	)
+	all.MustRegister(beside...)
+	return all
+}
+
+func gaugeOf(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "standings_" + name, Help: help}, value)
+}
+
+// poolCollector shows the connections to Redis.
+type poolCollector struct{ client redis.UniversalClient }
+
+var (
+	poolConnections = prometheus.NewDesc("standings_redis_connections", "Connections to Redis, by what they do.", []string{"state"}, nil)
+	poolTimeouts    = prometheus.NewDesc("standings_redis_pool_timeouts_total", "Calls that got no connection to Redis in time.", nil, nil)
+)
+
+// Describe names what is reported.
+func (poolCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- poolConnections
+	to <- poolTimeouts
+}
+
+// Collect asks the pool, which answers from memory.
+func (p poolCollector) Collect(to chan<- prometheus.Metric) {
+	s := p.client.PoolStats()
+	to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(s.IdleConns), "idle")
+	to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(s.TotalConns-min(s.IdleConns, s.TotalConns)), "used")
+	to <- prometheus.MustNewConstMetric(poolTimeouts, prometheus.CounterValue, float64(s.Timeouts))
+}

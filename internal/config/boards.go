@@ -1,0 +1,277 @@
+package config
+
+// boards: which there are, as they are written. As a list, the names that events may use; as
+// a section, a rule for each.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/internal/units"
+)
+
+// BoardSpec is a board as the configuration has it.
+type BoardSpec struct {
+	Name    string      `json:"-"` // or rules.AnyBoard, for those that aren't named
+	Score   rules.Score `json:"score,omitempty"`
+	Fields  []FieldSpec `json:"fields,omitempty"`
+	Periods []string    `json:"periods,omitempty"`
+}
+
+// FieldSpec is a field of a board.
+type FieldSpec struct {
+	Name   string `json:"name"`
+	Max    int64  `json:"max"`
+	Order  string `json:"order,omitempty"` // most or fewest
+	Signed bool   `json:"signed,omitempty"`
+}
+
+const (
+	orderMost   = "most"
+	orderFewest = "fewest"
+)
+
+// boardsValue is a list of names, or a section of boards.
+func boardsValue(c *Config) value {
+	v := listValue(&c.Boards, 0, "names, or empty for any; or a section with a rule for each", listedBoard)
+	list, names, check := v.set, v.text, v.check
+	v.check = func() error {
+		if c.Specs != nil {
+			return nil // as it was read
+		}
+		return check()
+	}
+	v.section = func(section map[string]any) error {
+		c.Boards, c.Specs = nil, nil
+		var problems []string
+		for _, name := range slices.Sorted(maps.Keys(section)) {
+			spec, wrong := boardSpec(name, section[name])
+			problems = append(problems, wrong...)
+			c.Specs = append(c.Specs, spec)
+			c.Boards = append(c.Boards, name)
+		}
+		if _, ok := section[rules.AnyBoard]; ok {
+			c.Boards = nil
+		}
+		if len(problems) > 0 {
+			return errors.New(strings.Join(problems, "; "))
+		}
+		return nil
+	}
+	v.set = func(text string) error {
+		c.Specs = nil
+		if !strings.HasPrefix(text, "{") {
+			return list(text)
+		}
+		var section map[string]any
+		if err := yaml.Unmarshal([]byte(text), &section); err != nil {
+			return fmt.Errorf("isn't a section of boards: %w", err)
+		}
+		return v.section(section)
+	}
+	v.text = func() string {
+		if c.Specs == nil {
+			return names()
+		}
+		all := map[string]BoardSpec{}
+		for _, s := range c.Specs {
+			all[s.Name] = s
+		}
+		text, err := json.Marshal(all)
+		if err != nil {
+			panic(err) // texts and numbers only
+		}
+		return string(text)
+	}
+	return v
+}
+
+// listedBoard holds a name in a list of boards to its form.
+func listedBoard(name string) error {
+	if name == rules.AnyBoard {
+		return errors.New("is for a section of boards: leave the list empty for any name")
+	}
+	return CheckBoard(name)
+}
+
+// boardSpec reads a board, and says all that is wrong with it.
+func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
+	s.Name = name
+	wrong := func(format string, args ...any) {
+		problems = append(problems, "board "+name+": "+fmt.Sprintf(format, args...))
+	}
+	if name != rules.AnyBoard && CheckBoard(name) != nil {
+		problems = append(problems, fmt.Sprintf("has a board %q: a name is %s, or %q for those that aren't named", name, nameForm, rules.AnyBoard))
+		return s, problems
+	}
+	section, ok := asSection(raw)
+	if !ok {
+		wrong("what stands there is no section: {} is a board by the default rule")
+		return s, problems
+	}
+	for _, key := range slices.Sorted(maps.Keys(section)) {
+		switch v := section[key]; key {
+		case "score":
+			text, plain := scalar(v)
+			if !plain {
+				text = fmt.Sprint(v)
+			}
+			s.Score = rules.Score(text)
+			if !slices.Contains(rules.Scores(), s.Score) {
+				wrong("score %q isn't one of %s", text, joined(rules.Scores()))
+			}
+		case "periods":
+			list, ok := v.([]any)
+			for _, one := range list {
+				text, plain := scalar(one)
+				ok = ok && plain
+				if slices.Contains(s.Periods, text) {
+					wrong("periods names %q twice: once is enough", text)
+				}
+				s.Periods = append(s.Periods, text)
+			}
+			if !ok || len(list) == 0 {
+				wrong("periods isn't a list of names such as [weekly]; leave it out for all that are enabled")
+			}
+		case "fields":
+			list, ok := v.([]any)
+			if !ok || len(list) == 0 || len(list) > codec.MaxFields {
+				wrong("fields isn't a list of 1 to %d such as [{name: stage, max: 999}]", codec.MaxFields)
+				continue
+			}
+			for _, one := range list {
+				f, bad := fieldSpec(one)
+				for _, text := range bad {
+					wrong("%s", text)
+				}
+				s.Fields = append(s.Fields, f)
+			}
+		default:
+			wrong("there is no %q; the nearest is %s", key, nearest(key, []string{"score", "fields", "periods"}))
+		}
+	}
+	return s, problems
+}
+
+// mostMax is what no layout holds more than.
+const mostMax = 1<<53 - 1
+
+func fieldSpec(raw any) (f FieldSpec, problems []string) {
+	section, ok := asSection(raw)
+	if !ok {
+		return f, []string{"a field isn't a section such as {name: stage, max: 999}"}
+	}
+	f.Name, _ = scalar(section["name"])
+	wrong := func(format string, args ...any) {
+		problems = append(problems, fmt.Sprintf("field %q: ", f.Name)+fmt.Sprintf(format, args...))
+	}
+	for _, key := range slices.Sorted(maps.Keys(section)) {
+		text, _ := scalar(section[key])
+		switch key {
+		case "name":
+			if event.IsOwn(text) && text != "points" {
+				wrong("an event has a field of its own by that name: give it another")
+			}
+		case "max":
+			n, err := units.ParseWhole(text)
+			if f.Max = n; err != nil || n < 1 || n > mostMax {
+				wrong("max %q isn't a whole number from 1 on, up to %d", text, int64(mostMax))
+			}
+		case "order":
+			if f.Order = text; text != orderMost && text != orderFewest {
+				wrong("order %q isn't %s or %s", text, orderMost, orderFewest)
+			}
+		case "signed":
+			if f.Signed = text == "true"; text != "true" && text != "false" {
+				wrong("signed %q isn't true or false", text)
+			}
+		default:
+			wrong("there is no %q; the nearest is %s", key, nearest(key, []string{"name", "max", "order", "signed"}))
+		}
+	}
+	if f.Name == "" {
+		wrong("its name is missing: it is where events have it, such as stage")
+	}
+	if _, ok := section["max"]; !ok {
+		wrong("max is missing: it is the greatest value there is, such as 999")
+	}
+	return f, problems
+}
+
+// asSection is a section, or nothing, which is an empty one.
+func asSection(raw any) (map[string]any, bool) {
+	switch v := raw.(type) {
+	case nil:
+		return nil, true
+	case map[string]any:
+		return v, true
+	case map[any]any:
+		all := map[string]any{}
+		for key, value := range v {
+			all[fmt.Sprint(key)] = value
+		}
+		return all, true
+	}
+	return nil, false
+}
+
+func joined[T ~string](all []T) string {
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = string(s)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// otherFields are the names of the fields that boards count, but for points: those for which
+// there is a setting event.fields.<name>. What is no name is for whoever reads the boards.
+func otherFields(raw any) []string {
+	if text, ok := raw.(string); ok && strings.HasPrefix(text, "{") {
+		var section map[string]any
+		if yaml.Unmarshal([]byte(text), &section) != nil {
+			return nil
+		}
+		raw = section
+	}
+	boards, ok := raw.(map[string]any)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, board := range boards {
+		section, _ := asSection(board)
+		list, _ := section["fields"].([]any)
+		for _, one := range list {
+			field, _ := asSection(one)
+			name, _ := scalar(field["name"])
+			if fieldName.MatchString(name) && !event.IsOwn(name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// otherOptions are where the fields stand that boards count.
+func otherOptions(c *Config, names []string) []option {
+	c.Others = make([]event.Other, len(names))
+	var all []option
+	for i, name := range names {
+		c.Others[i] = event.Other{Name: name, Path: name}
+		all = append(all, fieldOption(name, &c.Others[i].Path, "Where it has `"+name+"`."))
+	}
+	return all
+}

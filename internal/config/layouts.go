@@ -1,0 +1,192 @@
+package config
+
+// What the configured layouts come to: how much room points leave for time.
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/internal/units"
+)
+
+// Layout is the layout that a period's scores are written in.
+func (c *Config) Layout(p Period) (codec.Layout, error) {
+	rule, err := c.Rule(&p)
+	if err != nil {
+		return codec.Layout{}, err
+	}
+	return codec.New(codec.Kind(p.Layout), rule.Length(), c.MaxPoints)
+}
+
+// LayoutReport is one enabled period's layout, as `consumer config` shows it.
+type LayoutReport struct {
+	Period    string `json:"period"`
+	Layout    string `json:"layout"`
+	K         int    `json:"k"`
+	TickMS    int64  `json:"tick_ms"`
+	MinPoints int64  `json:"min_points"`
+	MaxPoints int64  `json:"max_points"`
+	Retention string `json:"retention"`
+	Lateness  string `json:"lateness"`
+	Windows   string `json:"windows"` // what decides them
+	// Current and Next are windows by this machine's clock: of a season that hasn't begun there is
+	// only a next one, of one that is over none.
+	Current *Window `json:"current"`
+	Next    *Window `json:"next"`
+}
+
+// Window is a window in words.
+type Window struct {
+	Name  string `json:"name"`
+	Start string `json:"start"` // RFC 3339
+	End   string `json:"end"`
+}
+
+func windowReport(w periods.Window, ok bool) *Window {
+	if !ok {
+		return nil
+	}
+	return &Window{w.Name, units.TimeMS(w.Start), units.TimeMS(w.End)}
+}
+
+// windowsAt are the window at a moment, and the one after it.
+func windowsAt(r *periods.Rule, now time.Time) (current, next *Window) {
+	w, place, err := r.At(now.UnixMilli())
+	switch {
+	case err != nil || place == periods.After:
+		return nil, nil
+	case place == periods.Before:
+		return nil, windowReport(r.First())
+	}
+	return windowReport(w, true), windowReport(r.Next(w))
+}
+
+// BoardReport is a board of a section, as `consumer config` shows it.
+type BoardReport struct {
+	Board   string              `json:"board"`
+	Rule    string              `json:"rule"`
+	Score   string              `json:"score"`
+	Fields  []FieldReport       `json:"fields"`
+	Layouts []BoardLayoutReport `json:"layouts"`
+}
+
+// FieldReport is a field of a board.
+type FieldReport struct {
+	Name  string `json:"name"`
+	Min   int64  `json:"min"`
+	Max   int64  `json:"max"`
+	Order string `json:"order"`
+}
+
+// BoardLayoutReport is what the layout of a period comes to for a board's fields.
+type BoardLayoutReport struct {
+	Period  string `json:"period"`
+	Layout  string `json:"layout"`
+	K       int    `json:"k"`
+	TickMS  int64  `json:"tick_ms"`
+	Largest int64  `json:"largest"` // packed
+}
+
+// BoardReports are the boards of the section, by name, and what an operator may not have meant.
+func (c *Config) BoardReports() (reports []BoardReport, warnings []string, err error) {
+	all, err := c.Ruled()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, b := range all {
+		rule := b.Rule
+		if rule == nil {
+			usual, err := rules.Default(c.MaxPoints)
+			if err != nil {
+				return nil, nil, fmt.Errorf("max_points: %w", err)
+			}
+			rule = &usual
+		}
+		r := BoardReport{Board: b.Name, Rule: rule.Text(), Score: string(rule.Score), Layouts: []BoardLayoutReport{}}
+		for _, f := range rule.Fields.List() {
+			one := FieldReport{Name: f.Name, Max: f.Max, Order: orderMost}
+			if f.Signed {
+				one.Min = -f.Max
+			}
+			if f.Fewest {
+				one.Order = orderFewest
+			}
+			r.Fields = append(r.Fields, one)
+		}
+		for _, p := range b.Periods {
+			l := b.Layouts[p.Name]
+			r.Layouts = append(r.Layouts, BoardLayoutReport{string(p.Name), string(l.Packing.Kind), l.K, l.Tick, l.Packing.Max})
+			if b.Rule != nil && l.Coarse() {
+				warnings = append(warnings, coarse(p, " of board "+b.Name, "lower max of its fields", l.Packing.Kind, l.Tick))
+			}
+		}
+		reports = append(reports, r)
+	}
+	return reports, warnings, nil
+}
+
+// Layouts works out the enabled periods' layouts and windows as of a moment, and says what an operator may not have
+// meant: each warning ends in what to do, after its last "; ". The configuration is valid.
+func (c *Config) Layouts(now time.Time) (reports []LayoutReport, warnings []string, err error) {
+	warnings = c.insecure()
+	for _, p := range c.Periods {
+		if !p.Enabled {
+			continue
+		}
+		rule, err := c.Rule(&p)
+		if err != nil {
+			return nil, nil, err
+		}
+		layout, err := c.Layout(p)
+		if err != nil {
+			return nil, nil, fmt.Errorf("lay out %s scores: %w", p.Name, err)
+		}
+		lateness := c.LatenessOf(&p)
+		current, next := windowsAt(&rule, now)
+		reports = append(reports, LayoutReport{
+			Lateness: units.FormatDuration(lateness), Windows: rule.String(), Current: current, Next: next,
+			Period: string(p.Name), Layout: string(layout.Kind), K: layout.K, TickMS: layout.Tick,
+			MinPoints: -layout.Max, MaxPoints: layout.Max, Retention: units.FormatDuration(p.Retention),
+		})
+		if layout.Coarse() {
+			warnings = append(warnings, coarse(p, "", "lower max_points", layout.Kind, layout.Tick))
+		}
+		if p.Retention < lateness {
+			warnings = append(warnings, fmt.Sprintf("%s windows are gone %s after their end, but take events for %s; raise periods.%s.retention or lower lateness",
+				p.Name, units.FormatDuration(p.Retention), units.FormatDuration(lateness), p.Name))
+		}
+		if n := p.Retention / rule.Length(); n > manyWindows {
+			warnings = append(warnings, fmt.Sprintf("%s keeps %d windows of each board, and max_windows is %d; lower periods.%s.retention", p.Name, n, c.MaxWindows, p.Name))
+		}
+	}
+	_, more, err := c.BoardReports()
+	return reports, append(warnings, more...), err
+}
+
+// coarse is the warning of scores with a long tick; of names their board, and is empty for the default rule.
+func coarse(p Period, of, remedy string, kind codec.Kind, tick int64) string {
+	if kind == codec.Readable {
+		remedy += fmt.Sprintf(", or set periods.%s.layout to wide", p.Name)
+	}
+	return fmt.Sprintf("%s scores%s tell apart only times %s from each other: who was first among equals may come out wrong within that; %s",
+		p.Name, of, units.FormatDuration(time.Duration(tick)*time.Millisecond), remedy)
+}
+
+// insecure says which connections others can read or change.
+func (c *Config) insecure() (warnings []string) {
+	if c.Kafka.SASL.Mechanism == "plain" && !c.Kafka.TLS.Enabled {
+		warnings = append(warnings, "kafka.sasl.mechanism is plain and kafka.tls.enabled is false: the password goes over the network for all to read; "+
+			"enable TLS, or use scram-sha-512")
+	}
+	for side, t := range map[string]TLS{"kafka": c.Kafka.TLS, "redis": c.Redis.TLS} {
+		if t.Enabled && t.SkipVerify {
+			warnings = append(warnings, side+".tls.skip_verify is true: whoever sits between can read and change everything; set "+side+".tls.ca_file instead")
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
+}

@@ -1,0 +1,385 @@
+package config
+
+// Periods of an operator's own: which the file and the environment name, their settings, and
+// what is wrong with them together.
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/units"
+)
+
+// OwnPeriod is what decides the windows of a period that isn't built in, as text: a calendar,
+// a season or stretches of equal length. What isn't given is empty.
+type OwnPeriod struct {
+	Calendar  string
+	TimeZone  string
+	WeekStart string
+
+	Start string // RFC 3339
+	End   string
+
+	Every time.Duration
+	From  string
+
+	every     *time.Duration
+	retention *time.Duration // nil: as the rule has it
+}
+
+// kindSettings are the settings that make a period of one's own: with one of them there is one.
+var kindSettings = []string{"calendar", "start", "end", "every", "from"}
+
+// windowSettings are all that decide the windows, none of which a built-in period has.
+var windowSettings = append([]string{"time_zone", "week_start"}, kindSettings...)
+
+const (
+	kindsText = "it is one of three kinds: calendar; start and end; every and from"
+	// mostWindows is how many windows of a board may be kept by a period: all are gone through
+	// at times.
+	mostWindows = 100_000
+	manyWindows = 10_000
+)
+
+// addedLater is a part of the text about enabling a period.
+const addedLater = "A period [can be added later](operations.md#add-a-period), and not removed."
+
+// ownOptions are the settings of a period of one's own.
+func ownOptions(p *Period) []option {
+	o := &OwnPeriod{}
+	p.Own = o
+	section := "periods." + string(p.Name)
+	calendars := []string{""}
+	for _, name := range periods.All() {
+		calendars = append(calendars, string(name))
+	}
+	return []option{
+		{Key: section + ".enabled", Fixed: true, def: "true", value: boolValue(&p.Enabled),
+			doc: "Keep its boards. " + addedLater},
+		{Key: section + ".calendar", Fixed: true, value: choiceOrNone(&o.Calendar, calendars),
+			doc: "The built-in period whose windows it has, in a zone of its own."},
+		{Key: section + ".time_zone", Fixed: true, value: textValue(&o.TimeZone, "an IANA name; empty for `time_zone`", orNone(zoneName)),
+			doc: "With `calendar`: the zone that its windows follow."},
+		{Key: section + ".week_start", Fixed: true, value: choiceOrNone(&o.WeekStart, append([]string{""}, weekdays...)),
+			doc: "With `calendar`: the first day of its weeks; empty for `week_start`."},
+		{Key: section + ".start", Fixed: true, value: textValue(&o.Start, instantRule, orNone(instantText)),
+			doc: "A season's start. It has one window, `all`."},
+		{Key: section + ".end", Fixed: true, value: textValue(&o.End, instantRule, orNone(instantText)),
+			doc: "A season's end, which isn't in it."},
+		{Key: section + ".every", Fixed: true, value: optionalAtLeast(&o.every, time.Minute, 36500*units.Day),
+			doc: "The length of windows that follow each other."},
+		{Key: section + ".from", Fixed: true, value: textValue(&o.From, instantRule, orNone(instantText)),
+			doc: "With `every`: where the first window starts."},
+		{Key: section + ".layout", Fixed: true, def: string(codec.Readable), value: choiceValue(&p.Layout, layouts),
+			doc: layoutDoc},
+		{Key: section + ".retention", value: optionalAtLeast(&o.retention, time.Hour, 36500*units.Day),
+			doc: "How long after its end a window can be read; empty: as of the shortest built-in period that is as long. A change holds for new windows."},
+		latenessOption(section, p),
+	}
+}
+
+// latenessOption is how long after their end a period's windows take events.
+func latenessOption(section string, p *Period) option {
+	return option{Key: section + ".lateness", value: optionalDuration(&p.Lateness, 36500*units.Day),
+		doc: "How long after its end a window still takes events, by the record's time; empty for `lateness`."}
+}
+
+const instantRule = "a time such as 2026-12-01T00:00:00Z"
+
+func instantText(text string) error {
+	if _, err := instant(text); err != nil {
+		return errors.New("isn't " + instantRule)
+	}
+	return nil
+}
+
+// instant is a time in Unix ms.
+func instant(text string) (int64, error) {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return 0, err
+	}
+	return t.UnixMilli(), nil
+}
+
+func orNone(ok func(string) error) func(string) error {
+	return func(text string) error {
+		if text == "" {
+			return nil
+		}
+		return ok(text)
+	}
+}
+
+// choiceOrNone is one of a few words, the first of which is none.
+func choiceOrNone(p *string, words []string) value {
+	v := choiceValue(p, words[1:])
+	check := v.check
+	v.rule = "empty, or one of " + strings.Join(words[1:], ", ")
+	v.check = func() error {
+		if *p == "" {
+			return nil
+		}
+		return check()
+	}
+	return v
+}
+
+// optionalAtLeast is nil if it is empty.
+func optionalAtLeast(p **time.Duration, low, high time.Duration) value {
+	v := optionalDuration(p, high)
+	rule := units.FormatDuration(low) + " to " + units.FormatDuration(high)
+	v.rule = "empty, or " + rule
+	v.check = func() error {
+		if d := *p; d != nil && (*d < low || *d > high) {
+			return errors.New("is out of range: " + rule)
+		}
+		return nil
+	}
+	return v
+}
+
+// ownPeriods are the names of the periods that the file or the environment makes, in order.
+// declared are the variables of all other settings.
+func ownPeriods(inFile map[string]any, environ []string, declared map[string]string) []periods.Period {
+	own := map[periods.Period]bool{}
+	for key := range inFile {
+		if name, setting := ownSetting(key); name != "" && name.Length() == 0 && slices.Contains(kindSettings, setting) {
+			own[name] = true
+		}
+	}
+	const section = Prefix + "PERIODS_"
+	weeks := map[string]bool{} // ….WEEK_START is week_start of one period, or start of another
+	for _, pair := range environ {
+		variable, text, _ := strings.Cut(pair, "=")
+		rest, ours := strings.CutPrefix(variable, section)
+		if _, known := declared[variable]; known || !ours || text == "" {
+			continue
+		}
+		for _, setting := range kindSettings {
+			name, ok := strings.CutSuffix(rest, "_"+strings.ToUpper(setting))
+			switch p := ofVariable(name); {
+			case !ok || name == "" || p.Length() != 0:
+			case setting == "start" && strings.HasSuffix(name, "_WEEK"):
+				weeks[name] = true
+			default:
+				own[p] = true
+			}
+		}
+	}
+	for name := range weeks {
+		if p := ofVariable(strings.TrimSuffix(name, "_WEEK")); !own[p] && p.Length() == 0 {
+			own[ofVariable(name)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(own))
+}
+
+// ofVariable is a period's name by its part of a variable's.
+func ofVariable(part string) periods.Period {
+	return periods.Period(strings.ReplaceAll(strings.ToLower(part), "_", "-"))
+}
+
+// ownSetting cuts the key of a period's setting.
+func ownSetting(key string) (name periods.Period, setting string) {
+	rest, ok := strings.CutPrefix(key, "periods.")
+	i := strings.LastIndexByte(rest, '.')
+	if !ok || i < 0 {
+		return "", ""
+	}
+	return periods.Period(rest[:i]), rest[i+1:]
+}
+
+// complete works out what isn't given of periods of one's own from what is. What is wrong with
+// them is left to validate.
+func (c *Config) complete() {
+	for i := range c.Periods {
+		p := &c.Periods[i]
+		if p.Own == nil {
+			continue
+		}
+		if p.Own.every != nil {
+			p.Own.Every = *p.Own.every
+		}
+		if p.Own.retention != nil {
+			p.Retention = *p.Own.retention
+		} else if rule, err := c.Rule(p); err == nil {
+			p.Retention = rule.Retention()
+		}
+	}
+}
+
+// Rule is how a period cuts time into windows.
+func (c *Config) Rule(p *Period) (periods.Rule, error) {
+	zone, week := c.TimeZone, c.WeekStart
+	if o := p.Own; o != nil {
+		switch {
+		case o.Start != "" || o.End != "":
+			start, end, err := bothInstants(o.Start, o.End)
+			if err != nil {
+				return periods.Rule{}, fmt.Errorf("periods.%s: %w", p.Name, err)
+			}
+			return periods.Season(p.Name, start, end)
+		case o.Every != 0 || o.From != "":
+			from, err := instant(o.From)
+			if err != nil {
+				return periods.Rule{}, fmt.Errorf("periods.%s.from: %w", p.Name, err)
+			}
+			return periods.Stretches(p.Name, o.Every, from)
+		}
+		if o.TimeZone != "" {
+			zone = o.TimeZone
+		}
+		if o.WeekStart != "" {
+			week = o.WeekStart
+		}
+	}
+	calendar, err := periods.NewCalendar(zone, week)
+	if err != nil {
+		return periods.Rule{}, fmt.Errorf("time_zone and week_start: %w", err)
+	}
+	if p.Own != nil {
+		return periods.ByCalendar(p.Name, periods.Period(p.Own.Calendar), calendar)
+	}
+	return periods.ByCalendar(p.Name, p.Name, calendar)
+}
+
+func bothInstants(a, b string) (int64, int64, error) {
+	start, err := instant(a)
+	if err != nil {
+		return 0, 0, fmt.Errorf("start: %w", err)
+	}
+	end, err := instant(b)
+	if err != nil {
+		return 0, 0, fmt.Errorf("end: %w", err)
+	}
+	return start, end, nil
+}
+
+// ZoneOf is the name of the zone that a period's times are shown in: its calendar's, or that of
+// the configuration.
+func (c *Config) ZoneOf(name periods.Period) string {
+	for _, p := range c.Periods {
+		if p.Name == name && p.Own != nil && p.Own.TimeZone != "" {
+			return p.Own.TimeZone
+		}
+	}
+	return c.TimeZone
+}
+
+// LatenessOf is how long after their end a period's windows take events.
+func (c *Config) LatenessOf(p *Period) time.Duration {
+	if p.Lateness != nil {
+		return *p.Lateness
+	}
+	return c.Lateness
+}
+
+// Kept are the enabled periods.
+func (c *Config) Kept() []*Period {
+	var kept []*Period
+	for i := range c.Periods {
+		if c.Periods[i].Enabled {
+			kept = append(kept, &c.Periods[i])
+		}
+	}
+	return kept
+}
+
+// validateOwn holds the settings of each period of one's own together, and to what a period can
+// be.
+func validateOwn(cfg *Config, complain func(key, problem string, args ...any)) {
+	for i := range cfg.Periods {
+		p := &cfg.Periods[i]
+		o, section := p.Own, "periods."+string(p.Name)
+		if o == nil {
+			continue
+		}
+		if err := periods.CheckName(p.Name); err != nil {
+			complain(section+".enabled", "is of a period whose name can't be: %v", err)
+			continue
+		}
+		season, stretches, calendar := o.Start != "" || o.End != "", o.every != nil || o.From != "", o.Calendar != ""
+		switch {
+		case calendar && season, calendar && stretches:
+			complain(section+".calendar", "is beside settings of another kind: %s", kindsText)
+		case season && stretches:
+			complain(section+".every", "is beside start or end: %s", kindsText)
+		case !calendar && !season && !stretches:
+			complain(section+".enabled", "is of a period without windows: %s", kindsText)
+		case !calendar && o.TimeZone != "":
+			complain(section+".time_zone", "is for calendar; times of a season, and from, have a zone of their own")
+		case !calendar && o.WeekStart != "":
+			complain(section+".week_start", "is for calendar")
+		case season && o.Start == "":
+			complain(section+".start", "is missing: a season has a start and an end")
+		case season && o.End == "":
+			complain(section+".end", "is missing: a season has a start and an end")
+		case stretches && o.every == nil:
+			complain(section+".every", "is missing: it is how long a window is, such as 72h")
+		case stretches && o.From == "":
+			complain(section+".from", "is missing: it is where the first window starts, such as 2026-01-01T00:00:00Z")
+		default:
+			validateRule(cfg, p, complain)
+		}
+	}
+	if kept := len(cfg.Kept()); kept > fold.MaxPeriods {
+		complain("periods."+string(cfg.Kept()[fold.MaxPeriods].Name)+".enabled", "makes %d periods: at most %d can be enabled", kept, fold.MaxPeriods)
+	}
+}
+
+// beyondTime reports whether a text is an instant that no window can hold.
+func beyondTime(text string) bool {
+	at, err := instant(text)
+	return err == nil && (at < 0 || at >= int64(1)<<32*1000)
+}
+
+// validateRule holds a period of one kind to what its windows can be.
+func validateRule(cfg *Config, p *Period, complain func(key, problem string, args ...any)) {
+	section := "periods." + string(p.Name)
+	rule, err := cfg.Rule(p)
+	if err != nil {
+		key := section + ".calendar"
+		switch o := p.Own; {
+		case o.End != "" && beyondTime(o.Start):
+			key = section + ".start"
+		case o.End != "":
+			key = section + ".end"
+		case beyondTime(o.From):
+			key = section + ".from"
+		case o.every != nil:
+			key = section + ".every"
+		}
+		complain(key, "can't be: %v", err)
+		return
+	}
+	if p.Own.every != nil && p.Retention/rule.Length() > mostWindows {
+		complain(section+".every", "keeps %d windows of each board, for retention is %s: at most %d; raise it or lower periods.%s.retention",
+			p.Retention/rule.Length(), units.FormatDuration(p.Retention), mostWindows, p.Name)
+	}
+}
+
+// KnowsPeriod refuses a name that no period has here, enabled or not.
+func (c *Config) KnowsPeriod(name string) error {
+	var own []string
+	for i := range c.Periods {
+		if string(c.Periods[i].Name) == name {
+			return nil
+		}
+		if c.Periods[i].Own != nil {
+			own = append(own, string(c.Periods[i].Name))
+		}
+	}
+	_, err := periods.Parse(name)
+	if err != nil && len(own) > 0 {
+		err = fmt.Errorf("%w, %s", err, strings.Join(own, ", "))
+	}
+	return err
+}

@@ -1,0 +1,323 @@
+package config
+
+// What a configuration must keep to: each setting by itself, and those that
+// only make sense together. Every problem is found, not only the first.
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
+)
+
+// What can be wrong with a setting; a settingError is one of them, and all of
+// them are ErrInvalid.
+var (
+	ErrInvalid = errors.New("invalid configuration")
+	errUnknown = fmt.Errorf("%w: no such setting", ErrInvalid)
+	errType    = fmt.Errorf("%w: wrong type", ErrInvalid)
+	errRange   = fmt.Errorf("%w: out of range", ErrInvalid)
+)
+
+// Error is one problem with one setting. found is empty where the
+// problem isn't one with the value.
+type settingError struct {
+	kind    error
+	key     string
+	found   string
+	problem string
+	from    Origin
+}
+
+func (e *settingError) Error() string {
+	found := e.found
+	if found != "" {
+		found += " "
+	}
+	key := e.key
+	if !plainName.MatchString(key) {
+		key = strconv.Quote(key)
+	}
+	return terminal.Harmless(fmt.Sprintf("%s: %s%s (%s)", key, found, e.problem, e.from))
+}
+
+// plainName is a name that can't be taken for what stands around it; a mistyped one can
+// be anything: nothing, a colon, a word and a blank.
+var plainName = regexp.MustCompile(`^[\pL\pN_.-]+$`)
+
+func (e *settingError) Unwrap() error { return e.kind }
+
+// validate returns every problem, those of reading too, joined, one a line; nil
+// if there is none.
+func (l *Loaded) validate() error {
+	problems := slices.Clone(l.problems)
+	for _, s := range l.Settings {
+		if err := s.value.check(); err != nil {
+			problems = append(problems, &settingError{kind: errRange, key: s.Key, found: s.Shown(), problem: err.Error(), from: s.From})
+		}
+	}
+	if len(problems) == 0 {
+		// What needs several settings at once is only worth saying of settings
+		// that are right one by one.
+		problems = l.validateTogether()
+	}
+	return l.withoutSecrets(problems)
+}
+
+func (l *Loaded) validateTogether() []*settingError {
+	var problems []*settingError
+	complain := func(key, problem string, args ...any) {
+		s := l.setting(key)
+		problems = append(problems, &settingError{kind: errRange, key: key, found: s.Shown(), problem: fmt.Sprintf(problem, args...), from: s.From})
+	}
+	cfg := l.Config
+	for _, topic := range cfg.Kafka.Topics {
+		for _, other := range cfg.Kafka.Topics {
+			if other == event.DeadLetterTopic(topic) {
+				complain("kafka.topics", "names %s, where the dead letters of %s go: they would be read again", other, topic)
+			}
+		}
+	}
+	for _, topic := range cfg.Kafka.Topics {
+		switch bans := cfg.Kafka.BansTopic; bans {
+		case topic:
+			complain("kafka.bans_topic", "is one of kafka.topics: bans are no events, and a compacted topic loses events")
+		case event.DeadLetterTopic(topic):
+			complain("kafka.bans_topic", "is where the dead letters of %s go", topic)
+		}
+	}
+	validateFinalTopic(cfg, complain)
+	if file := cfg.API.BansTokensFile; file != "" && filepath.Clean(file) == filepath.Clean(cfg.API.TokensFile) {
+		complain("api.bans_tokens_file", "is api.tokens_file too: every reader could ban")
+	}
+	if url := cfg.Archive.URL; url != "" {
+		switch scheme, _, _ := strings.Cut(url, ":"); {
+		case !slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme):
+			complain("archive.url", "is neither sqlite:path nor postgres://user:password@host/database")
+		case !cfg.Seal:
+			complain("archive.url", "is set, but seal isn't: no window would ever be final, and only final ones are archived. Set seal: true")
+		}
+	}
+	switch every := cfg.Archive.Interval; {
+	case cfg.Archive.URL == "" && every != ArchiveInterval && every != 0:
+		complain("archive.interval", "is set, but archive.url isn't: there is nowhere to keep backups")
+	case every > 0 && every < time.Minute:
+		complain("archive.interval", "is %s: a backup takes a while, so it is 0 for none, or a minute at least", units.FormatDuration(every))
+	}
+	validateRedisKind(&cfg.Redis, complain)
+	validateTLS("kafka", &cfg.Kafka.TLS, complain)
+	validateSASL(&cfg.Kafka.SASL, complain)
+	validateTLS("redis", &cfg.Redis.TLS, complain)
+	if _, err := event.NewFields(cfg.Fields, cfg.Others...); err != nil {
+		if wrong, ok := errors.AsType[*event.PathError](err); ok {
+			complain("event.fields."+wrong.Field, "%s", wrong.Problem)
+		}
+	}
+	if least := ingest.LeastMemory(cfg.MaxEventBytes); cfg.FoldMemory < least {
+		complain("fold_memory", "is less than events of max_event_bytes, %s, need: %dMiB would do, as one partition may have a third of it and a record batch a sixteenth",
+			units.ShortBytes(cfg.MaxEventBytes), (least+units.MiB-1)/units.MiB)
+	}
+	before := len(problems)
+	validateOwn(cfg, complain)
+	if len(problems) > before {
+		return problems // what a period's windows would need isn't known
+	}
+	enabled := 0
+	for _, p := range cfg.Periods {
+		if !p.Enabled {
+			continue
+		}
+		enabled++
+		if _, err := cfg.Layout(p); err != nil {
+			complain("periods."+string(p.Name)+".layout", "doesn't fit max_points %d: %v", cfg.MaxPoints, err)
+		}
+	}
+	if _, wrong := cfg.ruled(); len(wrong) > 0 {
+		for _, problem := range wrong {
+			problems = append(problems, &settingError{kind: errRange, key: "boards", problem: problem, from: l.setting("boards").From})
+		}
+	}
+	if enabled == 0 {
+		complain("periods."+string(cfg.Periods[0].Name)+".enabled", "like every other: enable at least one period")
+	}
+	return problems
+}
+
+// validateRedisKind holds what is said of one server, a cluster and Sentinels together.
+func validateRedisKind(c *Redis, complain func(key, problem string, args ...any)) {
+	switch several := len(c.Addresses) > 1; {
+	case c.Sentinel.Master != "" && c.Cluster:
+		complain("redis.cluster", "is set beside redis.sentinel.master: Redis is one of the two")
+	case c.Sentinel.Master == "" && several && c.DB != 0:
+		complain("redis.db", "isn't 0, but there are several redis.addresses, and a cluster has no other")
+	case c.Cluster && c.DB != 0:
+		complain("redis.db", "isn't 0, but redis.cluster is set, and a cluster has no other")
+	}
+	if c.Sentinel.Master == "" && c.Sentinel.Username != "" {
+		complain("redis.sentinel.username", "is set, but redis.sentinel.master isn't")
+	}
+	if c.Sentinel.Master == "" && c.Sentinel.Password != "" {
+		complain("redis.sentinel.password", "is set, but redis.sentinel.master isn't")
+	}
+}
+
+const (
+	publishedSuffix = ".done"
+	nameForm        = "1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit"
+)
+
+var (
+	topicPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
+	hostPattern  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
+	namePattern  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+	layouts  = []string{string(codec.Readable), string(codec.Wide)}
+	weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
+)
+
+// CheckTopic takes what Kafka does as a name, and keeps room for the dead letters' suffix in Kafka's 249 bytes.
+func CheckTopic(name string) error {
+	if !topicPattern.MatchString(name) || len(event.DeadLetterTopic(name)) > 249 || strings.Trim(name, ".") == "" {
+		return errors.New("isn't a topic's name: 1 to 245 letters, digits, `.`, `_` or `-`")
+	}
+	return nil
+}
+
+// validateFinalTopic refuses a topic for final windows that holds something else, or what is published
+// of which would.
+func validateFinalTopic(cfg *Config, complain func(key, problem string, args ...any)) {
+	const key = "kafka.final_topic"
+	final := cfg.Kafka.FinalTopic
+	if final == "" {
+		return
+	}
+	if !cfg.Seal {
+		complain(key, "is set, but seal isn't: no window would ever be final, and only final ones are published. Set seal: true")
+	}
+	if most := 249 - len(publishedSuffix); len(final) > most {
+		complain(key, "has %d characters, and may have %d: what is published is recorded in the topic of that name with %s behind it", len(final), most, publishedSuffix)
+	}
+	for _, name := range []string{final, cfg.Kafka.PublishedTopic()} {
+		says := "is"
+		if name != final {
+			says = "has what is published recorded in " + name + ", which is"
+		}
+		for _, topic := range cfg.Kafka.Topics {
+			switch name {
+			case topic:
+				complain(key, "%s one of kafka.topics: standings are no events", says)
+			case event.DeadLetterTopic(topic):
+				complain(key, "%s where the dead letters of %s go", says, topic)
+			}
+		}
+		if name == cfg.Kafka.BansTopic {
+			complain(key, "%s kafka.bans_topic: standings are no bans", says)
+		}
+	}
+}
+
+func fieldPath(path string) error {
+	if path == "" {
+		return errors.New("is empty: leave it out for the field's own name")
+	}
+	return event.CheckPath(path)
+}
+
+func groupName(name string) error {
+	if name == "" || len(name) > 255 {
+		return errors.New("hasn't 1 to 255 bytes")
+	}
+	return nil
+}
+
+// CheckPrefix holds a prefix to its form. Its error reads on from the name, as do those of
+// the other checks.
+func CheckPrefix(name string) error {
+	if !namePattern.MatchString(name) {
+		return errors.New("isn't " + nameForm)
+	}
+	return nil
+}
+
+// CheckBoard holds a board's name to its form.
+func CheckBoard(name string) error {
+	if !namePattern.MatchString(name) {
+		return errors.New("isn't a board's name: " + nameForm)
+	}
+	return nil
+}
+
+// checkAddress takes host:port, both given.
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil && host != "" && plainHost(host) {
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 {
+			return nil
+		}
+	}
+	return errors.New("isn't host:port")
+}
+
+// listenAddress takes a host that is missing, for all addresses, and port 0.
+func listenAddress(address string) error {
+	if address == Off {
+		return nil
+	}
+	if host, port, err := net.SplitHostPort(address); err == nil && plainHost(host) {
+		if _, err := strconv.ParseUint(port, 10, 16); err == nil {
+			return nil
+		}
+	}
+	return errors.New("isn't host:port such as :8080 or 127.0.0.1:8080, nor off")
+}
+
+// hostName takes the name of a host, without a port.
+func hostName(name string) error {
+	if !hostPattern.MatchString(name) {
+		return errors.New("isn't the name of a host such as boards.example, without a port")
+	}
+	return nil
+}
+
+// apiOrigin takes what browsers send as Origin, or any.
+func apiOrigin(origin string) error {
+	if origin == "*" {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+		return errors.New("isn't an origin such as https://shop.example, nor *")
+	}
+	return nil
+}
+
+func startName(text string) error {
+	switch text {
+	case "window", "earliest", "latest":
+		return nil
+	}
+	if _, err := time.Parse(time.RFC3339, text); err != nil {
+		return errors.New("isn't window, earliest, latest, or a time such as 2026-11-21T00:00:00Z")
+	}
+	return nil
+}
+
+func zoneName(name string) error {
+	if _, err := periods.NewCalendar(name, weekdays[0]); err != nil {
+		return errors.New("isn't an IANA time zone such as UTC or Europe/Berlin")
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package config
+
+// The types that a setting can have: how each is read from text, written as
+// text, and held to its range.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/standings/standings/internal/units"
+)
+
+// value is where an option is kept.
+type value struct {
+	kind    string // in the words of the documentation
+	rule    string // the range, likewise; empty for any
+	list    bool   // YAML may give a list for it
+	text    func() string
+	set     func(text string) error    // its error says what would be right
+	check   func() error               // holds what was read to the range
+	section func(map[string]any) error // reads what YAML may give as a section; nil: it mayn't
+	shown   func() string              // the text without what may be a secret; nil: as it is
+}
+
+// textValue is any text, or what ok returns nil for.
+func textValue(p *string, rule string, ok func(string) error) value {
+	return value{
+		kind: "text", rule: rule,
+		text: func() string { return *p },
+		set:  func(text string) error { *p = text; return nil },
+		check: func() error {
+			if ok == nil {
+				return nil
+			}
+			return ok(*p)
+		},
+	}
+}
+
+// choiceValue is one of a few words.
+func choiceValue(p *string, words []string) value {
+	rule := strings.Join(words, ", ")
+	v := textValue(p, rule, func(text string) error {
+		if !slices.Contains(words, text) {
+			return errors.New("isn't one of " + rule)
+		}
+		return nil
+	})
+	v.kind = "word"
+	return v
+}
+
+// listValue is a list of texts, at least so many: a YAML list, or text with commas.
+func listValue(p *[]string, least int, rule string, ok func(string) error) value {
+	return value{
+		kind: "list", rule: rule, list: true,
+		text: func() string { return strings.Join(*p, ",") },
+		set: func(text string) error {
+			*p = nil
+			for item := range strings.SplitSeq(text, ",") {
+				if item = strings.TrimSpace(item); item != "" {
+					*p = append(*p, item)
+				}
+			}
+			return nil
+		},
+		check: func() error {
+			if len(*p) < least {
+				return errors.New("is empty: it needs at least one")
+			}
+			for i, item := range *p {
+				if slices.Contains((*p)[:i], item) {
+					return fmt.Errorf("names %q twice", item)
+				}
+				if err := ok(item); err != nil {
+					if all := strings.Join(*p, ","); withoutUser(all) != all {
+						return fmt.Errorf("has one which %w", err)
+					}
+					return fmt.Errorf("has %q, which %w", item, err)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// parsed is what has another type than text.
+func parsed[T any](p *T, kind, rule string, parse func(string) (T, error), format func(T) string, check func(T) error) value {
+	return value{
+		kind: kind, rule: rule,
+		text: func() string { return format(*p) },
+		set: func(text string) error {
+			n, err := parse(text)
+			if err == nil {
+				*p = n
+			}
+			return err
+		},
+		check: func() error { return check(*p) },
+	}
+}
+
+func boolValue(p *bool) value {
+	parse := func(text string) (bool, error) {
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			err = errors.New("isn't true or false")
+		}
+		return b, err
+	}
+	return parsed(p, "bool", "true, false", parse, strconv.FormatBool, func(bool) error { return nil })
+}
+
+// ranged is what has a lowest and a highest.
+func ranged[T int64 | time.Duration](p *T, low, high T, kind string, parse func(string) (T, error), format func(T) string) value {
+	rule := format(low)
+	if high > low {
+		rule += " to " + format(high)
+	}
+	return parsed(p, kind, rule, parse, format, func(n T) error {
+		if n < low || n > high {
+			return errors.New("is out of range: " + rule)
+		}
+		return nil
+	})
+}
+
+func intValue(p *int64, low, high int64) value {
+	parse := func(text string) (int64, error) {
+		n, err := units.ParseWhole(text)
+		if err != nil {
+			err = errors.New("isn't a whole number")
+		}
+		return n, err
+	}
+	return ranged(p, low, high, "number", parse, func(n int64) string { return strconv.FormatInt(n, 10) })
+}
+
+// bytesValue is a size in bytes: 64KiB, 1MiB, or a plain number.
+func bytesValue(p *int64, low, high int64) value {
+	parse := func(text string) (int64, error) {
+		n, ok := units.ParseBytes(text)
+		if !ok {
+			return 0, errors.New("isn't a size such as 64KiB, 1MiB or a plain number of bytes")
+		}
+		return n, nil
+	}
+	return ranged(p, low, high, "size", parse, units.FormatBytes)
+}
+
+// durationValue is a stretch of time as Go writes it, with d and w besides.
+func durationValue(p *time.Duration, low, high time.Duration) value {
+	return ranged(p, low, high, "duration", units.ParseDuration, units.FormatDuration)
+}
+
+// optionalDuration is nil if it is empty.
+func optionalDuration(p **time.Duration, high time.Duration) value {
+	given := new(time.Duration)
+	d := durationValue(given, 0, high)
+	v := d
+	v.rule = "empty, or " + d.rule
+	v.text = func() string {
+		if *p == nil {
+			return ""
+		}
+		return d.text()
+	}
+	v.set = func(text string) error {
+		if *p, *given = nil, 0; text == "" {
+			return nil
+		}
+		err := d.set(text)
+		if err == nil {
+			*p = given
+		}
+		return err
+	}
+	return v
+}

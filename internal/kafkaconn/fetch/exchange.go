@@ -1,0 +1,286 @@
+package fetch
+
+// One request and its response on a connection, and who owns its buffer.
+//
+// RawExchange runs on the connection's goroutine. When a call's context ends,
+// RoundTrip returns at once while the connection reads on, into the buffer, until
+// the response is in or the call's deadline, which is the connection's too, has
+// passed. In order of events:
+//
+//	call                         connection
+//	RoundTrip                    RawExchange: running
+//	context ends                 reading into the buffer
+//	endCall: given up
+//	the next call, a new one     still reading into the old buffer
+//	                             finish: gives buffer and memory back
+//
+// So a buffer is never reused while a connection may write to it, and its memory
+// counts until then. A call can also end before RawExchange begins: endCall then
+// closes the exchange, and RawExchange turns back before it touches anything.
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/fetch"
+
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
+)
+
+const (
+	// inline is the buffer that every Fetcher has, in bytes, and that nobody is charged
+	// for: room for an empty response, so that a partition without traffic needs no
+	// memory to go on asking.
+	inline = 512
+	// small is the least that memory is asked for, in bytes: a little traffic. Buffers
+	// of that size come from a pool, and are charged while they are in use.
+	small = 8 << 10
+	// discarded is the largest response that is read and thrown away where there
+	// is no memory for it, in bytes. Beyond it a new connection costs less.
+	discarded = 8 << 20
+	// uncounted is the number of aborted transactions that memory isn't asked for.
+	uncounted = 64
+
+	oldest = 4  // the version that brought transactions
+	newest = 11 // the latest that kafka-go writes
+
+	readCommitted = 1
+)
+
+type stage int
+
+const (
+	unstarted stage = iota
+	running
+	ended
+)
+
+var (
+	errGivenUp = errors.New("the call was given up before it was sent")
+	errMuted   = errors.New("the broker reads nothing from this connection for a while") // closes it; the response is good
+)
+
+type exchange struct {
+	fetch.Request // with ApiKey and Broker, by which the Transport routes
+	topics        [1]fetch.RequestTopic
+	partitions    [1]fetch.RequestPartition
+
+	clientID    string
+	correlation int32
+	limit       int64 // of the response, in bytes
+	memory      recordbatch.Memory
+	version     int16
+
+	mu      sync.Mutex // guards stage, givenUp and version: a call may be given up while it runs
+	stage   stage
+	givenUp bool
+	over    chan struct{} // closed at the end of an exchange that was given up
+
+	// The connection's from RawExchange's begin to its end, then the caller's.
+	head     [4]byte
+	inline   [inline]byte
+	buf      []byte // inline, or charged at its capacity
+	size     int    // of the response in it
+	aborted  []recordbatch.Aborted
+	charged  int64 // for both
+	refused  error // by Memory: the response was read past
+	response Response
+}
+
+func newExchange() *exchange { return &exchange{over: make(chan struct{})} }
+
+// prepare writes the request of the next call.
+func (x *exchange) prepare(f *Fetcher, offset int64) {
+	x.partitions[0] = fetch.RequestPartition{
+		Partition: int32(f.Partition), CurrentLeaderEpoch: -1, FetchOffset: offset,
+		LogStartOffset: -1, PartitionMaxBytes: f.maxBytes(),
+	}
+	x.topics[0] = fetch.RequestTopic{Topic: f.Topic, Partitions: x.partitions[:]}
+	x.Request = fetch.Request{
+		ReplicaID: -1, MaxWaitTime: int32(f.maxWait().Milliseconds()), MinBytes: 1, MaxBytes: f.maxBytes(),
+		IsolationLevel: readCommitted, SessionEpoch: -1, Topics: x.topics[:],
+	}
+	x.clientID, x.correlation, x.limit, x.memory = f.ClientID, f.correlation, f.maxResponse(), f.Memory
+	x.refused, x.response, x.stage = nil, Response{}, unstarted
+}
+
+// Required says that the exchange is ours, and learns the connection's version.
+func (x *exchange) Required(versions map[protocol.ApiKey]int16) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.version = versions[protocol.Fetch]
+	return true
+}
+
+// RawExchange writes the request and reads the response. An error closes the
+// connection.
+func (x *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
+	if !x.begin() {
+		return nil, errGivenUp
+	}
+	defer x.finish()
+	if x.version < oldest {
+		return nil, fmt.Errorf("%w: it offers version %d, and %d is needed (Kafka 0.11)", ErrVersion, x.version, oldest)
+	}
+	version := min(x.version, newest)
+	if err := protocol.WriteRequest(rw, version, x.correlation, x.clientID, &x.Request); err != nil {
+		return nil, fmt.Errorf("write the request: %w", err)
+	}
+	if _, err := io.ReadFull(rw, x.head[:]); err != nil {
+		return nil, fmt.Errorf("read the response's length: %w", err)
+	}
+	size := int64(int32(binary.BigEndian.Uint32(x.head[:])))
+	switch {
+	case size < 4:
+		return nil, fmt.Errorf("%w: a length of %d bytes", ErrMalformed, size)
+	case size > x.limit:
+		return nil, &SizeError{ErrTooLarge, size, x.limit}
+	case !x.room(int(size)):
+		x.refused = &SizeError{Err: ErrNoMemory, Bytes: size}
+		if size > discarded {
+			return nil, x.refused
+		}
+		if _, err := io.CopyN(io.Discard, rw, size); err != nil {
+			return nil, fmt.Errorf("read past a response: %w", err)
+		}
+		return x, nil
+	}
+	x.size = int(size)
+	if _, err := io.ReadFull(rw, x.buf[:size]); err != nil {
+		return nil, fmt.Errorf("read a response of %d bytes: %w", size, err)
+	}
+	if err := x.read(version); err != nil {
+		return nil, err
+	}
+	if x.response.Throttled > kafkaconn.SharedThrottle {
+		return nil, errMuted
+	}
+	return x, nil
+}
+
+// read takes the response apart. One that there is no memory for is refused, and
+// is no error: the connection is good.
+func (x *exchange) read(version int16) error {
+	b, err := parse(x.buf[:x.size], version, x.correlation, x.topics[0].Topic, x.partitions[0].Partition, &x.response)
+	if err != nil {
+		return err
+	}
+	n := len(b) / abortedSize
+	if n > cap(x.aborted) {
+		if bytes := int64(n) * abortedSize; n > uncounted {
+			if x.memory != nil && !x.memory.Take(bytes) {
+				x.refused = &SizeError{Err: ErrNoMemory, Bytes: int64(x.size) + bytes}
+				return nil
+			}
+			x.charged += bytes
+		}
+		x.aborted = make([]recordbatch.Aborted, n)
+	}
+	x.aborted = x.aborted[:n]
+	for i := range x.aborted {
+		x.aborted[i].Producer = int64(binary.BigEndian.Uint64(b[i*abortedSize:]))
+		x.aborted[i].First = int64(binary.BigEndian.Uint64(b[i*abortedSize+8:]))
+	}
+	x.response.Aborted, x.response.exchange = x.aborted, x
+	return nil
+}
+
+var smallBuffers = sync.Pool{New: func() any { return new([small]byte) }}
+
+// room makes the buffer fit for size bytes: at least as large, and not four times
+// as large unless it is small.
+func (x *exchange) room(size int) bool {
+	if size <= cap(x.buf) && (cap(x.buf) <= small || size > cap(x.buf)/4) {
+		x.buf = x.buf[:cap(x.buf)]
+		return true
+	}
+	x.drop()
+	if size <= inline {
+		x.buf = x.inline[:]
+		return true
+	}
+	n := int64(max(small, (size+8191)&^8191)) // as the allocator rounds
+	if x.memory != nil && !x.memory.Take(n) {
+		return false
+	}
+	if x.charged = n; n == small {
+		x.buf = smallBuffers.Get().(*[small]byte)[:]
+	} else {
+		x.buf = make([]byte, n)
+	}
+	return true
+}
+
+// more reports whether the broker had more than it could send: the next response comes
+// at once, and is as large.
+func (x *exchange) more() bool { return 2*x.size >= int(x.partitions[0].PartitionMaxBytes) }
+
+// release is the end of a response. Its buffer is kept where the next one is going to
+// fill it again. Else the next request may wait for long, and waits with nothing.
+func (x *exchange) release() {
+	if x.response.exchange == nil {
+		return
+	}
+	more := x.more()
+	x.response = Response{}
+	if len(x.aborted) > uncounted || !more {
+		x.drop()
+	}
+}
+
+// drop gives everything back.
+func (x *exchange) drop() {
+	if x.memory != nil && x.charged > 0 {
+		x.memory.Release(x.charged)
+	}
+	if cap(x.buf) == small {
+		smallBuffers.Put((*[small]byte)(x.buf[:small]))
+	}
+	if cap(x.aborted) > uncounted {
+		x.aborted = nil
+	}
+	x.buf, x.size, x.charged, x.response = nil, 0, 0, Response{}
+}
+
+func (x *exchange) begin() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.givenUp {
+		return false
+	}
+	x.stage = running
+	return true
+}
+
+func (x *exchange) finish() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stage = ended
+	if x.givenUp {
+		x.drop()
+		close(x.over)
+	}
+}
+
+// endCall says how far the exchange has come when its call is over. Unless it has
+// ended it is given up.
+func (x *exchange) endCall() stage {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.givenUp = x.stage != ended
+	return x.stage
+}
+
+func (x *exchange) isOver() bool {
+	select {
+	case <-x.over:
+		return true
+	default:
+		return false
+	}
+}
