@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -25,7 +24,7 @@ type Field struct {
 	Signed, Fewest bool
 }
 
-// ParseRule returns the fields of a rule, as a window's line has it.
+// ParseRule returns the fields of a rule, as a window's entry has it.
 func ParseRule(rule string) ([]Field, error) {
 	var fields []Field
 	_, list, _ := strings.Cut(strings.TrimSuffix(rule, ")"), "(")
@@ -131,6 +130,14 @@ var Lengths = map[string]int64{
 	"quarterly": 7_992_000_000, "yearly": 31_665_600_000, "all-time": 4_294_967_296_000,
 }
 
+// Listing is a window's entry in the listing. Times are Unix milliseconds.
+type Listing struct {
+	Start, End, Expires int64
+	Rule                string // of a board by a rule of its own
+	Final               int64  // the revision of a final window
+	Sets                string // which of the window's keys there are, if it isn't its board alone
+}
+
 // Row is a member of a board. Fields are those of a board by a rule of its own, which has
 // them packed as Points.
 type Row struct {
@@ -145,7 +152,7 @@ func Top(ctx context.Context, client redis.UniversalClient, prefix, board, perio
 	key := prefix + ":{0}:"
 	name := board + ":" + period + ":" + window
 	tx := client.TxPipeline()
-	schemaText, line := tx.Get(ctx, key+"schema"), tx.HGet(ctx, key+"windows", name)
+	schemaText, listing := tx.Get(ctx, key+"schema"), tx.HGet(ctx, key+"windows", name)
 	found := tx.ZRevRangeWithScores(ctx, key+name, 0, n-1)
 	if _, err := tx.Exec(ctx); err != nil {
 		return nil, err
@@ -156,19 +163,15 @@ func Top(ctx context.Context, client redis.UniversalClient, prefix, board, perio
 	}
 	p := schema.Periods[period]
 	layout := p.Layout
-	words := strings.Fields(line.Val()) // start end [rule] [=revision] [+keys] expires
-	if len(words) < 3 {
-		return nil, fmt.Errorf("%q is no line of a window", line.Val())
-	}
-	start, err := strconv.ParseInt(words[0], 10, 64)
-	end, err2 := strconv.ParseInt(words[1], 10, 64)
-	if err := errors.Join(err, err2); err != nil {
-		return nil, err
+	var w Listing
+	if err := json.Unmarshal([]byte(listing.Val()), &w); err != nil {
+		return nil, fmt.Errorf("%q is no listing of a window: %w", listing.Val(), err)
 	}
 	var fields []Field
-	if strings.Contains(words[2], "(") {
-		length := cmp.Or(Lengths[p.Of.Calendar], Lengths[period], end-start)
-		if fields, err = ParseRule(words[2]); err != nil {
+	if w.Rule != "" {
+		var err error
+		length := cmp.Or(Lengths[p.Of.Calendar], Lengths[period], w.End-w.Start)
+		if fields, err = ParseRule(w.Rule); err != nil {
 			return nil, err
 		}
 		layout = ByRule(p.Kind, fields, length)
@@ -176,7 +179,7 @@ func Top(ctx context.Context, client redis.UniversalClient, prefix, board, perio
 	var rows []Row
 	for _, z := range found.Val() {
 		row := Row{Member: z.Member.(string)}
-		row.Points, row.ReachedAt = layout.Decode(z.Score, start, end)
+		row.Points, row.ReachedAt = layout.Decode(z.Score, w.Start, w.End)
 		if fields != nil {
 			row.Fields = Unpack(layout.Kind, fields, row.Points)
 		}

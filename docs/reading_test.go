@@ -5,7 +5,6 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -173,11 +172,12 @@ func (b *exampleBoard) write(t *testing.T, client *redis.Client) {
 	if err := client.Set(t.Context(), key+"schema", fmt.Sprintf(`{"periods":{%q:%s}}`, b.period, entry), 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	line := []string{strconv.Itoa(weekStart), strconv.Itoa(weekEnd), strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)}
+	rule := ""
 	if b.rule != "" {
-		line = slices.Insert(line, 2, b.rule)
+		rule = fmt.Sprintf(`"rule":%q,`, b.rule)
 	}
-	if err := client.HSet(t.Context(), key+"windows", b.listing(), strings.Join(line, " ")).Err(); err != nil {
+	listing := fmt.Sprintf(`{"end":%d,"expires":%d,%s"start":%d}`, weekEnd, time.Now().Add(time.Hour).UnixMilli(), rule, weekStart)
+	if err := client.HSet(t.Context(), key+"windows", b.listing(), listing).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -196,7 +196,9 @@ func (m *bansModel) retire(t *rapid.T, f *fixture, name string) {
 		return
 	}
 	require.NoError(t, err)
-	over := fmt.Sprint(listing[:strings.LastIndexByte(listing, ' ')+1], 1000)
+	was := listingOf(t, listing)
+	was.Expires = 1000
+	over := was.Text()
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, over).Err())
 	shown, hidden := f.store.keys.Both(name)
 	gone := rapid.Bool().Draw(t, "gone")

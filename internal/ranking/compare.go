@@ -10,7 +10,6 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -81,7 +80,7 @@ func (c Sets) half(ctx context.Context, pause time.Duration, each func(member, a
 	return c.retry(ctx, func() error {
 		return c.Store.onOneServer(ctx, func() error {
 			for cursor := "0"; ; {
-				next, err := c.ask(ctx, each, cursor, scanned)
+				next, err := c.ask(ctx, each, "scan", cursor, scanned)
 				if err != nil {
 					return err
 				}
@@ -107,7 +106,7 @@ func (c Sets) retry(ctx context.Context, do func() error) error {
 func (c Sets) Members(ctx context.Context, names []string, each func(member, a, b string) error) error {
 	for len(names) > 0 {
 		n := min(len(names), compared)
-		args := []any{""}
+		args := []any{"members"}
 		for _, name := range names[:n] {
 			args = append(args, name)
 		}
@@ -123,25 +122,30 @@ func (c Sets) Members(ctx context.Context, names []string, each func(member, a, 
 	return nil
 }
 
+// ask gives those of a page's members whose scores differ.
 func (c Sets) ask(ctx context.Context, each func(member, a, b string) error, what ...any) (next string, err error) {
-	reply, err := c.Store.Call(ctx, lua.Compare, []string{c.A.Key, c.B.Key}, what...)
+	next, members, scores, err := c.Store.page(ctx, []string{c.A.Key, c.B.Key}, what...)
 	if err != nil {
 		return "", fmt.Errorf("compare %s with %s: %w", c.A.Key, c.B.Key, err)
 	}
-	if len(reply) != 2 {
-		return "", fmt.Errorf("compare %s with %s: %w", c.A.Key, c.B.Key, Unexpected(lua.Compare, reply))
-	}
-	next, _ = reply[0].(string)
-	rows, err := list(reply[1])
-	if err != nil || next == "" || len(rows)%3 != 0 {
-		return "", fmt.Errorf("compare %s with %s: %w", c.A.Key, c.B.Key, Unexpected(lua.Compare, reply))
-	}
-	for i := 0; i < len(rows); i += 3 {
-		if err := each(rows[i], rows[i+1], rows[i+2]); err != nil {
-			return "", err
+	for i, member := range members {
+		if a, b := scores[0][i], scores[1][i]; !sameScore(a, b) {
+			if err := each(member, a, b); err != nil {
+				return "", err
+			}
 		}
 	}
 	return next, nil
+}
+
+// sameScore compares scores as Redis writes them, which it may do in two ways, empty for none.
+func sameScore(a, b string) bool {
+	if a == b || a == "" || b == "" {
+		return a == b
+	}
+	x, err1 := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return err1 == nil && err2 == nil && x == y
 }
 
 // Difference reads a member's scores, empty for one that isn't there.

@@ -54,7 +54,7 @@ func ReadEach(ctx context.Context, shards []*Store, queries []Query) ([]Part, []
 func StateEach(ctx context.Context, shards []*Store) ([]ledger.State, []error) {
 	var calls []ScriptCall
 	for _, s := range shards {
-		calls = append(calls, ScriptCall{s, lua.State, s.stateKeys(), nil})
+		calls = append(calls, ScriptCall{s, lua.State, s.stateKeys(), stateKinds})
 	}
 	asked := time.Now()
 	states := make([]ledger.State, len(shards))
@@ -189,12 +189,12 @@ func RowsEach(ctx context.Context, shards []*Store, board string, w periods.Wind
 		if len(some) == 0 {
 			continue
 		}
-		var args []any
+		s, args := shards[i], []any{"", "ranks"}
+		keys := []string{s.keys.Window(&lw)}
 		for _, rank := range some {
-			args = append(args, rank)
+			keys, args = append(keys, keys[0]), append(args, rank, rank)
 		}
-		s := shards[i]
-		calls, called = append(calls, ScriptCall{s, lua.Rows, []string{s.keys.Window(&lw)}, args}), append(called, i)
+		calls, called = append(calls, ScriptCall{s, lua.Page, keys, args}), append(called, i)
 	}
 	rows := make([][]Pivot, len(ranks))
 	replies, errs := CallEach(ctx, calls)
@@ -212,17 +212,21 @@ func RowsEach(ctx context.Context, shards []*Store, board string, w periods.Wind
 }
 
 func pivots(reply []any, want int) ([]Pivot, error) {
-	words, err := Texts(reply)
-	if err != nil || len(words) != 2*want {
-		return nil, Unexpected(lua.Rows, reply)
+	if len(reply) != want+1 {
+		return nil, Unexpected(lua.Page, reply)
 	}
 	all := make([]Pivot, want)
 	for i := range all {
-		if all[i].Member = words[2*i]; all[i].Member == "" {
+		row, err := list(reply[i+1])
+		if err != nil || len(row) != 0 && len(row) != 2 {
+			return nil, Unexpected(lua.Page, reply)
+		}
+		if len(row) == 0 {
 			continue
 		}
-		if all[i].Score, err = strconv.ParseFloat(words[2*i+1], 64); err != nil {
-			return nil, fmt.Errorf("score of %q: %w", all[i].Member, err)
+		all[i].Member = row[0]
+		if all[i].Score, err = strconv.ParseFloat(row[1], 64); err != nil {
+			return nil, fmt.Errorf("score of %q: %w", row[0], err)
 		}
 	}
 	return all, nil

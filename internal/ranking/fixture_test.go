@@ -305,6 +305,20 @@ func (f *fixture) del(t testing.TB, key string) {
 	require.Equal(t, int64(1), f.client.Del(t.Context(), key).Val())
 }
 
+// entry is an entry of the listing, of a board by the default rule.
+func entry(start, end, expires int64) string {
+	l := Listing{Window: ledger.Window{Start: start, End: end}, Expires: expires}
+	return l.Text()
+}
+
+// listingOf reads an entry of the listing.
+func listingOf(t tester, text string) Listing {
+	t.Helper()
+	l, err := ParseListing("a:b:c", text)
+	require.NoError(t, err)
+	return l
+}
+
 func (f *fixture) list(t testing.TB, name, listing string) {
 	t.Helper()
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, listing).Err())

@@ -28,16 +28,31 @@ func (s *Store) Try(ctx context.Context, assumeNoEviction bool) error {
 // EVALSHA, on scratch keys of its own that are gone when it returns. A right that is
 // missing is *redisconn.RightsError.
 func (s *Store) TryCommands(ctx context.Context) error {
-	return s.TryScript(ctx, lua.Try, "hash", "set", "text")
+	return s.TryUsed(ctx, used)
 }
 
-// TryScript calls a script that uses the commands of others on scratch keys, as TryCommands
-// does.
-func (s *Store) TryScript(ctx context.Context, sc lua.Script, scratch ...string) error {
+// The commands that scripts use, those that create the keys first: a consumer's, a rebuild's and a reshard's.
+var (
+	used = []string{
+		"TIME", "HSET", "SET", "ZADD", "PEXPIREAT", "EXISTS", "GET", "HDEL", "HGET", "HGETALL", "HLEN", "HMGET", "HSCAN", "PTTL",
+		"ZCARD", "ZMSCORE", "ZREM", "ZREVRANGE", "ZREVRANK", "ZSCAN", "ZSCORE",
+	}
+	UsedByRebuild = []string{
+		"TIME", "HSET", "SET", "ZADD", "PEXPIREAT", "EXISTS", "GET", "HDEL", "HGET", "HGETALL", "HLEN", "HMGET", "HSCAN", "PTTL",
+		"ZCARD", "ZMSCORE", "ZREM", "ZSCAN", "ZSCORE", "RENAME", "UNLINK",
+	}
+	UsedByReshard = []string{
+		"TIME", "HSET", "SET", "ZADD", "PEXPIREAT", "PERSIST", "EXISTS", "GET", "HGETALL", "HLEN", "HSCAN", "PTTL", "ZCARD", "ZREVRANGE", "UNLINK",
+	}
+)
+
+// TryUsed uses commands on scratch keys, as TryCommands does; those that create the keys come first.
+func (s *Store) TryUsed(ctx context.Context, commands []string) error {
+	sc := lua.Try
 	for _, way := range []struct{ command, script string }{
 		{"eval", sc.Source}, {"evalsha", sc.SHA},
 	} {
-		err := s.try(ctx, way.command, way.script, sc.Source, scratch)
+		err := s.try(ctx, way.command, way.script, sc.Source, commands)
 		if _, rights := errors.AsType[*redisconn.RightsError](err); rights {
 			return err
 		}
@@ -61,12 +76,15 @@ func (s *Store) tryRedirected(ctx context.Context) error {
 	})
 }
 
-func (s *Store) try(ctx context.Context, command, script, source string, scratch []string) error {
+func (s *Store) try(ctx context.Context, command, script, source string, commands []string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	args := []any{command, script, len(scratch)}
-	for _, name := range scratch {
+	args := []any{command, script, 4}
+	for _, name := range []string{"hash", "set", "other", "text"} {
 		args = append(args, s.keys.scratch(name))
+	}
+	for _, used := range commands {
+		args = append(args, used)
 	}
 	return s.explain(s.client.Do(ctx, args...).Err(), source)
 }

@@ -40,12 +40,12 @@ func (s *Store) largest(ctx context.Context, page []string, lateness func(string
 	pipe := s.client.Pipeline()
 	schema := pipe.Get(ctx, s.keys.Schema())
 	for i := 0; i+1 < len(page); i += 2 {
-		period, open := s.takes(page[i], page[i+1], lateness)
-		if !open || ListedRule(page[i+1]) != "" { // of a board by another rule: it has no points
+		l, open := s.takes(page[i], page[i+1], lateness)
+		if !open || l.Rule != "" { // of a board by another rule: it has no points
 			continue
 		}
 		key := s.keys.Listed(page[i])
-		periods = append(periods, period)
+		periods = append(periods, l.Period)
 		ends = append(ends, pipe.ZRevRangeWithScores(ctx, key, 0, 0), pipe.ZRevRangeWithScores(ctx, key, -1, -1))
 	}
 	if len(periods) == 0 {
@@ -71,9 +71,9 @@ func (s *Store) largest(ctx context.Context, page []string, lateness func(string
 	return nil
 }
 
-// takes reports whether a window still takes events, and of which period it is.
-func (s *Store) takes(name, listing string, lateness func(string) time.Duration) (period string, open bool) {
-	w, _, err := ParseListing(name, listing) // whoever applies to it says what is wrong
-	_, known := s.periods[w.Period]
-	return w.Period, known && err == nil && time.Now().Before(time.UnixMilli(w.End).Add(lateness(w.Period)))
+// takes reads an entry of the listing, and reports whether its window still takes events.
+func (s *Store) takes(name, listing string, lateness func(string) time.Duration) (l Listing, open bool) {
+	l, err := ParseListing(name, listing) // whoever applies to it says what is wrong
+	_, known := s.periods[l.Period]
+	return l, known && err == nil && time.Now().Before(time.UnixMilli(l.End).Add(lateness(l.Period)))
 }

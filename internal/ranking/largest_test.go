@@ -53,7 +53,7 @@ func TestTheLargestPointsAreThoseOfAllBoardsEitherSideOfZero(t *testing.T) {
 func TestWindowsThatTakeNothingAreNotLookedAt(t *testing.T) {
 	f := offlineFixture(t)
 	now := time.Now().UnixMilli()
-	listing := func(end int64) string { return fmt.Sprintf("%d %d %d", end-1000, end, end+day) }
+	listing := func(end int64) string { return entry(end-1000, end, end+day) }
 	for _, w := range []struct {
 		name, listing string
 		open          bool
@@ -64,7 +64,7 @@ func TestWindowsThatTakeNothingAreNotLookedAt(t *testing.T) {
 		{"global:daily:2026-11-21", listing(now + day), false}, // isn't kept here
 		{"global", listing(now + day), false},
 		{"global:weekly:2026-W47", "soup", false},
-		{"global:weekly:2026-W47", "a b c", false},
+		{"global:weekly:2026-W47", `{"end":1,"start":0}`, false},
 	} {
 		_, open := f.store.takes(w.name, w.listing, func(string) time.Duration { return time.Hour })
 		require.Equal(t, w.open, open, "%s %s", w.name, w.listing)

@@ -24,8 +24,8 @@ func (s *Store) ListedWindows(ctx context.Context, match func(board string) bool
 	}
 	var windows []ledger.Window
 	for name, listing := range all {
-		if w, expires, err := ParseListing(name, listing); err == nil && expires > now.UnixMilli() && match(w.Board) {
-			windows = append(windows, w)
+		if l, err := ParseListing(name, listing); err == nil && l.Expires > now.UnixMilli() && match(l.Board) {
+			windows = append(windows, l.Window)
 		}
 	}
 	return windows, nil

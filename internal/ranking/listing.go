@@ -2,11 +2,11 @@ package ranking
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,8 +63,7 @@ func (s *Store) scanned(ctx context.Context, key string, cursor uint64) ([]strin
 	return page, next, s.ofShard(err)
 }
 
-// Listings is what is listed: by name, the window's start, end and expiry. It isn't read at
-// one moment.
+// Listings are the entries of the listing as texts, by name. They aren't read at one moment.
 func (s *Store) Listings(ctx context.Context) (map[string]string, error) { return s.ListingsBy(ctx, 0) }
 
 // ListingsBy is Listings with a pause between two pages, so that Redis hardly notices.
@@ -88,116 +87,84 @@ func (s *Store) ListingsBy(ctx context.Context, pause time.Duration) (map[string
 	return all, nil
 }
 
-// listingWords are the words of an entry of the listing: start, end, the rule of a board that has
-// one of its own, its revision once it is final, which sets the window has where it hasn't its sorted
-// set alone, and expires.
-type listingWords struct{ start, end, rule, revision, sets, expires string }
-
-func splitListing(listing string) (w listingWords, ok bool) {
-	words := strings.Fields(listing)
-	if len(words) < 3 || len(words) > 6 {
-		return w, false
-	}
-	w.start, w.end, w.expires = words[0], words[1], words[len(words)-1]
-	between := words[2 : len(words)-1]
-	if n := len(between); n > 0 && strings.HasPrefix(between[n-1], "+") {
-		w.sets, between = between[n-1], between[:n-1]
-	}
-	if n := len(between); n > 0 && strings.HasPrefix(between[n-1], "=") {
-		w.revision, between = between[n-1], between[:n-1]
-	}
-	if len(between) > 0 {
-		w.rule = between[0]
-	}
-	return w, len(between) < 2
+// Listing is an entry of the listing, which lua/listing.lua describes.
+type Listing struct {
+	ledger.Window
+	Expires int64  // until when the window is readable, Unix ms
+	Final   int64  // the revision of a final window, from 1; 0 if it takes events
+	Rule    string // the rule that its scores were written by; empty for the default rule
+	Sets    string // which of its two keys there have to be; empty for its sorted set alone
 }
 
-// OpenListing is an entry of the listing as it is if the window isn't final.
-func OpenListing(listing string) string {
-	w, ok := splitListing(listing)
-	if !ok || w.revision == "" {
-		return listing
-	}
-	return strings.Replace(listing, " "+w.revision+" ", " ", 1)
+// listingText is the JSON of an entry, with sorted keys.
+type listingText struct {
+	End     int64  `json:"end"`
+	Expires int64  `json:"expires"`
+	Final   int64  `json:"final,omitempty"`
+	Rule    string `json:"rule,omitempty"`
+	Sets    string `json:"sets,omitempty"`
+	Start   int64  `json:"start"`
 }
 
-// ParseListing reads an entry of the listing, and until when the window can be read, in Unix
-// ms. ListedRule, ListedRevision and Present read the rest of it.
-func ParseListing(name, listing string) (w ledger.Window, expires int64, err error) {
+// Text is the entry as Redis has it.
+func (l *Listing) Text() string {
+	text, err := json.Marshal(listingText{l.End, l.Expires, l.Final, l.Rule, l.Sets, l.Start})
+	if err != nil {
+		panic(err) // texts and integers only
+	}
+	return string(text)
+}
+
+// ParseListing reads an entry of the listing.
+func ParseListing(name, text string) (Listing, error) {
 	parts := strings.SplitN(name, ":", 3)
 	if len(parts) != 3 {
-		return w, 0, Faultf("a listing has %q, which is no window", clip(name))
+		return Listing{}, Faultf("a listing has %q, which is no window", clip(name))
 	}
-	w = ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}
-	words, ok := splitListing(listing)
-	if !ok {
-		return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
+	const missing = math.MinInt64
+	found := listingText{Start: missing, End: missing, Expires: missing}
+	err := json.Unmarshal([]byte(text), &found)
+	l := Listing{
+		Window:  ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2], Start: found.Start, End: found.End},
+		Expires: found.Expires, Final: found.Final, Rule: found.Rule, Sets: found.Sets,
 	}
-	var errs [3]error
-	w.Start, errs[0] = strconv.ParseInt(words.start, 10, 64)
-	w.End, errs[1] = strconv.ParseInt(words.end, 10, 64)
-	expires, errs[2] = strconv.ParseInt(words.expires, 10, 64)
-	if errors.Join(errs[:]...) != nil {
-		return w, 0, Faultf("%q is no listing of %s", clip(listing), name)
+	if err != nil || min(l.Start, l.End, l.Expires) == missing || l.Final < 0 {
+		return Listing{Window: ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}}, Faultf("%q is no listing of %s", clip(text), name)
 	}
-	return w, expires, nil
-}
-
-// ListedRule is the rule that a window's scores were written by, as its listing has it: empty
-// for the default rule.
-func ListedRule(listing string) string {
-	words, _ := splitListing(listing)
-	return words.rule
-}
-
-// ListedRevision is that of a final window, from 1; 0 where it takes events still.
-func ListedRevision(listing string) int64 {
-	words, _ := splitListing(listing)
-	n, err := strconv.ParseInt(strings.TrimPrefix(words.revision, "="), 10, 64)
-	if err != nil || n < 1 {
-		return 0
-	}
-	return n
+	return l, nil
 }
 
 // Present are which of its two sets a window has.
 type Present struct{ Shown, Hidden bool }
 
-// Whole reports whether sets that are there are those that a window has to have, by the word of
-// its listing that says so (lua/sets.lua).
-func (is Present) Whole(listing string) bool {
-	words, _ := splitListing(listing)
-	switch words.sets {
+// Whole reports whether the sets that are there are those that the window has to have.
+func (l *Listing) Whole(is Present) bool {
+	switch l.Sets {
 	case "":
 		return is.Shown
-	case "+both":
+	case "both":
 		return is.Shown && is.Hidden
-	case "+hidden":
+	case "hidden":
 		return is.Hidden
-	case "+moving":
+	case "moving":
 		return is.Shown || is.Hidden
-	case "+none":
+	case "none":
 		return !is.Shown && !is.Hidden
 	}
 	return false
 }
 
-// In is a listing that says which sets its window has.
-func (is Present) In(listing string) string {
-	words, _ := splitListing(listing)
-	all := []string{words.start, words.end}
-	if words.rule != "" {
-		all = append(all, words.rule)
+// With is the entry of a window that has these sets.
+func (l Listing) With(is Present) Listing {
+	switch {
+	case is.Hidden && is.Shown:
+		l.Sets = "both"
+	case is.Hidden:
+		l.Sets = "hidden"
+	case !is.Shown && l.Final > 0:
+		l.Sets = "none"
+	default:
+		l.Sets = ""
 	}
-	if words.revision != "" {
-		all = append(all, words.revision)
-	}
-	if is.Hidden && is.Shown {
-		all = append(all, "+both")
-	} else if is.Hidden {
-		all = append(all, "+hidden")
-	} else if !is.Shown && words.revision != "" {
-		all = append(all, "+none")
-	}
-	return strings.Join(append(all, words.expires), " ")
+	return l
 }

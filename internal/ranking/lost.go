@@ -36,11 +36,14 @@ func (s *Store) lost(ctx context.Context, page []string, all *[]string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	reply, err := s.Call(ctx, lua.Lost, keys, names...)
+	reply, err := s.Call(ctx, lua.There, keys, names...)
 	if err != nil {
 		return err
 	}
-	lost, err := Texts(reply)
-	*all = append(*all, lost...)
-	return err
+	for i, word := range reply {
+		if word == "lost" {
+			*all = append(*all, page[2*i])
+		}
+	}
+	return nil
 }

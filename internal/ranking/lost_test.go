@@ -133,12 +133,12 @@ func TestEveryListedBoardWhoseKeyIsGoneIsFound(t *testing.T) {
 	now := time.Now().UnixMilli()
 	for i := range 1100 { // more than a page
 		name := fmt.Sprintf("b%04d:weekly:2100-W10", i)
-		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, fmt.Sprintf("%d %d %d", now, now, now+day)).Err())
+		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, entry(now, now, now+day)).Err())
 		if i != 7 && i != 1000 {
 			require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.Listed(name), redis.Z{Score: 1, Member: "u"}).Err())
 		}
 	}
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), "over:weekly:2020-W10", fmt.Sprintf("0 1 %d", now-1), "odd:weekly:2020-W10", "nonsense").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), "over:weekly:2020-W10", entry(0, 1, now-1), "odd:weekly:2020-W10", "nonsense").Err())
 	f.del(t, f.key(1))
 	found("b0007:weekly:2100-W10", "b1000:weekly:2100-W10", f.piece.Windows[1].Listing())
 }

@@ -86,7 +86,7 @@ func (m *model) apply(p *ledger.Piece, now int64, check bool) ledger.Answer {
 	for _, w := range p.Windows {
 		if m.boards[w.Listing()] != nil {
 			expires := w.End + m.rules[w.Period].Retention.Milliseconds()
-			m.listing[w.Listing()] = fmt.Sprint(w.Start, w.End, expires)
+			m.listing[w.Listing()] = entry(w.Start, w.End, expires)
 			m.expires[w.Listing()] = expires + day
 		}
 	}

@@ -1,6 +1,6 @@
 package ranking
 
-// What members are called: in each shard a hash of its members' names (lua/name.lua).
+// What members are called: in each shard a hash of its members' names (lua/names.lua).
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
@@ -120,38 +119,32 @@ func (s *Store) EachName(ctx context.Context, do func(entries []string) error) e
 
 // MergeNames adds the entries of another hash.
 func (s *Store) MergeNames(ctx context.Context, entries []string) error {
-	args := make([]any, len(entries))
-	for i, text := range entries {
-		args[i] = text
+	args := []any{"", "", "names", len(entries)}
+	for _, text := range entries {
+		args = append(args, text)
 	}
-	_, err := s.Call(ctx, lua.MergeNames, []string{s.keys.Names(), s.keys.Banned()}, args...)
+	_, err := s.Call(ctx, lua.Load, []string{s.keys.Names(), s.keys.Names(), s.keys.Banned()}, args...)
 	return err
 }
 
 // forgetNames removes those of members whose last window has gone.
 func (s *Store) forgetNames(ctx context.Context) error {
 	err := s.EachName(ctx, func(entries []string) error {
-		var gone []any
+		gone := []any{0}
 		for i := 0; i+1 < len(entries); i += 2 {
-			if words := strings.SplitN(entries[i+1], " ", 3); len(words) == 3 && goneBy(words[1]) {
-				gone = append(gone, entries[i], entries[i+1])
+			words := strings.SplitN(entries[i+1], " ", 3)
+			if len(words) < 3 {
+				continue
+			}
+			if at, err := strconv.ParseInt(words[1], 10, 64); err == nil && goneBy(at) {
+				gone = append(gone, entries[i], entries[i+1], at)
 			}
 		}
-		if len(gone) == 0 {
-			return nil
-		}
-		_, err := s.Call(ctx, lua.ForgetNames, []string{s.keys.Names()}, gone...)
+		_, err := s.retired(ctx, []string{s.keys.Names(), s.keys.Names()}, gone)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("remove the names of members of %q who are in no window any more: %w", s.prefix, err)
 	}
 	return nil
-}
-
-// goneBy reports whether what can be read until a time, Unix ms, may be due to go, by the clock of
-// this machine: the script has the last word.
-func goneBy(expires string) bool {
-	at, err := strconv.ParseInt(expires, 10, 64)
-	return err == nil && !time.Now().Before(time.UnixMilli(at).Add(RetireAfter))
 }

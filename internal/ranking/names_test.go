@@ -75,7 +75,7 @@ func TestANameGoesWithTheLastWindow(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, dropped)
 	require.Equal(t, map[string]string{"u1": "Ada", "u2": "Bob"}, f.names(t, "u1", "u2"), "no window has gone")
-	f.list(t, "global:weekly:2020-W01", fmt.Sprintf("1 2 %d", two-2000))
+	f.list(t, "global:weekly:2020-W01", entry(1, 2, two-2000))
 	dropped, err = f.store.Retire(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, dropped)

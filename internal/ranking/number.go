@@ -46,14 +46,15 @@ func ReadNumber(ctx context.Context, client redis.UniversalClient, prefix string
 }
 
 func readNumber(ctx context.Context, s *Store) (n Number, err error) {
-	reply, err := s.Call(ctx, lua.Number, []string{NumberKey(s.prefix), ReshardKey(s.prefix)})
+	reply, err := s.Call(ctx, lua.State, []string{NumberKey(s.prefix), ReshardKey(s.prefix)}, "text", "text")
 	if err != nil {
 		return n, err
 	}
 	words, err := Texts(reply)
-	if err != nil || len(words) != 2 {
-		return n, Unexpected(lua.Number, reply)
+	if err != nil || len(words) != 3 {
+		return n, Unexpected(lua.State, reply)
 	}
+	words = words[1:]
 	if words[0] != "" {
 		if n.Shards, err = ParseNumber(words[0]); err != nil {
 			return n, err
@@ -160,7 +161,7 @@ func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// Final is what the shard keeps of windows that were ever sealed (lua/seal.lua).
+// Final is what the shard keeps of windows that were ever sealed (lua/record.lua).
 func (s *Store) Final(ctx context.Context) (map[string]string, error) {
 	all, err := s.hash(ctx, s.keys.Final())
 	if err != nil {

@@ -264,7 +264,7 @@ func TestAWindowWhoseRetentionIsOverIsLeftAlone(t *testing.T) {
 	// Neither read: whatever stands there, a text even, is nobody's business. Nor is
 	// the listing held to anything.
 	require.NoError(t, f.client.Set(t.Context(), f.key(0), "x", 0).Err())
-	listing := fmt.Sprint("5 6 ", time.Now().UnixMilli()-1000)
+	listing := entry(5, 6, time.Now().UnixMilli()-1000)
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), over.Listing(), listing).Err())
 	f.mustApply(t)
 	require.Equal(t, listing, f.listing(t, over))
@@ -310,7 +310,7 @@ func TestARaisedRetentionDoesNotBeginAWindowHalfway(t *testing.T) {
 	require.NotEmpty(t, f.listing(t, month))
 
 	// What is listed is whole, whatever was left out of others: as a rebuild lists it.
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), over.Listing(), fmt.Sprintf("%d %d %d", over.Start, over.End, time.Now().Add(time.Hour).UnixMilli())).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), over.Listing(), entry(over.Start, over.End, time.Now().Add(time.Hour).UnixMilli())).Err())
 	f.piece.Windows[0] = over
 	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), redis.Z{Score: 12, Member: "u1"}).Err())
 	comes(over, 5)
@@ -322,7 +322,7 @@ func TestAListedWindowLivesAsLongAsItsListingSays(t *testing.T) {
 	w := f.past("late", retention+time.Minute) // over by today's retention
 	f.piece.Windows[0] = w
 	expires := time.Now().Add(time.Hour).UnixMilli()
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), w.Listing(), fmt.Sprintf("%d %d %d", w.Start, w.End, expires)).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), w.Listing(), entry(w.Start, w.End, expires)).Err())
 	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), redis.Z{Score: 3, Member: "u1"}).Err())
 	m := f.member("u1", 5)
 	m.Time = w.End - 1
@@ -344,7 +344,7 @@ func TestAKeyExpiresADayAfterItsRetention(t *testing.T) {
 	f.add(t, f.member("u1", 10))
 	for n, w := range f.piece.Windows {
 		expires := w.End + f.store.periods[w.Period].Retention.Milliseconds()
-		require.Equal(t, fmt.Sprintf("%d %d %d", w.Start, w.End, expires), f.listing(t, w))
+		require.Equal(t, entry(w.Start, w.End, expires), f.listing(t, w))
 		f.expiresAt(t, f.key(n), expires+day)
 	}
 	// A second piece leaves both as they are, whatever the retention is now.

@@ -139,14 +139,10 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 		}
 		return b, s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found})
 	}
-	if len(reply) == replies {
-		if listing, _ := reply[1].(string); listing != "" {
-			if err := s.CheckRule(&lw, listing); err != nil {
-				return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
-			}
-		}
+	if err := s.listing(&b, reply); err != nil {
+		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
 	}
-	if err := b.parse(reply, schema, q, layout, s.mayDiffer(q.Window.Period)); err != nil {
+	if err := b.parse(reply, schema, q, layout); err != nil {
 		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
 	}
 	return b, nil
@@ -155,17 +151,9 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 // replies is how many elements read.lua returns of a window.
 const replies = 14
 
-func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout, differ int64) (err error) {
-	if len(reply) != replies {
-		return Unexpected(lua.Read, reply)
-	}
-	listing, _ := reply[1].(string)
+func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) (err error) {
 	b.Members, _ = reply[2].(int64)
-	b.Listed, b.Revision = listing != "", ListedRevision(listing)
 	b.Lost, _ = reply[10].(string)
-	if err := b.bound(listing, differ); err != nil {
-		return err
-	}
 	if b.Beside, err = beside(schema, reply[7], reply[8], reply[3], reply[9]); err != nil {
 		return err
 	}
@@ -212,20 +200,29 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout, 
 	return nil
 }
 
-// bound takes the window's bounds from its listing, if it is listed: it may have been opened by
-// a process with other time zone data. They differ by less than so many ms, if at all.
-func (b *Part) bound(listing string, differ int64) error {
-	if listing == "" {
+// listing reads the window's listing, if it is listed, and takes its bounds from there: it may have been
+// opened by a process with other time zone data.
+func (s *Store) listing(b *Part, reply []any) error {
+	if len(reply) != replies {
+		return s.ofShard(Unexpected(lua.Read, reply))
+	}
+	text, _ := reply[1].(string)
+	if text == "" {
 		return nil
 	}
 	lw := listed(b.Name, b.Window)
-	found, _, err := ParseListing(lw.Listing(), listing)
+	found, err := ParseListing(lw.Listing(), text)
 	if err != nil {
+		return s.ofShard(err)
+	}
+	if err := s.CheckRule(&found); err != nil {
 		return err
 	}
+	differ := s.mayDiffer(b.Window.Period)
+	b.Listed, b.Revision = true, found.Final
 	if apart := max(found.Start-lw.Start, lw.Start-found.Start, found.End-lw.End, lw.End-found.End); apart > 0 && apart >= differ {
-		return Faultf("the window is listed as [%d, %d) ms, and the calendar here says [%d, %d): "+
-			"no change of time zone rules explains that", found.Start, found.End, lw.Start, lw.End)
+		return s.ofShard(Faultf("the window is listed as [%d, %d) ms, and the calendar here says [%d, %d): "+
+			"no change of time zone rules explains that", found.Start, found.End, lw.Start, lw.End))
 	}
 	b.Window.Start, b.Window.End = found.Start, found.End
 	return nil

@@ -92,7 +92,7 @@ func TestAWindowThatNeverWasOrIsOverIsEmpty(t *testing.T) {
 
 	// Its key lives a day longer, but isn't shown.
 	w := f.piece.Windows[0]
-	over := fmt.Sprintf("%d %d %d", w.Start, w.End, time.Now().UnixMilli()-1)
+	over := entry(w.Start, w.End, time.Now().UnixMilli()-1)
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), w.Listing(), over).Err())
 	b, err = f.store.Rank(t.Context(), "global", f.window(0), "u1")
 	require.NoError(t, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/standings/standings/internal/ranking/lua"
@@ -52,19 +51,23 @@ func (s *Store) Retire(ctx context.Context) (int, error) {
 }
 
 func (s *Store) retire(ctx context.Context, page []string) (int, error) {
-	keys := []string{s.keys.Windows(), s.keys.Final()}
-	var pairs []any
+	keys, entries := []string{s.keys.Windows(), s.keys.Final()}, []any{2}
 	for i := 0; i+1 < len(page); i += 2 {
-		if name, listing := page[i], page[i+1]; over(listing) {
-			shown, hidden := s.keys.Both(name)
+		if l, err := ParseListing(page[i], page[i+1]); err == nil && goneBy(l.Expires) {
+			shown, hidden := s.keys.Both(page[i])
 			keys = append(keys, shown, hidden)
-			pairs = append(pairs, name, listing)
+			entries = append(entries, page[i], page[i+1], l.Expires)
 		}
 	}
-	if len(pairs) == 0 {
+	return s.retired(ctx, keys, entries)
+}
+
+// retired calls the script for entries of a hash.
+func (s *Store) retired(ctx context.Context, keys []string, entries []any) (int, error) {
+	if len(entries) == 1 {
 		return 0, nil
 	}
-	reply, err := s.Call(ctx, lua.Retire, keys, pairs...)
+	reply, err := s.Call(ctx, lua.Retire, keys, entries...)
 	if err != nil {
 		return 0, err
 	}
@@ -75,8 +78,8 @@ func (s *Store) retire(ctx context.Context, page []string) (int, error) {
 	return int(n), nil
 }
 
-// over reports whether a listing may be due, by the clock of this machine: the
-// script has the last word.
-func over(listing string) bool {
-	return goneBy(listing[strings.LastIndexByte(listing, ' ')+1:])
+// goneBy reports whether an entry that was in use until a time, Unix ms, may be due to go, by the clock
+// of this machine: the script has the last word.
+func goneBy(expires int64) bool {
+	return !time.Now().Before(time.UnixMilli(expires).Add(RetireAfter))
 }

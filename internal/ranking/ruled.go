@@ -1,9 +1,9 @@
 package ranking
 
 // Boards by other rules than the default one. A window's listing has the rule that its scores
-// were written by, as one word before its expiry:
+// were written by:
 //
-//	lb:{0}:windows   arena:weekly:2026-W47 -> start end best(stage:999,revives:99:fewest) expires
+//	lb:{0}:windows   arena:weekly:2026-W47 -> {…,"rule":"best(stage:999,revives:99:fewest)",…}
 //
 // So what its scores are is found beside them, another board is no other schema, and apply.lua
 // refuses a board whose rule has changed, in the call that would write.
@@ -153,13 +153,13 @@ func RuleName(text string) string {
 }
 
 // CheckRule is a *RuleError where a listing's rule isn't that of the board.
-func (s *Store) CheckRule(w *ledger.Window, listing string) error {
+func (s *Store) CheckRule(l *Listing) error {
 	wanted := ""
-	if r := s.ruled(w.Board); r != nil {
+	if r := s.ruled(l.Board); r != nil {
 		wanted = r.text
 	}
-	if found := ListedRule(listing); found != wanted {
-		return &RuleError{w.Listing(), found, wanted}
+	if l.Rule != wanted {
+		return &RuleError{l.Listing(), l.Rule, wanted}
 	}
 	return nil
 }
@@ -178,11 +178,11 @@ func (s *Store) OtherRules(ctx context.Context) ([]*RuleError, error) {
 	}
 	var others []*RuleError
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		w, expires, err := ParseListing(name, all[name])
-		if err != nil || expires <= now.UnixMilli() {
+		l, err := ParseListing(name, all[name])
+		if err != nil || l.Expires <= now.UnixMilli() {
 			continue // who applies to it says what is wrong; nobody does any more
 		}
-		if other, ok := errors.AsType[*RuleError](s.CheckRule(&w, all[name])); ok {
+		if other, ok := errors.AsType[*RuleError](s.CheckRule(&l)); ok {
 			others = append(others, other)
 		}
 	}

@@ -42,7 +42,7 @@ func TestAWindowIsWrittenAndReadByItsRuleAlone(t *testing.T) {
 	value := r.Value(&codec.Tuple{42, 3}, f.now)
 	f.add(t, ledger.Member{ID: []byte("u"), Points: value.Packed, Time: value.Time})
 	w := f.piece.Windows[0]
-	require.Equal(t, ours, ListedRule(f.listing(t, w)))
+	require.Equal(t, ours, listingOf(t, f.listing(t, w)).Rule)
 	b, err := f.store.Top(t.Context(), w.Board, f.window(0), 0, 10)
 	require.NoError(t, err)
 	require.Equal(t, []codec.Tuple{{42, 3}}, []codec.Tuple{b.Standings[0].Tuple})

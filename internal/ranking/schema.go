@@ -22,7 +22,7 @@ type Schema struct {
 	TimeZone string
 }
 
-const schemaVersion = 1
+const schemaVersion = 2
 
 // Text is the schema as it stands in Redis: JSON with sorted keys, only ever
 // compared as bytes.

@@ -22,7 +22,7 @@ type Scored struct{ Member, Score string }
 func (s *Store) ScanScores(ctx context.Context, w *ledger.Window, pause time.Duration, each func([]Scored) error) error {
 	return s.onOneServer(ctx, func() error {
 		for cursor := "0"; ; {
-			next, page, err := s.scores(ctx, w, cursor, scanned)
+			next, page, err := s.scores(ctx, w, "scan", cursor, scanned)
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func (s *Store) ScanScores(ctx context.Context, w *ledger.Window, pause time.Dur
 func (s *Store) Scores(ctx context.Context, w *ledger.Window, members []string) ([]Scored, error) {
 	var all []Scored
 	for some := range slices.Chunk(members, compared) {
-		args := []any{""}
+		args := []any{"members"}
 		for _, member := range some {
 			args = append(args, member)
 		}
@@ -59,20 +59,34 @@ func (s *Store) Scores(ctx context.Context, w *ledger.Window, members []string) 
 }
 
 func (s *Store) scores(ctx context.Context, w *ledger.Window, what ...any) (next string, page []Scored, err error) {
-	key := s.keys.Window(w)
-	reply, err := s.Call(ctx, lua.Scores, []string{key}, what...)
-	if err != nil {
-		return "", nil, fmt.Errorf("read the scores of %s: %w", key, err)
+	next, members, scores, err := s.page(ctx, []string{s.keys.Window(w)}, what...)
+	for i, member := range members {
+		page = append(page, Scored{member, scores[0][i]})
 	}
-	if len(reply) == 2 {
-		next, _ = reply[0].(string)
-		rows, failed := list(reply[1])
-		if failed == nil && next != "" && len(rows)%2 == 0 {
-			for i := 0; i < len(rows); i += 2 {
-				page = append(page, Scored{rows[i], rows[i+1]})
-			}
-			return next, page, nil
+	return next, page, err
+}
+
+// page reads some members of sorted sets, as of one moment, and their scores in each of the sets, empty if they aren't
+// there. What is read: scan, a cursor and about how many members of the first set; or members, and those.
+func (s *Store) page(ctx context.Context, sets []string, what ...any) (next string, members []string, scores [][]string, err error) {
+	reply, err := s.Call(ctx, lua.Page, append(sets[:1:1], sets...), append([]any{""}, what...)...)
+	if err != nil {
+		return "", nil, nil, fmt.Errorf("read the scores of %s: %w", sets[0], err)
+	}
+	if len(reply) != 3+len(sets) || reply[0] != "scores" {
+		return "", nil, nil, fmt.Errorf("read the scores of %s: %w", sets[0], Unexpected(lua.Page, reply))
+	}
+	next, _ = reply[1].(string)
+	for i, some := range reply[2:] {
+		texts, failed := list(some)
+		if i == 0 {
+			members = texts
+		} else {
+			scores = append(scores, texts)
+		}
+		if failed != nil || next == "" || len(texts) != len(members) {
+			return "", nil, nil, fmt.Errorf("read the scores of %s: %w", sets[0], Unexpected(lua.Page, reply))
 		}
 	}
-	return "", nil, fmt.Errorf("read the scores of %s: %w", key, Unexpected(lua.Scores, reply))
+	return next, members, scores, nil
 }

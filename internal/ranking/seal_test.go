@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func (f *fixture) mustSeal(t testing.TB, revision int64) {
 	sealed, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
 	require.NoError(t, err)
 	require.Equal(t, []Sealed{{Name: w.Name, Revision: revision}}, sealed)
-	require.Equal(t, revision, ListedRevision(f.sealing(t).Listing))
+	require.Equal(t, revision, listingOf(t, f.sealing(t).Listing).Final)
 }
 
 // takesNothing requires that the piece is answered with its first window, and changes nothing.
@@ -93,7 +94,9 @@ func TestAWindowIsSealedOnShardsWhereNobodyIsInIt(t *testing.T) {
 	sealed, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
 	require.NoError(t, err)
 	require.Equal(t, []Sealed{{Name: w.Name, Revision: 1}}, sealed)
-	require.Equal(t, []string{"=1", "+none"}, strings.Fields(f.sealing(t).Listing)[2:4])
+	l := listingOf(t, f.sealing(t).Listing)
+	require.Equal(t, int64(1), l.Final)
+	require.Equal(t, "none", l.Sets)
 
 	lost, err := f.store.Lost(t.Context())
 	require.NoError(t, err)
@@ -109,7 +112,7 @@ func TestAWindowIsSealedOnShardsWhereNobodyIsInIt(t *testing.T) {
 	_, err = f.store.Unseal(t.Context(), w.Name, time.Now(), "a test")
 	require.NoError(t, err)
 	f.add(t, f.member("b", 3))
-	require.NotContains(t, f.sealing(t).Listing, "+")
+	require.Empty(t, listingOf(t, f.sealing(t).Listing).Sets)
 	require.Equal(t, int64(1), f.client.ZCard(t.Context(), f.key(0)).Val())
 	require.Positive(t, f.client.PTTL(t.Context(), f.key(0)).Val())
 	lost, err = f.store.Lost(t.Context())
@@ -183,14 +186,14 @@ func TestASealOutlivesBansAndARule(t *testing.T) {
 	f.add(t, f.member(members[0], 5), f.member(members[1], 7))
 	f.mustSeal(t, 1)
 	require.NoError(t, f.store.Ban(t.Context(), Ban{Member: members[0]}))
-	require.Contains(t, f.sealing(t).Listing, " =1 +both ")
+	require.Contains(t, f.sealing(t).Listing, `"final":1,"sets":"both"`)
 	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member(members[0], 1)}}}
 	f.takesNothing(t)
 	require.NoError(t, f.store.Ban(t.Context(), Ban{Member: members[1]}))
-	require.Contains(t, f.sealing(t).Listing, " =1 +hidden ")
+	require.Contains(t, f.sealing(t).Listing, `"final":1,"sets":"hidden"`)
 	require.NoError(t, f.store.Unban(t.Context(), Ban{Member: members[0]}))
 	require.NoError(t, f.store.Unban(t.Context(), Ban{Member: members[1]}))
-	require.NotContains(t, f.sealing(t).Listing, "+")
+	require.Empty(t, listingOf(t, f.sealing(t).Listing).Sets)
 	f.takesNothing(t)
 	_, err := f.store.Unseal(t.Context(), f.piece.Windows[0].Listing(), time.Now(), "a test")
 	require.NoError(t, err)
@@ -204,18 +207,20 @@ func TestTheRevisionAndTheLedgerOfASealGoWithTheWindow(t *testing.T) {
 	name := f.piece.Windows[0].Listing()
 	final := f.client.HGetAll(t.Context(), f.store.keys.Final()).Val()
 	require.Len(t, final, 2)
-	revision, instant, _ := strings.Cut(final[name], " ")
-	require.Equal(t, "1", revision)
+	record, err := ParseSealRecord(final[name])
+	require.NoError(t, err)
+	require.Equal(t, int64(1), record.Revision)
+	instant := fmt.Sprint(record.At.UnixMicro())
+	require.Equal(t, `{"at":`+instant+`,"revision":1}`, final[name])
 	require.JSONEq(t, `["`+f.piece.Partition.String()+`","10"]`, final["@"+instant])
 
 	// An hour later, and the window is there.
 	require.NoError(t, f.store.forgetSealings(t.Context()))
 	require.Equal(t, final, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val())
 
-	old := f.sealing(t).Listing
-	words := strings.Fields(old)
-	words[len(words)-1] = words[0]
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, strings.Join(words, " ")).Err())
+	old := listingOf(t, f.sealing(t).Listing)
+	old.Expires = old.Start
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, old.Text()).Err())
 	require.NoError(t, f.client.Del(t.Context(), f.key(0)).Err())
 	before := "1" // of 1970
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), "@"+before, "[]").Err())
@@ -231,11 +236,11 @@ func TestASealThatEndsMidwayIsGoneThroughAgain(t *testing.T) {
 	f := ended(t)
 	f.add(t, f.member("a", 5))
 	w := f.sealing(t)
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), w.Name, "1 1700000000000000").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), w.Name, `{"at":1700000000000000,"revision":1}`).Err())
 	f.mustSeal(t, 1)
 	_, err := f.store.Unseal(t.Context(), w.Name, time.Now(), "a test")
 	require.NoError(t, err)
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), w.Name, "2 1700000000000000").Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), w.Name, `{"at":1700000000000000,"revision":2}`).Err())
 	f.mustSeal(t, 2)
 }
 
@@ -309,7 +314,7 @@ func TestWhyAWindowWasReopenedIsKeptWithItsNextRevision(t *testing.T) {
 
 	// A seal that died before its last write is of the same revision, and for the same reason.
 	w := f.sealing(t)
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, strings.Replace(w.Listing, "=2 ", "", 1)).Err())
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, strings.Replace(w.Listing, `"final":2,`, "", 1)).Err())
 	f.mustSeal(t, 2)
 	require.Equal(t, why, record().Why)
 

@@ -37,8 +37,9 @@ func (s *Store) sealOf(ctx context.Context, window string) (seal Seal, err error
 	if err != nil {
 		return seal, err
 	}
-	seal.Revision = ListedRevision(listing[0])
-	seal.Final = seal.Revision > 0
+	if l, err := ParseListing(window, listing[0]); err == nil {
+		seal.Revision, seal.Final = l.Final, l.Final > 0
+	}
 	record, err := s.fields(ctx, s.keys.Final(), []string{window})
 	if err != nil {
 		return seal, err

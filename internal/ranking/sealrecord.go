@@ -1,11 +1,12 @@
 package ranking
 
 // What a shard keeps of windows that were ever sealed: a record each, and the ledgers of the instants that
-// records name (lua/seal.lua).
+// records name (lua/record.lua).
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,56 +55,48 @@ func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]S
 	return all, nil
 }
 
+// sealText is the JSON of a record, with sorted keys (lua/record.lua).
+type sealText struct {
+	At       int64      `json:"at"` // Unix µs
+	Passed   [][2]int64 `json:"passed,omitempty"`
+	Reopened *int64     `json:"reopened,omitempty"` // Unix ms
+	Revision int64      `json:"revision"`
+	Why      string     `json:"why,omitempty"`
+}
+
 // ParseSealRecord reads what seal.lua, unseal.lua and swap.lua write.
 func ParseSealRecord(text string) (r SealRecord, err error) {
-	revision, rest, _ := strings.Cut(text, " ")
-	if r.Revision, err = strconv.ParseInt(revision, 10, 64); err != nil {
+	t := sealText{At: -1, Revision: -1}
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return r, err
 	}
-	instant, rest, _ := strings.Cut(rest, " ")
-	us, err := strconv.ParseInt(instant, 10, 64)
-	if err != nil {
-		return r, err
+	if t.At < 0 || t.Revision < 0 {
+		return r, errors.New("it has no revision, or no instant")
 	}
-	r.At = time.UnixMicro(us)
-	word, why, found := strings.Cut(rest, " ")
-	if word != "" && word[0] >= '0' && word[0] <= '9' {
-		if r.Passed, err = parsePassed(word); err != nil {
-			return r, err
-		}
-		word, why, found = strings.Cut(why, " ")
+	r = SealRecord{Revision: t.Revision, At: time.UnixMicro(t.At), Why: t.Why}
+	for _, p := range t.Passed {
+		r.Passed = append(r.Passed, Passed{time.UnixMicro(p[0]), time.UnixMicro(p[1])})
 	}
-	switch {
-	case word == "":
-		return r, nil
-	case !found || word != "reopened" && word != "after":
-		return r, fmt.Errorf("an unknown %q", word)
-	case word == "after":
-		r.Why = why
-		return r, nil
+	if t.Reopened != nil {
+		r.Reopened = time.UnixMilli(*t.Reopened)
 	}
-	until, why, _ := strings.Cut(why, " ")
-	ms, err := strconv.ParseInt(until, 10, 64)
-	if err != nil {
-		return r, err
-	}
-	r.Reopened, r.Why = time.UnixMilli(ms), why
 	return r, nil
 }
 
 // Text is the record as ParseSealRecord reads it.
 func (r SealRecord) Text() string {
-	text := fmt.Sprintf("%d %d", r.Revision, r.At.UnixMicro())
-	if len(r.Passed) > 0 {
-		text += " " + PassedText(r.Passed)
+	t := sealText{At: r.At.UnixMicro(), Revision: r.Revision, Why: r.Why}
+	for _, p := range r.Passed {
+		t.Passed = append(t.Passed, [2]int64{p.From.UnixMicro(), p.To.UnixMicro()})
 	}
-	switch {
-	case !r.Reopened.IsZero():
-		text += fmt.Sprintf(" reopened %d %s", r.Reopened.UnixMilli(), r.Why)
-	case r.Why != "":
-		text += " after " + r.Why
+	if ms := r.Reopened.UnixMilli(); !r.Reopened.IsZero() {
+		t.Reopened = &ms
 	}
-	return text
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // texts and integers only
+	}
+	return string(text)
 }
 
 // SealLedgers are the ledgers as of which windows were sealed, by the times of their records; of

@@ -66,7 +66,8 @@ func TestABorderIsSettledOnceAndAWindowIsOpenedByItOnly(t *testing.T) {
 	require.Equal(t, ledger.Applied, f.counts(t, later, "global").Outcome)
 	other := f.counts(t, w, "global")
 	require.Equal(t, ledger.OtherBounds, other.Outcome)
-	require.Contains(t, other.Found, fmt.Sprintf("%d %d ", w.Start, later.End))
+	found := listingOf(t, other.Found)
+	require.Equal(t, [2]int64{w.Start, later.End}, [2]int64{found.Start, found.End})
 	require.Equal(t, ledger.OtherBounds, f.counts(t, w, "eu").Outcome, "another board's window has the same borders")
 	require.Equal(t, ledger.Applied, f.counts(t, later, "eu").Outcome)
 }

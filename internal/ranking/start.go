@@ -16,15 +16,17 @@ import (
 // State reads what Redis holds beside the boards, as of one moment.
 func (s *Store) State(ctx context.Context) (ledger.State, error) {
 	asked := time.Now()
-	reply, err := s.Call(ctx, lua.State, s.stateKeys())
+	reply, err := s.Call(ctx, lua.State, s.stateKeys(), stateKinds...)
 	return s.state(asked, reply, err)
 }
 
-// stateKeys are those that state.lua reads.
+// stateKeys are those that state.lua reads, and stateKinds how.
 func (s *Store) stateKeys() []string {
 	k := s.keys
-	return []string{k.Ledger(), k.Schema(), k.Origin(), k.Windows(), k.Workers(), k.Hold(), s.rules}
+	return []string{k.Schema(), k.Ledger(), k.Origin(), k.Windows(), k.Workers(), k.Hold(), s.rules}
 }
+
+var stateKinds = []any{"text", "hash", "hash", "size", "hash", "there", "hash"}
 
 // state reads the reply of state.lua.
 func (s *Store) state(asked time.Time, reply []any, err error) (ledger.State, error) {
@@ -34,8 +36,8 @@ func (s *Store) state(asked time.Time, reply []any, err error) (ledger.State, er
 	if len(reply) != 8 {
 		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, s.ofShard(Unexpected(lua.State, reply)))
 	}
-	schema, _ := reply[0].(string)
-	st, err := beside(schema, reply[1], reply[2], reply[3], reply[5])
+	schema, _ := reply[1].(string)
+	st, err := beside(schema, reply[0], reply[2], reply[3], reply[5])
 	if err != nil {
 		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, s.ofShard(err))
 	}

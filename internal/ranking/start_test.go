@@ -169,7 +169,7 @@ func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
 		"monthly":{"k":26,"layout":"readable","max":99999999,"tick":41},
 		"weekly":{"k":26,"layout":"readable","max":99999999,"tick":10},
 		"yearly":{"k":26,"layout":"readable","max":99999999,"tick":472}},
-		"shards":1,"v":1,"week":"monday","zone":"UTC"}`, f.store.schema)
+		"shards":1,"v":2,"week":"monday","zone":"UTC"}`, f.store.schema)
 	with := func(change string, to ...string) string {
 		return strings.NewReplacer(append([]string{change}, to...)...).Replace(f.store.schema)
 	}
@@ -203,8 +203,8 @@ func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
 		{"two at once", with(`"UTC"`, `"Europe/Berlin"`, `"monday"`, `"sunday"`), "time_zone is Europe/Berlin in Redis, UTC here; week_start is sunday in Redis, monday here"},
 		{"what no setting derives", with(`"tick":10,`, `"tick":11,`, `"tick":10}`, `"tick":11}`), "the weekly tick is 11 in Redis, 10 here, by another version of this program"},
 		{"a range in one period alone, which no configuration has", with(`"max":99999999,"tick":10}`, `"max":5,"tick":10}`), "the weekly max is 5 in Redis, 99999999 here, by another version of this program"},
-		{"a later version", with(`"v":1`, `"v":2`), "the schema's v is 2 in Redis, 1 here, by another version of this program"},
-		{"what this version doesn't know", with(`"v":1`, `"rules":{"a":1},"v":1`), "the schema's rules is {\"a\":1} in Redis, absent here, by another version of this program"},
+		{"an earlier version", with(`"v":2`, `"v":1`), "the schema's v is 1 in Redis, 2 here, by another version of this program"},
+		{"what this version doesn't know", with(`"v":2`, `"rules":{"a":1},"v":2`), "the schema's rules is {\"a\":1} in Redis, absent here, by another version of this program"},
 		{"periods that are none", with(`"weekly":{"k":26,"layout":"readable","max":99999999,"tick":10}`, `"weekly":{"max":{}}`),
 			"periods.weekly.layout is absent in Redis, readable here"},
 		{"nonsense", "nonsense", `Redis has "nonsense", which is no schema`},
@@ -254,7 +254,7 @@ func TestASchemaHasWhatDecidesTheWindowsOfPeriodsThatAreNotBuiltIn(t *testing.T)
 		`"season":{"k":26,"layout":"readable","max":99999999,"of":{"end":1803859200000,"start":1793491200000},"tick":155},` +
 		`"sprint":{"k":26,"layout":"readable","max":99999999,"of":{"every":259200000,"from":1793491200000},"tick":4},` +
 		`"us":{"k":26,"layout":"readable","max":99999999,"of":{"calendar":"weekly","week":"sunday","zone":"America/New_York"},"tick":10}},` +
-		`"shards":1,"v":1,"week":"monday","zone":"UTC"}`
+		`"shards":1,"v":2,"week":"monday","zone":"UTC"}`
 	if wanted != text { // to the byte: keys are sorted, as those of a copy to other shards are
 		t.Errorf("%s\n%s", wanted, text)
 	}
@@ -320,7 +320,7 @@ func TestAListingGoesTwoDaysAfterItsWindowIsOver(t *testing.T) {
 	f := someone(t)
 	now := time.Now().UnixMilli()
 	list := func(name string, expires int64) {
-		listing := fmt.Sprintf("%d %d %d", now-90*day, now-80*day, expires)
+		listing := entry(now-90*day, now-80*day, expires)
 		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, listing).Err())
 	}
 	list("global:weekly:due", now-2*day-1000)

@@ -21,25 +21,34 @@ type Staying struct {
 // Longer has windows be readable until a time at least, on this shard, and returns how many are
 // longer than they were to be. One that was listed otherwise meanwhile isn't among them.
 func (s *Store) Longer(ctx context.Context, windows []Staying) (n int64, err error) {
-	return s.stay(ctx, "longer", windows)
+	return s.stay(ctx, true, windows)
 }
 
 // Shorter has windows be readable until a time at most. It is otherwise as Longer.
 func (s *Store) Shorter(ctx context.Context, windows []Staying) (n int64, err error) {
-	return s.stay(ctx, "shorter", windows)
+	return s.stay(ctx, false, windows)
 }
 
-func (s *Store) stay(ctx context.Context, how string, windows []Staying) (n int64, err error) {
+func (s *Store) stay(ctx context.Context, longer bool, windows []Staying) (n int64, err error) {
 	for some := range slices.Chunk(windows, sealedAtOnce) {
-		keys, args := []string{s.keys.Windows()}, []any{how}
+		keys, args := []string{s.keys.Windows()}, []any(nil)
 		for _, w := range some {
+			l, err := ParseListing(w.Name, w.Listing)
+			was, to := l.Expires, w.Until.UnixMilli()
+			if err != nil || to == was || longer != (to > was) {
+				continue // who applies to it says what is wrong; or it is long or short enough
+			}
 			shown, hidden := s.keys.Both(w.Name)
+			l.Expires = to
 			keys = append(keys, shown, hidden)
-			args = append(args, w.Name, w.Listing, w.Until.UnixMilli())
+			args = append(args, w.Name, w.Listing, l.Text(), was, to)
+		}
+		if len(args) == 0 {
+			continue
 		}
 		reply, err := s.Call(ctx, lua.Stay, keys, args...)
 		if err != nil {
-			return n, fmt.Errorf("have windows under %q stay %s: %w", s.prefix, how, err)
+			return n, fmt.Errorf("change until when windows under %q stay: %w", s.prefix, err)
 		}
 		if len(reply) != 2 || reply[0] != "changed" {
 			return n, Unexpected(lua.Stay, reply)

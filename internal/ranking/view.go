@@ -92,7 +92,7 @@ func (v *View) SameWindows(o *View, period string) bool {
 	return v.Zone == o.Zone && (period != string(periods.Weekly) || v.WeekStart == o.WeekStart)
 }
 
-// LayoutOf is how the scores of a window are laid out whose listing has this rule (ListedRule),
+// LayoutOf is how the scores of a window are laid out whose listing has this rule,
 // and the fields of that rule, none of the default one. ok is false where boards of its period
 // aren't kept.
 func (v *View) LayoutOf(period, rule string) (l codec.TupleLayout, fields codec.Fields, ok bool, err error) {

@@ -16,11 +16,11 @@ func TestAPrefixSaysItselfHowItWasWritten(t *testing.T) {
 	require.Equal(t, f.store.periods["weekly"].Layout, v.layouts["weekly"])
 	for schema, says := range map[string]string{
 		"nonsense":           "is no schema",
-		`{"v":2,"shards":1}`: "version 2",
-		`{"v":1,"shards":3}`: "3 shards",
-		`{"v":1,"shards":1,"periods":{"hourly":{}}}`:                                                 `a period "hourly"`,
-		`{"v":1,"shards":1,"periods":{"weekly":{"k":26,"layout":"readable","max":5,"tick":10}}}`:     "its layout of weekly scores",
-		`{"v":1,"shards":1,"periods":{"weekly":{"k":26,"layout":"other","max":99999999,"tick":10}}}`: "its layout of weekly scores",
+		`{"v":1,"shards":1}`: "version 1",
+		`{"v":2,"shards":3}`: "3 shards",
+		`{"v":2,"shards":1,"periods":{"hourly":{}}}`:                                                 `a period "hourly"`,
+		`{"v":2,"shards":1,"periods":{"weekly":{"k":26,"layout":"readable","max":5,"tick":10}}}`:     "its layout of weekly scores",
+		`{"v":2,"shards":1,"periods":{"weekly":{"k":26,"layout":"other","max":99999999,"tick":10}}}`: "its layout of weekly scores",
 	} {
 		require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), schema, 0).Err())
 		v, err := NewView(t.Context(), f.client, f.prefix, 1, 20*time.Second)

@@ -2,7 +2,6 @@ package reading
 
 import (
 	"context"
-	"strconv"
 	"testing"
 	"time"
 
@@ -53,7 +52,7 @@ func TestTheCurrentWindowIsTheOneThatConsumersCountIn(t *testing.T) {
 	require.NoError(t, err)
 	keys, name := f.boards.Shards()[1].Keys(), "global:daily:"+yesterday.Name // the other shard has nobody in it
 	require.NoError(t, f.client.ZAdd(t.Context(), keys.Listed(name), redis.Z{Score: score, Member: "u1"}).Err())
-	require.NoError(t, f.client.HSet(t.Context(), keys.Windows(), name, strconv.FormatInt(yesterday.Start, 10)+" "+strconv.FormatInt(end, 10)+" "+strconv.FormatInt(end+60_000, 10)).Err())
+	require.NoError(t, f.client.HSet(t.Context(), keys.Windows(), name, entry(yesterday.Start, end, end+60_000)).Err())
 
 	target, err := r.Target(t.Context(), "global", "daily", Current)
 	require.NoError(t, err)
@@ -65,7 +64,7 @@ func TestTheCurrentWindowIsTheOneThatConsumersCountIn(t *testing.T) {
 		require.Len(t, v.Standings, 1)
 		require.Equal(t, reached/layout.Tick, v.Standings[0].ReachedAt.UnixMilli()/layout.Tick)
 	}
-	require.NoError(t, f.client.HSet(t.Context(), keys.Windows(), name, "5 6 "+strconv.FormatInt(end+60_000, 10)).Err())
+	require.NoError(t, f.client.HSet(t.Context(), keys.Windows(), name, entry(5, 6, end+60_000)).Err())
 	_, err = r.Rows(t.Context(), target, Page{Limit: 10})
 	require.ErrorContains(t, err, "no change of time zone rules")
 

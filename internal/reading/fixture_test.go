@@ -99,6 +99,12 @@ func (f *fixture) target(board string) Target {
 	return Target{Board: board, Period: f.period, Window: f.window, Named: f.window.Name}
 }
 
+// entry is an entry of the listing, of a board by the default rule.
+func entry(start, end, expires int64) string {
+	l := ranking.Listing{Window: ledger.Window{Start: start, End: end}, Expires: expires}
+	return l.Text()
+}
+
 // member is one with a tuple that was reached so many ticks after the window's start.
 type member struct {
 	id     string
@@ -113,10 +119,10 @@ func (f *fixture) put(t require.TestingT, board string, all []member) {
 	require.True(t, ok)
 	rule := ""
 	if isArena(board) {
-		rule = f.rule.Text() + " "
+		rule = f.rule.Text()
 	}
 	w, name := f.window, f.listing(board)
-	listing := strconv.FormatInt(w.Start, 10) + " " + strconv.FormatInt(w.End, 10) + " " + rule + strconv.FormatInt(time.Now().Add(24*time.Hour).UnixMilli(), 10)
+	listing := ranking.Listing{Window: ledger.Window{Start: w.Start, End: w.End}, Rule: rule, Expires: time.Now().Add(24 * time.Hour).UnixMilli()}
 	f.remove(t, board)
 	pipe := f.client.Pipeline()
 	for _, m := range all {
@@ -124,7 +130,7 @@ func (f *fixture) put(t require.TestingT, board string, all []member) {
 		require.NoError(t, err)
 		keys := f.boards.Shards()[f.boards.Of().Of(xxhash.Sum64String(m.id))].Keys()
 		pipe.ZAdd(ctx, keys.Listed(name), redis.Z{Score: score, Member: m.id})
-		pipe.HSet(ctx, keys.Windows(), name, listing)
+		pipe.HSet(ctx, keys.Windows(), name, listing.Text())
 	}
 	_, err := pipe.Exec(ctx)
 	require.NoError(t, err)

@@ -10,16 +10,20 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
+// sealed is the record of a final window.
+const sealed = `{"at":1700000000000000,"revision":3}`
+
 // final has the one window be final on every shard, as revision 3.
 func (p *place) final(t *testing.T) (name string, records func(shard int) (listing, record string)) {
 	t.Helper()
 	for shard := range p.live {
 		key := p.keyOf(shard, "windows")
 		for listed, text := range p.redis.HGetAll(t.Context(), key).Val() {
-			words := strings.Fields(ranking.OpenListing(text))
-			name = listed
-			require.NoError(t, p.redis.HSet(t.Context(), key, name, strings.Join([]string{words[0], words[1], "=3", words[2]}, " ")).Err())
-			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "final"), name, "3 1700000000000000").Err())
+			l, err := ranking.ParseListing(listed, text)
+			require.NoError(t, err)
+			name, l.Final = listed, 3
+			require.NoError(t, p.redis.HSet(t.Context(), key, name, l.Text()).Err())
+			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "final"), name, sealed).Err())
 		}
 	}
 	return name, func(shard int) (listing, record string) {
@@ -40,12 +44,12 @@ func TestAFinalWindowThatWasLostIsRebuiltAsAnOpenOne(t *testing.T) {
 		for shard := range p.live {
 			listing, record := on(shard)
 			if shard != p.at {
-				require.Equal(t, int64(3), ranking.ListedRevision(listing), "shard %d: %s", shard, listing)
-				require.Equal(t, "3 1700000000000000", record)
+				require.Contains(t, listing, `"final":3,`, "shard %d", shard)
+				require.Equal(t, sealed, record)
 				continue
 			}
-			require.Zero(t, ranking.ListedRevision(listing), listing)
-			require.Regexp(t, `^3 1700000000000000 reopened [0-9]{13} rebuilt$`, record)
+			require.NotContains(t, listing, "final")
+			require.Regexp(t, `^{"at":1700000000000000,"reopened":[0-9]{13},"revision":3,"why":"rebuilt"}$`, record)
 			records, err := p.live[shard].SealRecords(t.Context(), []string{name})
 			require.NoError(t, err)
 			one := records[name]
@@ -59,7 +63,7 @@ func TestAFinalWindowThatWasLostIsRebuiltAsAnOpenOne(t *testing.T) {
 		_, err = p.job.Run(t.Context())
 		require.NoError(t, err)
 		_, record := on(p.at)
-		require.Regexp(t, `^3 1700000000000000 reopened [0-9]{13} rebuilt$`, record)
+		require.Regexp(t, `^{"at":1700000000000000,"reopened":[0-9]{13},"revision":3,"why":"rebuilt"}$`, record)
 
 		// What isn't lost is left alone.
 		p.final(t)
@@ -67,7 +71,7 @@ func TestAFinalWindowThatWasLostIsRebuiltAsAnOpenOne(t *testing.T) {
 		require.NoError(t, err)
 		for shard := range p.live {
 			listing, _ := on(shard)
-			require.Equal(t, int64(3), ranking.ListedRevision(listing), "shard %d: %s", shard, listing)
+			require.Contains(t, listing, `"final":3,`, "shard %d", shard)
 		}
 	})
 }
@@ -81,15 +85,15 @@ func TestARebuildBringsInWhatHadPassedAFinalWindowBy(t *testing.T) {
 		name, on := p.final(t)
 		for shard := range p.live {
 			listing, _ := on(shard)
-			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "windows"), name, strings.Replace(listing, "=3 ", "", 1)).Err())
-			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "final"), name, "3 1700000000000000 15-16,1700000000000000-1700000000000001 reopened 8 case 9").Err())
+			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "windows"), name, strings.Replace(listing, `"final":3,`, "", 1)).Err())
+			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "final"), name, `{"at":1700000000000000,"passed":[[15,16],[1700000000000000,1700000000000001]],"reopened":8,"revision":3,"why":"case 9"}`).Err())
 		}
 		_, err := p.job.Run(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, was, p.boards())
 		for shard := range p.live {
 			_, record := on(shard)
-			require.Equal(t, "3 1700000000000000 reopened 8 case 9", record)
+			require.Equal(t, `{"at":1700000000000000,"reopened":8,"revision":3,"why":"case 9"}`, record)
 		}
 	})
 }

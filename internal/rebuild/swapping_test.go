@@ -16,6 +16,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/internal/ranking/shadow"
 )
@@ -62,14 +63,20 @@ func TestAConsumerThatWentOnAsTheHoldLapsedIsFollowedAndTheBoardsAreSwapped(t *t
 	})
 }
 
+// listed is an entry of the listing, of a board by the default rule.
+func listed(start, end, expires int64) string {
+	l := ranking.Listing{Window: ledger.Window{Start: start, End: end}, Expires: expires}
+	return l.Text()
+}
+
 func TestAShardThatIsTornUnderTheHoldIsRefusedAtOnceWithItsReasons(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 20)
 		const day = 24 * 60 * 60 * 1000
 		now := time.Now().UnixMilli()
 		for name, listing := range map[string]string{
-			"global:weekly:old": fmt.Sprint(now-30*day, " ", now-23*day, " ", now+30*day), // kept
-			"global:weekly:new": fmt.Sprint(now+day, " ", now+7*day, " ", now+30*day),     // to be dropped
+			"global:weekly:old": listed(now-30*day, now-23*day, now+30*day), // kept
+			"global:weekly:new": listed(now+day, now+7*day, now+30*day),     // to be dropped
 		} {
 			require.NoError(t, p.redis.HSet(t.Context(), p.key("windows"), name, listing).Err())
 			require.NoError(t, p.redis.ZAdd(t.Context(), p.key(name), redis.Z{Score: 1, Member: "m"}).Err())
@@ -100,7 +107,7 @@ func TestAComparisonWaitsOutAFailoverAsEverythingElseDoes(t *testing.T) {
 		p.job.Compare, p.job.List = true, 10
 		var asked atomic.Int64
 		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
-			if a := cmd.Args(); len(a) > 1 && a[0] == "evalsha" && a[1] == lua.Compare.SHA && asked.Add(1)%2 == 1 {
+			if a := cmd.Args(); len(a) > 1 && a[0] == "evalsha" && a[1] == lua.Page.SHA && asked.Add(1)%2 == 1 {
 				cmd.SetErr(io.EOF) // every other of these calls is lost
 				return io.EOF
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Script is the rule as tuples.lua reads it, for windows whose layout packs tuples as p does:
+// Script is the rule as layouts.lua reads it, for windows whose layout packs tuples as p does:
 // a JSON object of
 //
 //	score    sum, best or last

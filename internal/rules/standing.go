@@ -11,7 +11,7 @@ type Standing struct {
 
 // Put is a standing after events that come to a value, with the ticks of the value's time in
 // the window (of NoTime those of the window's start). had is the standing before, nil where
-// there is none. ok is false where a field would leave its range. It is what tuples.lua does.
+// there is none. ok is false where a field would leave its range. It is what layouts.lua does.
 func (r *Rule) Put(had *Standing, value, ticks int64) (now Standing, ok bool) {
 	t, ok := r.Values(value)
 	if !ok {

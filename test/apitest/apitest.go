@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -209,14 +207,13 @@ func write(ctx context.Context, client *redis.Client, all *boards.Boards, arena 
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", r.member, r.board, err)
 		}
-		line := []string{strconv.FormatInt(window.Start, 10), strconv.FormatInt(window.End, 10)}
+		listing := ranking.Listing{Window: ledger.Window{Start: window.Start, End: window.End}, Expires: window.End + retention.Milliseconds()}
 		if r.board == "arena" {
-			line = append(line, arena.Text())
+			listing.Rule = arena.Text()
 		}
-		line = append(line, strconv.FormatInt(window.End+retention.Milliseconds(), 10))
 		name := r.board + ":weekly:" + r.week
 		pipe.ZAdd(ctx, keys.Listed(name), redis.Z{Score: score, Member: r.member})
-		pipe.HSet(ctx, keys.Windows(), name, strings.Join(line, " "))
+		pipe.HSet(ctx, keys.Windows(), name, listing.Text())
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("write the standings: %w", err)

@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/standings/standings/test/oracle"
 )
 
 // It lasts for as long as an operator takes, and nothing may take Redis back into that time
@@ -87,16 +88,11 @@ func (w *world) liveBoard(ctx context.Context, shard int, r *rand.Rand) (string,
 	}
 	now, live := time.Now(), []string(nil)
 	for board, listing := range windows {
-		bounds := strings.Fields(listing)
-		if len(bounds) < 2 {
-			return "", fmt.Errorf("the window %s is listed as %q", board, listing)
+		l, err := oracle.ReadListing(listing)
+		if err != nil {
+			return "", fmt.Errorf("the window %s: %w", board, err)
 		}
-		start, err1 := strconv.ParseInt(bounds[0], 10, 64)
-		end, err2 := strconv.ParseInt(bounds[1], 10, 64)
-		if err := errors.Join(err1, err2); err != nil {
-			return "", fmt.Errorf("the window %s is listed as %q: %w", board, listing, err)
-		}
-		if start <= now.UnixMilli() && now.Add(time.Minute).UnixMilli() < end {
+		if l.Start <= now.UnixMilli() && now.Add(time.Minute).UnixMilli() < l.End {
 			live = append(live, board)
 		}
 	}

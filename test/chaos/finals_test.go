@@ -182,7 +182,7 @@ func (w *world) archived(ctx context.Context, name string) (wrong string) {
 	if err := rows.Err(); err != nil {
 		return fmt.Sprintf("read %s of the archive: %v", name, err)
 	}
-	if listing := w.place.Hash(w.t, "windows")[name]; !strings.Contains(listing, fmt.Sprintf(" =%d ", revision)) {
+	if listing := w.place.Hash(w.t, "windows")[name]; !strings.Contains(listing, fmt.Sprintf(`"final":%d,`, revision)) {
 		return fmt.Sprintf("the archive has revision %d of %s, which is listed as %q", revision, name, listing)
 	}
 	held := w.place.Board(w.t, name)

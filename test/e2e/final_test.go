@@ -35,7 +35,7 @@ func TestAFinalWindowIsChangedByNothingUntilItIsReopened(t *testing.T) {
 			final := func() string {
 				for shard := range place.Shards() {
 					listing := place.RedisClient().HGet(t.Context(), place.KeyIn(shard, "windows"), window).Val()
-					if !strings.Contains(listing, " =") {
+					if !strings.Contains(listing, `"final":`) {
 						return fmt.Sprintf("shard %d lists it as %q", shard, listing)
 					}
 				}

@@ -68,7 +68,7 @@ func publishedRows(t *testing.T, place *harness.Place, window string, revision i
 	return times, all
 }
 
-var reopenedUntil = regexp.MustCompile(`reopened \d+`)
+var reopenedUntil = regexp.MustCompile(`"reopened":\d+`)
 
 // archivedRows are a window's in an archive, by rank, each as "member points".
 func archivedRows(t *testing.T, path, period, name string) (revision int64, all []string) {
@@ -179,7 +179,7 @@ func TestFinalWindowsArePublishedWhoeverLeads(t *testing.T) {
 			place.TerminateAll(t)
 			for shard := range place.Shards() { // the hour is over
 				key := place.KeyIn(shard, "final")
-				record := reopenedUntil.ReplaceAllString(place.RedisClient().HGet(t.Context(), key, window).Val(), "reopened 1")
+				record := reopenedUntil.ReplaceAllString(place.RedisClient().HGet(t.Context(), key, window).Val(), `"reopened":1`)
 				if err := place.RedisClient().HSet(t.Context(), key, window, record).Err(); err != nil {
 					t.Fatal(err)
 				}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +48,7 @@ func (p *Place) CheckBoards(t testing.TB) {
 	d := &oracle.Differences{}
 	listed := p.Hash(t, "windows")
 	for name, text := range listed {
-		listed[name] = revisionWord.ReplaceAllString(setsWord.ReplaceAllString(text, " "), " ")
+		listed[name] = listedWith(text, "")
 	}
 	d.Texts("listed windows", want.Windows, listed)
 	shown, hidden := p.split(want.Boards)
@@ -63,8 +62,15 @@ func (p *Place) CheckBoards(t testing.TB) {
 	}
 }
 
-// setsWord is the word of a listing that says which of its two sets the window has on a shard.
-var setsWord = regexp.MustCompile(` \+[a-z]+ `)
+// listedWith is a listing that says which of its two sets the window has on a shard, and not that it is final.
+func listedWith(text, sets string) string {
+	l, err := oracle.ReadListing(text)
+	if err != nil {
+		return text
+	}
+	l.Final, l.Sets = 0, sets
+	return l.Text()
+}
 
 // listings holds what each shard lists against the sorted sets that it has.
 func (p *Place) listings(t testing.TB, d *oracle.Differences, want oracle.Expected) {
@@ -83,19 +89,16 @@ func (p *Place) listings(t testing.TB, d *oracle.Differences, want oracle.Expect
 			if err != nil {
 				t.Fatal(err)
 			}
-			wanted, at := "", strings.LastIndexByte(want.Windows[name], ' ')
-			final := revisionWord.MatchString(listed[name])
+			wanted := ""
 			switch {
-			case at >= 0 && final && shown+hidden == 0:
-				wanted = want.Windows[name][:at] + " +none" + want.Windows[name][at:]
-			case at < 0 || shown+hidden == 0:
-			case hidden == 0:
-				wanted = want.Windows[name]
-			default:
-				word := []string{" +hidden", " +both"}[shown]
-				wanted = want.Windows[name][:at] + word + want.Windows[name][at:]
+			case want.Windows[name] == "":
+			case shown+hidden > 0:
+				wanted = listedWith(want.Windows[name], [][]string{{"", "hidden"}, {"", "both"}}[shown][hidden])
+			case isFinal(listed[name]):
+				wanted = listedWith(want.Windows[name], "none")
 			}
-			if text := revisionWord.ReplaceAllString(listed[name], " "); text != wanted {
+			l, _ := oracle.ReadListing(listed[name]) // of no shard that lists it: none
+			if text := listedWith(listed[name], l.Sets); text != wanted {
 				d.Addf("%s: shard %d lists it as %q, want %q", name, shard, text, wanted)
 			}
 		}

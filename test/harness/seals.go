@@ -6,7 +6,6 @@ package harness
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,8 +16,11 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// revisionWord is the word of a listing that says that the window is final.
-var revisionWord = regexp.MustCompile(` =\d+ `)
+// isFinal reports whether a window is listed as final.
+func isFinal(listing string) bool {
+	l, err := oracle.ReadListing(listing)
+	return err == nil && l.Final > 0
+}
 
 // seals are, by shard, its final windows, by their names in the listing.
 type seals []map[string]seal
@@ -51,7 +53,7 @@ func (p *Place) TakeSeals(t testing.TB) {
 	for shard := range listed {
 		all[shard] = map[string]seal{}
 		for name, listing := range listed[shard] {
-			if !revisionWord.MatchString(listing) {
+			if !isFinal(listing) {
 				continue
 			}
 			if all[shard][name], err = sealedBy(records[shard], name); err != nil {
@@ -64,23 +66,25 @@ func (p *Place) TakeSeals(t testing.TB) {
 	p.seals = all
 }
 
-// sealedBy is how a window was sealed, by what a shard keeps of its final windows: "revision instant", then
-// "from-to,…" where events passed it by, then why it was reopened.
+// sealedBy is how a window was sealed, by what a shard keeps of its final windows.
 func sealedBy(records map[string]string, name string) (s seal, err error) {
-	words := strings.Fields(records[name])
-	if len(words) < 2 {
+	var record struct {
+		At       int64      `json:"at"`
+		Revision int64      `json:"revision"`
+		Passed   [][2]int64 `json:"passed"` // of the instants from and to: what came between passed it by
+	}
+	if err := json.Unmarshal([]byte(records[name]), &record); err != nil || record.Revision < 1 {
 		return s, fmt.Errorf("%s is final, and what is kept of its seal is %q", name, records[name])
 	}
-	if s.ledger, err = ledgerOf(records, name, words[1]); err != nil || len(words) < 3 || words[2][0] < '0' || words[2][0] > '9' {
+	if s.ledger, err = ledgerOf(records, name, record.At); err != nil {
 		return s, err
 	}
-	for instants := range strings.SplitSeq(words[2], ",") {
-		from, to, _ := strings.Cut(instants, "-")
+	for _, instants := range record.Passed {
 		var b between
-		if b.from, err = ledgerOf(records, name, from); err != nil {
+		if b.from, err = ledgerOf(records, name, instants[0]); err != nil {
 			return s, err
 		}
-		if b.to, err = ledgerOf(records, name, to); err != nil {
+		if b.to, err = ledgerOf(records, name, instants[1]); err != nil {
 			return s, err
 		}
 		s.passed = append(s.passed, b)
@@ -89,9 +93,9 @@ func sealedBy(records map[string]string, name string) (s seal, err error) {
 }
 
 // ledgerOf is the one of an instant that a window's record names.
-func ledgerOf(records map[string]string, name, instant string) (keptLedger, error) {
+func ledgerOf(records map[string]string, name string, instant int64) (keptLedger, error) {
 	var fields []string
-	kept := records["@"+instant]
+	kept := records[fmt.Sprint("@", instant)]
 	if err := json.Unmarshal([]byte(kept), &fields); err != nil {
 		return nil, fmt.Errorf("a ledger of the seals of %s is %q: %w", name, kept, err)
 	}
@@ -123,7 +127,7 @@ func (p *Place) Final(t testing.TB, name string) bool {
 		t.Fatal(err)
 	}
 	for _, listed := range all {
-		if !revisionWord.MatchString(listed[name]) {
+		if !isFinal(listed[name]) {
 			return false
 		}
 	}

@@ -12,8 +12,7 @@ type Expected struct {
 	// Boards are the sorted sets by their names in the listing, and in each the bits
 	// of every member's score.
 	Boards map[string]map[string]uint64
-	// Windows is the listing: "start end expires" in Unix ms, of boards that aren't by the default
-	// rule "start end rule expires".
+	// Windows is the listing: texts of Listing.
 	Windows map[string]string
 	// Expires is when each key goes, in Unix ms.
 	Expires map[string]int64
@@ -57,9 +56,9 @@ func (o *Oracle) Expected(now time.Time) (Expected, error) {
 		e.Boards[listing] = scores
 		rule := ""
 		if r := set.layout.rule; !o.config.byDefault(r) {
-			rule = " " + r.text()
+			rule = r.text()
 		}
-		e.Windows[listing] = fmt.Sprintf("%d %d%s %d", w.start, w.end, rule, expires)
+		e.Windows[listing] = Listing{Start: w.start, End: w.end, Expires: expires, Rule: rule}.Text()
 		e.Expires[listing] = expires + 24*time.Hour.Milliseconds()
 	}
 	return e, nil

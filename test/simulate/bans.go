@@ -300,17 +300,17 @@ const hiddenSuffix = ":hidden"
 // lacks reports whether a window lacks one of the keys that its listing says it has.
 func (sh *shard) lacks(listing, text string) bool {
 	shown, hidden := sh.exists(listing), sh.exists(listing+hiddenSuffix)
-	words := strings.Fields("- - " + text)
-	switch words[len(words)-2] {
-	case "+both":
+	l, _ := oracle.ReadListing(text)
+	switch l.Sets {
+	case "both":
 		return !shown || !hidden
-	case "+hidden":
+	case "hidden":
 		return !hidden
-	case "+none":
+	case "none":
 		return shown || hidden
-	case "+lost":
+	case "lost":
 		return true
-	case "+moving":
+	case "moving":
 		return !shown && !hidden
 	}
 	return !shown

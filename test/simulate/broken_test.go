@@ -308,8 +308,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "windows live for ever", what: "boards whose life is over are written, and looked for where they are gone",
 		script: []patch{
-			{"apply.lua", "    expires = tonumber(over) or math.huge\n    w.live = now < expires\n", "    expires = tonumber(over) or math.huge\n    w.live = true\n"},
-			{"apply.lua", "  else\n    w.live = now < expires\n", "  else\n    w.live = true\n"},
+			{"apply.lua", "  w.live = now < l.expires\n", "  w.live = true\n"},
 		},
 		wrong: "partition 0 is halted as",
 		seed:  6,
@@ -338,7 +337,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	},
 	{
 		name: "overflow without excess", what: "a member is refused whose points are in range",
-		script: []patch{{"layouts.lua", "    if p > max or p < -max then refuse('overflow', id) end", "    if p > max or p < -max or p == 37 then refuse('overflow', id) end"}},
+		script: []patch{{"layouts.lua", "      if packed < 0 or packed > most then refuse('overflow', id) end", "      if packed < 0 or packed > most or packed - bias == 37 then refuse('overflow', id) end"}},
 		wrong:  "a dead letter says that",
 		seed:   25,
 	},

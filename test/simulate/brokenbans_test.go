@@ -7,7 +7,7 @@ const bansDir = "internal/bans/"
 var brokenBans = []broken{
 	{
 		name: "a banned member counts in what is shown", what: "who earns something while banned is back on the boards",
-		script: []patch{{"banned.lua", "      to = hide\n", "      to = show\n"}},
+		script: []patch{{"banned.lua", "is == 'hidden' and hide or show", "show"}},
 		wrong:  "a banned member is in what is shown",
 		seed:   7,
 	},
@@ -19,7 +19,7 @@ var brokenBans = []broken{
 	},
 	{
 		name: "an erased member's events count", what: "who is erased is on the boards again with the next event",
-		script: []patch{{"banned.lua", "    if is ~= 'erased' then\n      to[", "    do\n      to["}},
+		script: []patch{{"banned.lua", "    if is ~= 'erased' then to[", "    do to["}},
 		wrong:  "a banned member is in what is shown",
 		seed:   29,
 	},

@@ -5,7 +5,7 @@ package simulate
 var brokenRules = []broken{
 	{
 		name: "best takes the time of a later equal submission", what: "who repeats a result loses the place of who had it first",
-		script: []patch{{"tuples.lua", "packed == made and had > ticks then", "packed == made and had < ticks then"}},
+		script: []patch{{"layouts.lua", "packed == made and had > ticks then", "packed == made and had < ticks then"}},
 		wrong:  "the standings differ from the oracle's",
 		seed:   ruledFrom + 64,
 	},
@@ -21,7 +21,7 @@ var brokenRules = []broken{
 	{
 		name: "fields of two submissions mix", what: "who has one field from here and another from there has a result that nobody had",
 		script: []patch{{
-			"tuples.lua", "      digit = digit + (sum and before or bias)\n",
+			"layouts.lua", "      digit = digit + (sum and before or bias)\n",
 			`      digit = digit + (sum and before or bias)
       if best and packed and before > digit then digit = before end
 `,
@@ -31,7 +31,7 @@ var brokenRules = []broken{
 	},
 	{
 		name: "the last of a tick is who came last", what: "of several results within a tick another counts once they are read in another order",
-		script: []patch{{"tuples.lua", "elseif had < ticks or had == ticks and packed > made then", "elseif had < ticks then"}},
+		script: []patch{{"layouts.lua", "elseif had < ticks or had == ticks and packed > made then", "elseif had < ticks then"}},
 		wrong:  "the standings differ from the oracle's",
 		seed:   ruledFrom + 35,
 	},
@@ -56,7 +56,7 @@ var brokenRules = []broken{
 	{
 		name: "only a sum's first field overflows", what: "what leaves the range of another field is carried into the one before",
 		script: []patch{{
-			"tuples.lua", "      if (digit < 0 or digit > top[f]) and not beyond", "      if f == 1 and (digit < 0 or digit > top[f]) and not beyond",
+			"layouts.lua", "      if (digit < 0 or digit > top[f]) and not beyond", "      if f == 1 and (digit < 0 or digit > top[f]) and not beyond",
 		}},
 		wrong: "the oracle: \"over0\" in",
 		seed:  ruledFrom + 182,

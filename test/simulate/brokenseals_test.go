@@ -56,8 +56,8 @@ var brokenSeals = []broken{
 	{
 		name: "a window is final once one shard has sealed it", what: "the other shards' members still change it",
 		source: []patch{{
-			"internal/ranking/boards/seal.go", "return ranking.ListedRevision(text) < max(1, d.least) }) {",
-			`return ranking.ListedRevision(text) < max(1, d.least) }) && !(broken("a window is final once one shard has sealed it") && slices.ContainsFunc(d.listings, func(text string) bool { return ranking.ListedRevision(text) > 0 })) {`,
+			"internal/ranking/boards/seal.go", "		if slices.Min(d.final) < max(1, d.least) {",
+			`		if slices.Min(d.final) < max(1, d.least) && !(broken("a window is final once one shard has sealed it") && slices.Max(d.final) > 0) {`,
 		}},
 		wrong: "it never comes to rest",
 		seed:  sealsFrom + 9,
@@ -91,13 +91,13 @@ var brokenSeals = []broken{
 		redis = own
 	}
 `}},
-		script: []patch{{"seal.lua", "  elseif now <= tonumber(last) + lateness then\n    all[i + 1] = 'open'\n", ""}},
+		script: []patch{{"seal.lua", "  elseif now <= l['end'] + lateness then\n    all[i + 1] = 'open'\n", ""}},
 		wrong:  "a window is sealed before",
 		seed:   sealsFrom + 515,
 	},
 	{
 		name: "a window that was reopened is sealed as the same revision", what: "two standings are called the same",
-		script: []patch{{"seal.lua", "revision, why = revision + 1, ", "revision, why = revision, "}},
+		script: []patch{{"seal.lua", "r.revision, r.reopened = r.revision + 1, nil", "r.revision, r.reopened = r.revision, nil"}},
 		source: []patch{{"internal/ranking/sealrecord.go", "	if !r.Reopened.IsZero() {\n", "	if !r.Reopened.IsZero() && !broken(\"a window that was reopened is sealed as the same revision\") {\n"}},
 		wrong:  "a window that was",
 		seed:   sealsFrom + 47,
@@ -105,8 +105,8 @@ var brokenSeals = []broken{
 	{
 		name: "a rebuild replaces final windows", what: "what is final changes by a rebuild",
 		source: []patch{{
-			shadowDir + "plan.go", "	case ranking.ListedRevision(live) > 0 && !w.Lost:\n",
-			"	case ranking.ListedRevision(live) > 0 && !w.Lost && !broken(\"a rebuild replaces final windows\"):\n",
+			shadowDir + "plan.go", "	case listed.Final > 0 && !w.Lost:\n",
+			"	case listed.Final > 0 && !w.Lost && !broken(\"a rebuild replaces final windows\"):\n",
 		}},
 		wrong: "a rebuild has replaced",
 		seed:  sealsFrom + 122,
@@ -114,9 +114,8 @@ var brokenSeals = []broken{
 	{
 		name: "what is rebuilt is final as before", what: "a final window that was lost is another one under the same revision",
 		source: []patch{{
-			shadowDir + "plan.go", "		w.listing = ranking.OpenListing(of) //", `		w.listing = ranking.OpenListing(of)
-		if broken("what is rebuilt is final as before") {
-			w.listing = of
+			shadowDir + "plan.go", "		of.Final = 0 //", `		if !broken("what is rebuilt is final as before") {
+			of.Final = 0
 		} //`,
 		}},
 		wrong: "a final window was lost",
@@ -124,19 +123,19 @@ var brokenSeals = []broken{
 	},
 	{
 		name: "nobody notes what passes a window by until it is reopened", what: "its next revision is said to have events that it lacks",
-		script: []patch{{"unseal.lua", ".. instant .. '-' .. now .. ' '", ".. ''"}},
+		script: []patch{{"unseal.lua", "table.insert(r.passed, {r.at, now})\n", ""}},
 		wrong:  "the record of a window's seals is wrong",
 		seed:   sealsFrom + 69,
 	},
 	{
 		name: "what stayed final is sealed as if it had been reopened", what: "a shard that went back to before a reopening is said to have events that it lacks",
-		script: []patch{{"seal.lua", "if final then passed", "if false then passed"}},
+		script: []patch{{"seal.lua", "if revision > 0 then table.insert", "if false then table.insert"}},
 		wrong:  "the record of a window's seals is wrong",
 		seed:   sealsFrom + 197,
 	},
 	{
 		name: "a rebuild leaves the note of what had passed a window by", what: "a window that has all events is said to lack some",
-		script: []patch{{"swap.lua", " or passed ~= '' then", " then"}},
+		script: []patch{{"swap.lua", " or r and #r.passed > 0 then", " then"}},
 		wrong:  "the record of a window's seals is wrong",
 		seed:   sealsFrom + 884,
 	},

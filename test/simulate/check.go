@@ -231,29 +231,25 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 	}
 }
 
-// over reports whether a listing's window has lived: "start end expires", with its board's rule and which sets
-// it has before the last.
+// over reports whether a listing's window has lived.
 func (w *world) over(listing string) bool { return w.overBy(listing, w.now()) }
 
 func (w *world) overBy(listing string, now time.Time) bool {
-	f := strings.Fields(listing)
-	if len(f) < 3 || len(f) > 6 {
-		return false
-	}
-	expires, err := strconv.ParseInt(f[len(f)-1], 10, 64)
-	return err == nil && expires <= now.UnixMilli()
+	l, err := oracle.ReadListing(listing)
+	return err == nil && l.Expires <= now.UnixMilli()
 }
 
 // withSets is a listing that says which of its two sets a window has, if that isn't the first alone.
 func withSets(listing string, shown, hidden bool) string {
-	at := strings.LastIndexByte(listing, ' ')
-	switch {
-	case at < 0 || !hidden:
+	l, err := oracle.ReadListing(listing)
+	if err != nil || !hidden {
 		return listing
-	case shown:
-		return listing[:at] + " +both" + listing[at:]
 	}
-	return listing[:at] + " +hidden" + listing[at:]
+	l.Sets = "hidden"
+	if shown {
+		l.Sets = "both"
+	}
+	return l.Text()
 }
 
 // expiries are when boards go, in Unix ms; -1 where never.

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/standings/standings/internal/ledger"
@@ -137,8 +135,11 @@ func (sh *shard) leftOut(bounds map[int]int64, topics ...string) map[string]int6
 	}
 	all := map[string]int64{}
 	for listing, text := range want.Windows {
-		start, _, _ := strings.Cut(text, " ")
-		all[listing], _ = strconv.ParseInt(start, 10, 64)
+		l, err := oracle.ReadListing(text)
+		if err != nil {
+			w.failf("the oracle: %v", err)
+		}
+		all[listing] = l.Start
 	}
 	return all
 }

@@ -101,7 +101,7 @@ func (c *call) ofRebuild(command *redissim.Command) {
 		c.width = len(command.Args) / 3
 	case "swap.lua":
 		c.kind, c.what = "swap", "swap the boards"
-	case "state.lua", "there.lua", "both.lua", "compare.lua", "HGET", "HGETALL", "HSCAN", "ZRANGE":
+	case "state.lua", "there.lua", "page.lua", "HGET", "HGETALL", "HSCAN", "ZRANGE":
 		c.what, c.writes = name, false
 	default:
 		c.what = name

@@ -318,12 +318,8 @@ func (o *ruledReferee) Expected(now time.Time) (oracle.Expected, error) {
 			}
 			scores[user] = bits
 		}
-		rule := ""
-		if text := board.text(); text != "" {
-			rule = text + " "
-		}
 		e.Boards[k.listing] = scores
-		e.Windows[k.listing] = fmt.Sprintf("%d %d %s%d", k.window.start, k.window.end, rule, k.window.expires)
+		e.Windows[k.listing] = oracle.Listing{Start: k.window.start, End: k.window.end, Expires: k.window.expires, Rule: board.text()}.Text()
 		e.Expires[k.listing] = k.window.expires + day.Milliseconds()
 	}
 	return e, nil

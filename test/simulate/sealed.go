@@ -9,11 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/oracle"
 )
 
 // sealedOf is what is known of a shard's final windows. It goes back with the shard.
@@ -100,7 +99,7 @@ func (sh *shard) finalAfter(c *call) {
 	}
 	listed := sh.hash(windowsKey)
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
-		revision, was := ranking.ListedRevision(listed[name]), sh.sealed.final[name]
+		revision, was := revisionOf(listed[name]), sh.sealed.final[name]
 		switch {
 		case w.over(listed[name]):
 			continue
@@ -218,9 +217,9 @@ func (sh *shard) sealedBy(c *call, name, listing string, revision int64) {
 // keepsLedger holds that it is kept beside the seal what was in as it was made.
 func (sh *shard) keepsLedger(name string, revision int64) {
 	records := sh.hash("final")
-	words := strings.Fields(records[name])
+	var record struct{ At, Revision int64 }
 	var kept []string
-	if len(words) < 2 || words[0] != strconv.FormatInt(revision, 10) || json.Unmarshal([]byte(records["@"+words[1]]), &kept) != nil {
+	if json.Unmarshal([]byte(records[name]), &record) != nil || record.Revision != revision || json.Unmarshal([]byte(records[fmt.Sprint("@", record.At)]), &kept) != nil {
 		sh.w.failf("a window is final, revision %d, and its record is %q%s: %s", revision, records[name], sh.named(), name)
 		return
 	}
@@ -252,7 +251,7 @@ func (sh *shard) rebuiltFinal(c *call) {
 		if w.counts[evict] == 0 {
 			w.failf("a rebuild has replaced a final window that wasn't lost: %s", name)
 		}
-		if revision := ranking.ListedRevision(listed[name]); revision > 0 {
+		if revision := revisionOf(listed[name]); revision > 0 {
 			w.failf("a final window was lost, and what was rebuilt is final still, revision %d: %s", revision, name)
 		}
 		delete(sh.sealed.final, name)
@@ -329,11 +328,18 @@ func (w *world) isIn(partition int, r *stored, name string) bool {
 // openListing is a listing as it would be if the window had never been sealed; of one that nobody on
 // the shard is in, and that is listed for its seal alone, nothing.
 func openListing(text string) string {
-	words := slices.DeleteFunc(strings.Fields(text), func(word string) bool { return strings.HasPrefix(word, "=") })
-	if slices.Contains(words, "+none") {
+	l, err := oracle.ReadListing(text)
+	if err != nil || l.Sets == "none" {
 		return ""
 	}
-	return strings.Join(words, " ")
+	l.Final = 0
+	return l.Text()
+}
+
+// revisionOf is that of a final window by its listing; 0 if it isn't final.
+func revisionOf(text string) int64 {
+	l, _ := oracle.ReadListing(text)
+	return l.Final
 }
 
 // noteFinals counts what was met.

@@ -112,7 +112,7 @@ func (p *process) own() time.Time {
 
 // closesAt is when a window takes no events any more, by its name and its listing, ms.
 func closesAt(name, listing string) (int64, bool) {
-	window, _, err := ranking.ParseListing(name, listing)
+	window, err := ranking.ParseListing(name, listing)
 	if err != nil {
 		return 0, false
 	}

@@ -55,10 +55,10 @@ func newWorld(t *testing.T) *world {
 		name := "global:weekly:" + week
 		text, err := w.Reader.Client.HGet(t.Context(), s.Keys().Windows(), name).Result()
 		require.NoError(t, err)
-		at := strings.LastIndexByte(text, ' ')
-		sealed := text[:at] + " =1" + text[at:]
-		require.EqualValues(t, 1, ranking.ListedRevision(sealed), sealed)
-		require.NoError(t, w.Reader.Client.HSet(t.Context(), s.Keys().Windows(), name, sealed).Err())
+		l, err := ranking.ParseListing(name, text)
+		require.NoError(t, err)
+		l.Final = 1
+		require.NoError(t, w.Reader.Client.HSet(t.Context(), s.Keys().Windows(), name, l.Text()).Err())
 	}
 	b, err := w.Reader.Boards.Top(t.Context(), "global", w.window, 0, 5000)
 	require.NoError(t, err)

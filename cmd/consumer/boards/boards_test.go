@@ -49,7 +49,7 @@ func (l *listing) addUntil(t *testing.T, name string, start, end string, until t
 		return at.UnixMilli()
 	}
 	pipe := l.c.Pipeline()
-	pipe.HSet(t.Context(), l.tag+"windows", name, fmt.Sprint(ms(start), " ", ms(end), " ", until.UnixMilli()))
+	pipe.HSet(t.Context(), l.tag+"windows", name, fmt.Sprintf(`{"end":%d,"expires":%d,"start":%d}`, ms(end), until.UnixMilli(), ms(start)))
 	if members > 0 {
 		all := make([]redis.Z, members)
 		for i := range all {
@@ -152,7 +152,7 @@ func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
 	l := newListing(t)
 	pipe := l.c.Pipeline()
 	for i := range 3000 {
-		pipe.HSet(t.Context(), l.tag+"windows", fmt.Sprintf("b%04d:weekly:2100-W10", i), "4108060800000 4108665600000 7258118400000")
+		pipe.HSet(t.Context(), l.tag+"windows", fmt.Sprintf("b%04d:weekly:2100-W10", i), `{"end":4108665600000,"expires":7258118400000,"start":4108060800000}`)
 		pipe.ZAdd(t.Context(), l.tag+fmt.Sprintf("b%04d:weekly:2100-W10", i), redis.Z{Score: 1, Member: "m"})
 		if pipe.Len() >= 400 { // a client waits for all of them together, however busy a Redis is
 			if _, err := pipe.Exec(t.Context()); err != nil {
@@ -160,7 +160,7 @@ func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
 			}
 		}
 	}
-	pipe.HSet(t.Context(), l.tag+"windows", "a\x1b[2J:weekly:2100-W10", "4108060800000 4108665600000 7258118400000")
+	pipe.HSet(t.Context(), l.tag+"windows", "a\x1b[2J:weekly:2100-W10", `{"end":4108665600000,"expires":7258118400000,"start":4108060800000}`)
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}

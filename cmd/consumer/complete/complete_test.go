@@ -41,7 +41,7 @@ func TestAShellIsOfferedBoardsAndPeriods(t *testing.T) {
 	w := clitest.StandingsOf(t, 0)
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
 	w.AddTo(t, "2100-W11", "eu", clitest.Member("Kalobi", 5, ""))
-	if err := w.Reader.Client.HSet(t.Context(), w.Store.Keys().Windows(), "a\x1b;$(rm):weekly:2100-W10", "4108060800000 4108665600000 7258118400000").Err(); err != nil {
+	if err := w.Reader.Client.HSet(t.Context(), w.Store.Keys().Windows(), "a\x1b;$(rm):weekly:2100-W10", `{"end":4108665600000,"expires":7258118400000,"start":4108060800000}`).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for begun := time.Now(); offers(t, w.Environ, "see ") == "" && time.Since(begun) < time.Minute; { // Redis may be slow

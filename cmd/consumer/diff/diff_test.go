@@ -275,7 +275,7 @@ func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 	// A window that can't be compared may be equal or not, and so may all of them.
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
 	t.Cleanup(func() { _ = client.Close() })
-	if err := client.HSet(t.Context(), prefix+"-b:{0}:windows", "global:weekly:2100-W01", "4102704000001 4103308800000 5000000000000").Err(); err != nil {
+	if err := client.HSet(t.Context(), prefix+"-b:{0}:windows", "global:weekly:2100-W01", `{"end":4103308800000,"expires":5000000000000,"start":4102704000001}`).Err(); err != nil {
 		t.Fatal(err)
 	}
 	code, out, errs := diff("-b")
@@ -313,7 +313,7 @@ func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
 	tag := prefix + "-b:{0}:"
 	pipe := client.Pipeline()
 	pipe.HSet(t.Context(), tag+"ledger", "points\x1b/7", "7\x1b\n")
-	pipe.HSet(t.Context(), tag+"windows", "global:weekly:2100-W\x1b\n", "4102704000000 4103308800000 5000000000000")
+	pipe.HSet(t.Context(), tag+"windows", "global:weekly:2100-W\x1b\n", `{"end":4103308800000,"expires":5000000000000,"start":4102704000000}`)
 	pipe.ZAdd(t.Context(), tag+"global:weekly:2100-W\x1b\n", redis.Z{Score: 1, Member: "bob"})
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)

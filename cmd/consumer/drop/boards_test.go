@@ -27,7 +27,7 @@ func crowded(t *testing.T) (c *redis.Client, tag string, environ []string) {
 	pipe := c.Pipeline()
 	pipe.Set(t.Context(), tag+"schema", schema.Text(), 0)
 	for _, board := range []string{"eu", "spam1", "spam2"} {
-		pipe.HSet(t.Context(), tag+"windows", board+":weekly:2100-W01", "1 2 4102444800000")
+		pipe.HSet(t.Context(), tag+"windows", board+":weekly:2100-W01", `{"end":2,"expires":4102444800000,"start":1}`)
 		pipe.ZAdd(t.Context(), tag+board+":weekly:2100-W01", redis.Z{Score: 1, Member: "ann"})
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {

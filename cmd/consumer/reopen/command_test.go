@@ -1,17 +1,19 @@
 package reopen
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/test/clitest"
 )
 
 // final has a window that is final on every shard, and expires when it would, or at a time.
-func final(t *testing.T, shards int, expires string) (w *clitest.Standings, listings func() []string) {
+func final(t *testing.T, shards int, expires int64) (w *clitest.Standings, listings func() []string) {
 	t.Helper()
 	w = clitest.StandingsIn(t, shards, 0)
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""), clitest.Member("Tanubo", 6, ""), clitest.Member("Ritiki", 7, ""))
@@ -30,12 +32,10 @@ func final(t *testing.T, shards int, expires string) (w *clitest.Standings, list
 	}
 	for _, key := range keys {
 		if text := w.Reader.Client.HGet(t.Context(), key, name).Val(); text != "" {
-			words := strings.Fields(text)
-			if expires != "" {
-				words[2] = expires
-			}
-			sealed := strings.Join([]string{words[0], words[1], "=3", words[2]}, " ")
-			require.NoError(t, w.Reader.Client.HSet(t.Context(), key, name, sealed).Err())
+			l, err := ranking.ParseListing(name, text)
+			require.NoError(t, err)
+			l.Expires, l.Final = cmp.Or(expires, l.Expires), 3
+			require.NoError(t, w.Reader.Client.HSet(t.Context(), key, name, l.Text()).Err())
 		}
 	}
 	return w, listings
@@ -43,7 +43,7 @@ func final(t *testing.T, shards int, expires string) (w *clitest.Standings, list
 
 func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 	for _, shards := range []int{1, 3} {
-		w, listings := final(t, shards, "")
+		w, listings := final(t, shards, 0)
 		reopen := func(args string) (int, string, string) {
 			return clitest.Execute(t, Command, append(w.Environ, "STANDINGS_SEAL=true"), append([]string{"reopen"}, strings.Fields(args)...)...)
 		}
@@ -81,7 +81,7 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 
 // Nothing would count in it, and nothing would seal it again.
 func TestAWindowWhoseRetentionIsOverIsNotReopened(t *testing.T) {
-	w, listings := final(t, 3, "1700000000000")
+	w, listings := final(t, 3, 1_700_000_000_000)
 	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234")
 	require.Equal(t, 1, code)
 	require.Empty(t, stdout)
@@ -96,7 +96,7 @@ var long = strings.Repeat("x", 501)
 
 func TestItIsWrittenAsJSON(t *testing.T) {
 	clitest.Documented(t, "reopen", report{})
-	w, _ := final(t, 1, "")
+	w, _ := final(t, 1, 0)
 	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234", "--json")
 	require.Zero(t, code, stderr)
 	var r report

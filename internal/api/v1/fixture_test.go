@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,14 +121,14 @@ func (f *fixture) put(board string, all ...ranking.Standing) {
 	w := f.window
 	rule := ""
 	if board == "arena" {
-		rule = f.rule.Text() + " "
+		rule = f.rule.Text()
 	}
-	listing := strconv.FormatInt(w.Start, 10) + " " + strconv.FormatInt(w.End, 10) + " " + rule + strconv.FormatInt(w.End+int64(24*time.Hour/time.Millisecond), 10)
+	listing := ranking.Listing{Window: ledger.Window{Start: w.Start, End: w.End}, Rule: rule, Expires: w.End + int64(24*time.Hour/time.Millisecond)}
 	for _, st := range all {
 		keys := f.boards.Shards()[f.boards.Of().Of(xxhash.Sum64String(st.Member))].Keys()
 		name := board + ":weekly:" + w.Name
 		pipe.ZAdd(f.t.Context(), keys.Listed(name), redis.Z{Score: st.Score, Member: st.Member})
-		pipe.HSet(f.t.Context(), keys.Windows(), name, listing)
+		pipe.HSet(f.t.Context(), keys.Windows(), name, listing.Text())
 		if pipe.Len() >= 400 {
 			_, err := pipe.Exec(f.t.Context())
 			require.NoError(f.t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/reading"
 )
 
@@ -46,12 +47,10 @@ func (f *fixture) sealed(revision int, shards ...int) {
 		if len(shards) > 0 && i != shards[0] {
 			continue
 		}
-		words := []string{strconv.FormatInt(f.window.Start, 10), strconv.FormatInt(f.window.End, 10)}
-		if revision > 0 {
-			words = append(words, "="+strconv.Itoa(revision))
+		l := ranking.Listing{
+			Window: ledger.Window{Start: f.window.Start, End: f.window.End}, Final: int64(revision), Expires: f.window.End + int64(24*time.Hour/time.Millisecond),
 		}
-		words = append(words, strconv.FormatInt(f.window.End+int64(24*time.Hour/time.Millisecond), 10))
-		require.NoError(f.t, f.client.HSet(f.t.Context(), s.Keys().Windows(), "global:weekly:"+f.window.Name, strings.Join(words, " ")).Err())
+		require.NoError(f.t, f.client.HSet(f.t.Context(), s.Keys().Windows(), "global:weekly:"+f.window.Name, l.Text()).Err())
 	}
 }
 

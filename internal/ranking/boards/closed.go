@@ -29,6 +29,7 @@ type Closed struct {
 
 	closed   bool
 	listings []string // by shard, empty where it isn't listed
+	final    []int64  // by shard, its revision; 0 where it isn't final
 }
 
 // Closed are all listed windows that take no events any more, by their ends. lateness is how long
@@ -49,11 +50,11 @@ func (b *Boards) ClosedAndOpen(ctx context.Context, lateness func(ledger.Window)
 	err = b.eachListed(ctx, now.UnixMilli(), now.UnixMilli(), lateness, pause, func(shard int, l listedWindow) {
 		c := byName[l.name]
 		if c == nil {
-			c = &Closed{Window: l.Window, Expires: l.expires, closed: l.closed, listings: make([]string, len(b.shards))}
+			c = &Closed{Window: l.Window, Expires: l.Expires, closed: l.closed, listings: make([]string, len(b.shards)), final: make([]int64, len(b.shards))}
 			byName[l.name] = c
 		}
-		c.Expires = min(c.Expires, l.expires)
-		c.listings[shard] = l.text
+		c.Expires = min(c.Expires, l.Expires)
+		c.listings[shard], c.final[shard] = l.text, l.Final
 	})
 	if err != nil {
 		return nil, nil, err
@@ -64,13 +65,7 @@ func (b *Boards) ClosedAndOpen(ctx context.Context, lateness func(ledger.Window)
 			open = append(open, c.Window)
 			continue
 		}
-		for i, text := range c.listings {
-			revision := ranking.ListedRevision(text)
-			if i == 0 {
-				c.Revision = revision
-			}
-			c.Revision = min(c.Revision, revision)
-		}
+		c.Revision = slices.Min(c.final)
 		all = append(all, c)
 	}
 	if err := b.seals(ctx, all); err != nil {
@@ -89,12 +84,11 @@ func (b *Boards) ClosedAndOpen(ctx context.Context, lateness func(ledger.Window)
 
 // listedWindow is a window as a shard lists it.
 type listedWindow struct {
-	ledger.Window
+	ranking.Listing
 	lateness time.Duration
 	closed   bool // it takes no events any more
 	name     string
 	text     string
-	expires  int64 // Unix ms
 }
 
 // eachListed goes through the windows that the shards list and that haven't expired at a time. Those are
@@ -106,12 +100,12 @@ func (b *Boards) eachListed(ctx context.Context, redis, over int64, lateness fun
 			return err
 		}
 		for name, text := range listings {
-			w, expires, err := ranking.ParseListing(name, text)
+			l, err := ranking.ParseListing(name, text)
 			if err != nil {
 				continue // whoever applies to it says what is wrong
 			}
-			if late, ok := lateness(w); ok && expires > redis {
-				found(i, listedWindow{w, late, w.End+late.Milliseconds() < over, name, text, expires})
+			if late, ok := lateness(l.Window); ok && l.Expires > redis {
+				found(i, listedWindow{l, late, l.End+late.Milliseconds() < over, name, text})
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -64,7 +63,7 @@ func byRule(t tester, client *redis.Client, prefix string, of ledger.Shards, kin
 	c := configured(t, client, prefix, of, kind)
 	c.Boards = map[string]*ranking.Ruled{"arena": {Rule: &rule, Layouts: map[periods.Period]codec.TupleLayout{periods.Weekly: layout}}}
 	f := fixed(t, client, &c)
-	f.board, f.layout, f.rule = "arena", layout, rule.Text()+" "
+	f.board, f.layout, f.rule = "arena", layout, rule.Text()
 	return f
 }
 
@@ -99,11 +98,11 @@ func (f *fixture) key(shard int) string {
 func (f *fixture) put(t tester, all ...ranking.Standing) {
 	t.Helper()
 	pipe := f.client.Pipeline()
-	listing := strconv.FormatInt(f.window.Start, 10) + " " + strconv.FormatInt(f.window.End, 10) + " " + f.rule + strconv.FormatInt(f.window.End+60*24*int64(time.Hour/time.Millisecond), 10)
+	listing := ranking.Listing{Window: ledger.Window{Start: f.window.Start, End: f.window.End}, Rule: f.rule, Expires: f.window.End + 60*24*int64(time.Hour/time.Millisecond)}
 	for _, st := range all {
 		home := f.home(st.Member)
 		pipe.ZAdd(t.Context(), f.key(home), redis.Z{Score: st.Score, Member: st.Member})
-		pipe.HSet(t.Context(), f.Shards()[home].Keys().Windows(), f.board+":weekly:"+f.window.Name, listing)
+		pipe.HSet(t.Context(), f.Shards()[home].Keys().Windows(), f.board+":weekly:"+f.window.Name, listing.Text())
 		if pipe.Len() >= 400 { // a client waits for all of them together, however busy a Redis is
 			_, err := pipe.Exec(t.Context())
 			require.NoError(t, err)

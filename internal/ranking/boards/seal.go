@@ -19,6 +19,7 @@ type Due struct {
 
 	name     string
 	listings []string // by shard, empty where it isn't listed
+	final    []int64  // by shard, its revision; 0 where it isn't final
 	listing  string   // of one that lists it
 	least    int64    // the revision that it gets at least
 }
@@ -46,21 +47,19 @@ func (b *Boards) Due(ctx context.Context, redis, own time.Time, lateness func(le
 		}
 		d := byName[l.name]
 		if d == nil {
-			d = &Due{Window: l.Window, Lateness: l.lateness, name: l.name, listings: make([]string, len(b.shards)), listing: l.text}
+			d = &Due{Window: l.Window, Lateness: l.lateness, name: l.name, listings: make([]string, len(b.shards)), final: make([]int64, len(b.shards)), listing: l.text}
 			byName[l.name] = d
 		}
-		d.listings[shard] = l.text
+		d.listings[shard], d.final[shard] = l.text, l.Final
 	})
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for name, d := range byName {
-		for _, text := range d.listings {
-			d.least = max(d.least, ranking.ListedRevision(text))
-		}
+		d.least = slices.Max(d.final)
 		// A shard that went back to before the window was reopened has it of the revision before.
-		if slices.ContainsFunc(d.listings, func(text string) bool { return ranking.ListedRevision(text) < max(1, d.least) }) {
+		if slices.Min(d.final) < max(1, d.least) {
 			names = append(names, name)
 		}
 	}

@@ -106,15 +106,15 @@ func listed(ctx context.Context, v *ranking.View) (map[string]*listing, error) {
 	all := map[string]*listing{}
 	for i, texts := range listings {
 		for name, text := range texts {
-			w, expires, err := ranking.ParseListing(name, text)
+			l, err := ranking.ParseListing(name, text)
 			if err != nil {
 				return nil, err
 			}
-			one := &listing{Window: w, rule: ranking.ListedRule(text)}
+			one := &listing{Window: l.Window, rule: l.Rule}
 			if before := all[name]; before != nil {
-				one.over, one.cut = before.over, before.cut || before.Window != w || before.rule != one.rule
+				one.over, one.cut = before.over, before.cut || before.Window != l.Window || before.rule != l.Rule
 			}
-			one.over = one.over || expires <= states[i].Now.UnixMilli()
+			one.over = one.over || l.Expires <= states[i].Now.UnixMilli()
 			all[name] = one
 		}
 	}

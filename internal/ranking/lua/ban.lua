@@ -41,7 +41,7 @@
 --                                   goes back: hiding x 0, and they are shown
 --   ends hiding x 1                 the mark differs: another call starts again
 --
--- Which of its two sets a window has is in its listing (sets.lua), so that one that is lost is missed.
+-- Which of its two sets a window has is in its listing (listing.lua), so that one that is lost is missed.
 -- Where a call changes that, it says so before, and what it has come to after. A window that has lost
 -- one is marked: what is moved may make the key again that is gone.
 --
@@ -117,27 +117,26 @@ local function place(board, member)
   return known[at]
 end
 
--- include sets.lua
+-- include listing.lua
 
 -- Begins to move something in a window, and returns its listing; nil where it isn't listed, or has
 -- lost a set.
 local function begin(name, shown, hidden)
-  local listing = call('HGET', KEYS[5], name)
-  if not listing then return nil end
-  local sets = setsOf(listing)
-  if not whole(sets, present(shown, hidden)) then
-    if sets ~= 'lost' then call('HSET', KEYS[5], name, withSets(listing, 'lost')) end
+  local l = readListing(call('HGET', KEYS[5], name))
+  if not l then return nil end
+  if not whole(l.sets, present(shown, hidden)) then
+    if l.sets ~= 'lost' then call('HSET', KEYS[5], name, listingText(l, 'lost')) end
     return nil
   end
   -- What may come or go is a set that nobody is in, or one.
   local least = call('ZCARD', shown)
   least = math.min(least, call('ZCARD', hidden))
-  if least < 2 then call('HSET', KEYS[5], name, withSets(listing, 'moving')) end
-  return listing
+  if least < 2 then call('HSET', KEYS[5], name, listingText(l, 'moving')) end
+  return l
 end
 
-local function finish(listing, name, shown, hidden)
-  local is = withSets(listing, present(shown, hidden))
+local function finish(l, name, shown, hidden)
+  local is = listingText(l, present(shown, hidden))
   local said = call('HGET', KEYS[5], name)
   if is ~= said then call('HSET', KEYS[5], name, is) end
 end

@@ -3,6 +3,7 @@ package lua_test
 import (
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 // ARGV  1 bits of ticks   2… scores
 //
 // Returns the scores of low and high, of each.
-var where = redis.NewScript(source("bounds.lua") + `
+var where = redis.NewScript(boundsOf(source("read.lua")) + `
 local all = {}
 for i = 2, #ARGV do
   local low, high = bounds(tonumber(ARGV[1]), ARGV[i])
@@ -30,6 +31,13 @@ for i = 2, #ARGV do
 end
 return all
 `)
+
+// boundsOf is the function of the script.
+func boundsOf(script string) string {
+	_, rest, _ := strings.Cut(script, "local function bounds")
+	body, _, _ := strings.Cut(rest, "\nend\n")
+	return "local function bounds" + body + "\nend\n"
+}
 
 // checkBounds holds the script's to those of package codec, for scores of one tuple.
 func checkBounds(t require.TestingT, client *redis.Client, l codec.TupleLayout, tuple codec.Tuple, ticks ...int64) {

@@ -20,6 +20,8 @@
 -- HDEL are called first on what isn't there: without the right to one of them, or to HSET,
 -- which comes next, nothing is written.
 
+-- include listing.lua
+
 local call = redis.call
 
 if call('EXISTS', KEYS[3]) == 1 then return {'busy'} end
@@ -30,7 +32,8 @@ for i = 1, #ARGV do
   local name = ARGV[i]
   local listing = call('HGET', KEYS[1], name)
   if listing then
-    call('HSET', KEYS[2], name, string.match(listing, '%d+$') or '')
+    local l = readListing(listing)
+    call('HSET', KEYS[2], name, l and string.format('%.0f', l.expires) or '')
     call('UNLINK', KEYS[2 * i + 2], KEYS[2 * i + 3])
     call('HDEL', KEYS[1], name)
     dropped[#dropped + 1] = name

@@ -1,11 +1,7 @@
--- greater.lua compares ids by bytes, as Redis does. It is no script: others are built with it, by
--- a line that includes it.
-
--- Lua's own comparison goes by the server's locale.
+-- greater.lua compares ids by bytes, as Redis does: Lua's own comparison goes by the server's locale. It is no
+-- script: others include it.
 local function greater(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then return x > y end
-  end
-  return #a > #b
+  local i = 1
+  while i <= #a and string.byte(a, i) == string.byte(b, i) do i = i + 1 end
+  return (string.byte(a, i) or -1) > (string.byte(b, i) or -1)
 end

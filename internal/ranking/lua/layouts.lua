@@ -1,81 +1,100 @@
--- layouts.lua adds points to scores, by each of the two layouts of package codec. It is no
--- script: others are built with it, by a line that includes it.
+-- layouts.lua adds points to scores, and merges tuples into them by a rule of a board, by both layouts of package codec.
+-- It is no script: others include it.
 --
--- A layout is a function (w, old, points, times, from, to, ids, refuse):
---   w        the window: first and last ms, and of its layout k, tick ms, max points
+-- scores(w, old, points, times, from, to, ids, refuse) returns what ZADD takes, {score, id, …}, or nil and the member
+-- whose score the layout doesn't write.
+--   w        the window: first and last ms, and of its layout wide, k, tick ms, max points, or, by a rule of its
+--            board, rule and merge, which is merger(rule)
 --   old      the scores of the members from…to as Redis has them, false for none
---   points   by member, what is added
---   times    by member, when, ms
---   ids      the argument before the first member's id
---   refuse   is called for who would leave the range of points: (reason, id)
--- It returns what ZADD takes: {score, id, …}, or nil and whose score none of the layout's is.
+--   points   by member, what is added      times   by member, when, ms      ids   the argument before the first id
+--   refuse   is called for who would leave the range: (reason, id), by a rule also field and digit of merge
 --
--- Numbers are whole and below 2^53, so exact; x % 1 is what lies above the next
--- lower whole number, also below zero, and far cheaper than math.floor.
---
--- A score is read by adding 0 to its text: tonumber of gopher-lua, which miniredis runs, reads a
--- text without a point by ParseInt, so it takes neither a whole number beyond 64 bits, as wide
--- scores may be, nor 1e+22. Its math.huge is the largest double, so 1 / 0 is what is infinite.
+-- Numbers are whole and below 2^53, so exact. x % 1 is what lies above the next lower whole number, also below zero,
+-- and far cheaper than math.floor. A score is read by adding 0 to its text: tonumber of gopher-lua, which miniredis
+-- runs, doesn't read whole numbers beyond 64 bits, nor 1e+22, and its math.huge is the largest double.
+
+-- merger(rule) returns merge(digits, i, packed, had, ticks), which returns packed and ticks of member i as they become,
+-- nil if packed is none of the rule's; and, for the first field that leaves its range, its number from 1 and what its
+-- digit would be, less the bias. A packed sum can't tell which that is, so a tuple is taken apart.
+--   digits    by field, by member: of a sum how much the digit changes, else what it is
+--   rule      score: sum, best or last; by field weight, what one more of its digit adds to packed, top, its greatest
+--             digit (the least is 0), and zero, the digit that a sum begins with; bias, between digits and values
 
 local frexp, ldexp = math.frexp, math.ldexp
-local P52, P53, INFINITE = 2 ^ 52, 2 ^ 53, 1 / 0
+local P52, P53, LEAST, INFINITE = 2 ^ 52, 2 ^ 53, 2 ^ -1022, 1 / 0
 
--- readable: points + ticks / 2^k.
-local function readable(w, old, points, times, from, to, ids, refuse)
-  local first, last, tick, max, scale = w.first, w.last, w.tick, w.max, 2 ^ w.k
-  local out, n = {}, 1
-  for i = from, to do
-    local at, p, id = times[i], points[i], ARGV[ids + i]
-    if at < first then at = first end
-    local ticks = (last - at) / tick
-    ticks = ticks - ticks % 1
-    local score = old[n]
-    if score then
-      score = score + 0
-      if score * scale % 1 ~= 0 then return nil, id end
-      local part = score % 1
-      local had, whole = part * scale, score - part
-      if whole > max or whole < -max then return nil, id end
-      p = p + whole
-      if had < ticks then ticks = had end
+local function merger(rule)
+  local weight, top, zero, bias, fields = rule.weight, rule.top, rule.zero, rule.bias, #rule.top
+  local sum, best = rule.score == 'sum', rule.score == 'best'
+  return function(digits, i, packed, had, ticks)
+    local rest, made, beyond, would = packed, 0, nil, nil
+    for f = 1, fields do
+      local digit = digits[f][i]
+      local before = zero[f]
+      if packed then
+        local low = rest % weight[f]
+        before, rest = (rest - low) / weight[f], low
+        if before > top[f] then return nil end
+      end
+      digit = digit + (sum and before or bias)
+      if (digit < 0 or digit > top[f]) and not beyond then beyond, would = f, digit - bias end
+      made = made + digit * weight[f]
     end
-    if p > max or p < -max then refuse('overflow', id) end
-    out[2 * n - 1] = p + ticks / scale
-    out[2 * n] = id
-    n = n + 1
+    if packed then
+      if sum then
+        if had < ticks then ticks = had end
+      elseif best then
+        if packed > made or packed == made and had > ticks then made, ticks = packed, had end
+      elseif had < ticks or had == ticks and packed > made then
+        made, ticks = packed, had
+      end
+    end
+    return made, ticks, beyond, would
   end
-  return out
 end
 
--- wide: points and ticks as the bits of a double, see codec.
-local function wide(w, old, points, times, from, to, ids, refuse)
-  local first, last, tick, max = w.first, w.last, w.tick, w.max
-  local scale, high = 2 ^ w.k, 2 ^ (52 - w.k)
+local function scores(w, old, points, times, from, to, ids, refuse)
+  local first, last, tick, wide, merge = w.first, w.last, w.tick, w.wide, w.merge
+  local scale, high, bias = 2 ^ w.k, 2 ^ (52 - w.k), merge and w.rule.bias or w.max
+  local most = merge and INFINITE or 2 * bias
   local out, n = {}, 1
   for i = from, to do
-    local at, p, id = times[i], points[i], ARGV[ids + i]
+    local at, id, score = times[i], ARGV[ids + i], old[n]
     if at < first then at = first end
-    local ticks = (last - at) / tick
+    local ticks, packed, had = (last - at) / tick, nil, nil
     ticks = ticks - ticks % 1
-    local score, biased = old[n], max
-    if score then
+    if score then -- packed: the points, biased so that they are never below 0
       score = score + 0
-      if score < 2 ^ -1022 or score == INFINITE then return nil, id end
-      local fraction, exponent = frexp(score)
-      local low = fraction * P53 - P52 -- of 52 bits: of the points, then k of ticks
-      local had = low % scale
-      biased = (exponent + 1021) * high + (low - had) / scale
-      if biased > 2 * max then return nil, id end
-      if had < ticks then ticks = had end
+      if wide then -- points and ticks are the bits of a double
+        if score < LEAST or score == INFINITE then return nil, id end
+        local fraction, exponent = frexp(score)
+        local low = fraction * P53 - P52 -- of 52 bits: of packed, then k of ticks
+        had = low % scale
+        packed = (exponent + 1021) * high + (low - had) / scale
+      else -- points + ticks / 2^k
+        if score * scale % 1 ~= 0 then return nil, id end
+        local part = score % 1
+        had, packed = part * scale, score - part + bias
+      end
+      if packed < 0 or packed > most then return nil, id end
     end
-    p = p + biased
-    if p < 0 or p > 2 * max then
-      refuse('overflow', id)
+    if merge then
+      local field, digit
+      packed, ticks, field, digit = merge(points, i, packed, had, ticks)
+      if not packed then return nil, id end
+      if field then refuse('overflow', id, field, digit) end
     else
-      local low = p % high
-      out[2 * n - 1] = ldexp(P52 + low * scale + ticks, (p - low) / high - 1074)
-      out[2 * n] = id
+      packed = points[i] + (packed or bias)
+      if had and had < ticks then ticks = had end
+      if packed < 0 or packed > most then refuse('overflow', id) end
     end
+    if wide then
+      local low = packed % high
+      score = ldexp(P52 + low * scale + ticks, (packed - low) / high - 1074)
+    else
+      score = packed - bias + ticks / scale
+    end
+    out[2 * n - 1], out[2 * n] = score, id
     n = n + 1
   end
   return out

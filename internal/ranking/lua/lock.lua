@@ -1,17 +1,27 @@
--- lock.lua takes a lock that ends by itself, or says who has it.
+-- lock.lua takes a lock that ends by itself, lets locks live on, or lets go of them.
 --
--- KEYS  1 the lock   2 a lock that has to be ours already; the first again for none
--- ARGV  1 what the first is to hold   2 ms that it lives   3 what the second holds
+-- KEYS  1… the locks; to take one, only the first is taken, and the others have to be ours already
+-- ARGV  1 take, renew or release   2 ms that they live from now on   3… what each holds while it is ours
 --
 -- Returns one of
---   {taken}         also if it was ours already: then it lives on from now
---   {lost}          the second isn't ours any more
---   {busy, what it holds, ms that it still lives}
+--   {done}         also if a lock to be taken was ours already
+--   {lost, key}    a lock isn't ours any more: none was taken or renewed, and the others were released
+--   {busy, what the first holds, ms that it still lives}
 
 local call = redis.call
 
-if KEYS[2] ~= KEYS[1] and call('GET', KEYS[2]) ~= ARGV[3] then return {'lost'} end
-local holds = call('GET', KEYS[1])
-if holds and holds ~= ARGV[1] then return {'busy', holds, call('PTTL', KEYS[1])} end
-call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return {'taken'}
+local what, lost = ARGV[1], nil
+for i = what == 'take' and 2 or 1, #KEYS do
+  if call('GET', KEYS[i]) ~= ARGV[i + 2] then
+    lost = KEYS[i]
+  elseif what == 'release' then
+    call('UNLINK', KEYS[i])
+  end
+end
+if lost then return {'lost', lost} end
+if what == 'take' then
+  local holds = call('GET', KEYS[1])
+  if holds and holds ~= ARGV[3] then return {'busy', holds, call('PTTL', KEYS[1])} end
+end
+for i = 1, what == 'take' and 1 or what == 'renew' and #KEYS or 0 do call('SET', KEYS[i], ARGV[i + 2], 'PX', ARGV[2]) end
+return {'done'}

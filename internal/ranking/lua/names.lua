@@ -1,41 +1,19 @@
--- names.lua is what a piece's members are called. It is no script: apply.lua is built with it, by a
--- line that includes it.
---
---   stays(id, at)  notes that a member has a window until then
---   nameMembers(ids, members, times, texts) works out what members are called who have a window
---   writeNames() writes that
---
--- A piece without a name has a name stay longer, where it begins a window that does.
+-- names.lua is what members are called. It is no script: others include greater.lua and it. names has for a member:
+-- time of the event that said it ms, when it goes ms, the name, a blank between each. It goes once the last window
+-- of the member has gone.
 
-local staying = {} -- until when the members of a group have a window
-local called, values = {}, {} -- what members are called by now; what is to be written
-
-local function stays(id, at)
-  if at > (staying[id] or 0) then staying[id] = at end
+local function readName(text) -- {time, when it goes, name}, or nil
+  local time, at, name = string.match(text or '', '^(%d+) (%d+) (.*)$')
+  return time and {tonumber(time), tonumber(at), name}
 end
 
-local function nameMembers(ids, members, times, texts)
-  for from = 1, members, SLICE do
-    local to = math.min(from + SLICE - 1, members)
-    local found = call('HMGET', namesKey, unpack(ARGV, ids + from, ids + to))
-    for i = from, to do
-      local id, text = ARGV[ids + i], found[i - from + 1]
-      if staying[id] then
-        local is = laterName(called[id] or readName(text), times[i], staying[id], ARGV[texts + i])
-        called[id] = is
-        local now = is and nameText(is)
-        if is and now ~= text then
-          values[#values + 1] = id
-          values[#values + 1] = now
-        end
-      end
-    end
-  end
-  staying = {}
-end
+local function nameText(is) return string.format('%.0f %.0f ', is[1], is[2]) .. is[3] end -- at a NUL %s would end
 
-local function writeNames()
-  for from = 1, #values, 2 * SLICE do
-    call('HSET', namesKey, unpack(values, from, math.min(from + 2 * SLICE - 1, #values)))
-  end
+-- Of two names the one of the later event counts, of one time the greater bytes, and it stays as long as either.
+-- An empty one is none: so a piece without a name has a name stay longer, where it begins a window that does.
+local function laterName(is, time, at, name)
+  if not is then return name ~= '' and {time, at, name} or nil end
+  at = math.max(is[2], at)
+  if name ~= '' and (time > is[1] or time == is[1] and greater(name, is[3])) then return {time, at, name} end
+  return {is[1], at, is[3]}
 end

@@ -1,17 +1,46 @@
--- page.lua reads rows of windows, while nobody else may write them.
+-- page.lua reads a page of sorted sets, as of one moment.
 --
--- KEYS  1 the lock that keeps others out   2… the sorted set of each window
--- ARGV  1 what the lock holds while it is ours   then for each window: first and last rank,
---       from 0, as ZREVRANGE counts
+-- KEYS  1 the lock that keeps others out, or the first set if there is none   2… the sorted sets
+-- ARGV  1 what the lock holds while it is ours, '' if there is none
+--       2 what is read: ranks, then for each set the first and the last, from 0, as ZREVRANGE counts; scan, then where
+--         a scan of the first set goes on and about how many members; or members, then those, at most 7,000
 --
--- Returns {rows, {member, score, …}, …}, a list a window, or {lost} where the lock isn't ours
--- any more.
+-- Returns {lost} if the lock isn't ours any more, else
+--   {rows, {member, score, …}, …}    of ranks, a list for each set
+--   {scores, where the scan goes on (0 at its end, or of members), {member, …}, {score or '', …}, …}
+--     a list of scores for each set
+--
+-- A scan gives every member that is there from its begin to its end, some of them twice; its order is none.
 
 local call = redis.call
+local SLICE = 1000 -- members a command; unpack carries at most 8,000 values
 
-if call('GET', KEYS[1]) ~= ARGV[1] then return {'lost'} end
-local page = {'rows'}
-for i = 2, #KEYS do
-  page[i] = call('ZREVRANGE', KEYS[i], ARGV[2 * i - 2], ARGV[2 * i - 1], 'WITHSCORES')
+if ARGV[1] ~= '' and call('GET', KEYS[1]) ~= ARGV[1] then return {'lost'} end
+if ARGV[2] == 'ranks' then
+  local page = {'rows'}
+  for i = 2, #KEYS do page[i] = call('ZREVRANGE', KEYS[i], ARGV[2 * i - 1], ARGV[2 * i], 'WITHSCORES') end
+  return page
+end
+
+local page, members = {'scores', '0'}, {}
+if ARGV[2] == 'scan' then
+  local found = call('ZSCAN', KEYS[2], ARGV[3], 'COUNT', ARGV[4])
+  page[2] = found[1]
+  page[4] = {}
+  for i = 1, #found[2], 2 do
+    members[#members + 1] = found[2][i]
+    page[4][#members] = found[2][i + 1]
+  end
+else
+  for i = 3, #ARGV do members[i - 2] = ARGV[i] end
+end
+page[3] = members
+for k = #page > 3 and 3 or 2, #KEYS do
+  local scores = {}
+  for from = 1, #members, SLICE do
+    local some = call('ZMSCORE', KEYS[k], unpack(members, from, math.min(from + SLICE - 1, #members)))
+    for i = 1, #some do scores[from + i - 1] = some[i] or '' end
+  end
+  page[k + 2] = scores
 end
 return page

@@ -28,8 +28,7 @@
 local call = redis.call
 
 -- include greater.lua
--- include bounds.lua
--- include sets.lua
+-- include listing.lua
 
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -46,10 +45,10 @@ end
 local listing = call('HGET', KEYS[2], ARGV[2])
 local ledger = call('HGETALL', KEYS[4])
 local members, why = call('ZCARD', KEYS[6]), ''
-local expires = listing and tonumber(string.match(listing, ' (%d+)$'))
-if listing and (not expires or expires <= now) then
+local l = listing and readListing(listing)
+if listing and (not l or l.expires <= now) then
   listing, members = false, 0 -- its key lives a day longer
-elseif listing and (members == 0 or setsOf(listing) ~= 'shown') and not whole(setsOf(listing), present(KEYS[6], KEYS[7])) then
+elseif listing and (members == 0 or l.sets) and not whole(l.sets, present(KEYS[6], KEYS[7])) then
   why, members = 'board_lost', 0
 elseif not listing and (members > 0 or call('EXISTS', KEYS[7]) == 1) then
   why, members = 'board_unlisted', 0
@@ -67,6 +66,20 @@ local function above(score, id)
     if other > own or other == own and greater(row[1], id) then low = middle + 1 else high = middle end
   end
   return low
+end
+
+-- Where the scores of a tuple, or of points, are (codec's TupleLayout.Bounds), whatever their ticks: the least score, and
+-- the first one above all of them. bits is how many of a double are ticks where the layout is wide, else 0.
+local function bounds(bits, score)
+  score = score + 0 -- not tonumber: see layouts.lua
+  if bits == 0 then
+    local low = score - score % 1 -- rounds down, also below zero
+    return low, low + 1
+  end
+  local fraction, exponent = math.frexp(score)
+  local step = 2 ^ (bits - 53) -- what one more of a tuple adds to the fraction
+  local low = fraction - fraction % step
+  return math.ldexp(low, exponent), math.ldexp(low + step, exponent)
 end
 
 -- How many members have at least a score.

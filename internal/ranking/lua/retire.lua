@@ -1,28 +1,26 @@
--- retire.lua drops the listings of windows that are over for good.
+-- retire.lua removes entries of a hash that are over for good: listings of windows, and names of members.
 --
--- KEYS  1 windows   2 final   3… of each window its sorted set, and its hidden set
--- ARGV  for each window: its name in the listing, its listing as it was read
+-- KEYS  1 the hash   2 another one whose fields of the same names go first, or the first again   3… keys of the
+--       entries
+-- ARGV  1 how many keys an entry has; then for each entry its field, what it is as it was read, and until when
+--       that was in use, Unix ms
 --
--- Returns {number of listings dropped}.
+-- Returns {number of entries removed}.
 --
--- A window is over at the time in its listing, its key is gone a day after that,
--- its listing goes a day after that. One whose key is still there (somebody has
--- taken its expiry away) stays listed: a key without a listing would halt. Its revision goes first.
+-- An entry goes two days after that time, if it is as it was read. The keys of a window go a day after it. If one
+-- is still there (its expiry was removed by hand), the window stays listed: a key without a listing would halt.
 
 local call, tonumber = redis.call, tonumber
 local TWO_DAYS = 2 * 86400000
 
-local time = call('TIME')
-local now = tonumber(time[1]) * 1000
-local dropped = 0
-for i = 3, #KEYS, 2 do
-  local name, listing = ARGV[i - 2], ARGV[i - 1]
-  local expires = tonumber(string.match(listing, ' (%d+)$'))
-  if expires and now >= expires + TWO_DAYS
-      and call('HGET', KEYS[1], name) == listing
-      and call('EXISTS', KEYS[i], KEYS[i + 1]) == 0 then
-    call('HDEL', KEYS[2], name)
-    dropped = dropped + call('HDEL', KEYS[1], name)
+local now, removed, keys = tonumber(call('TIME')[1]) * 1000, 0, tonumber(ARGV[1])
+for i = 2, #ARGV, 3 do
+  local field, first = ARGV[i], 3 + (i - 2) / 3 * keys
+  if now >= tonumber(ARGV[i + 2]) + TWO_DAYS
+      and call('HGET', KEYS[1], field) == ARGV[i + 1]
+      and (keys == 0 or call('EXISTS', unpack(KEYS, first, first + keys - 1)) == 0) then
+    if KEYS[2] ~= KEYS[1] then call('HDEL', KEYS[2], field) end
+    removed = removed + call('HDEL', KEYS[1], field)
   end
 end
-return {dropped}
+return {removed}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var all = []Script{Apply, Start, Settle, Extend, State, Report, Read, Above, Rows, Lost, Retire, DropBoards, Seal, Unseal, Stay, Compare, Scores, Forget, Ban, MergeNames, ForgetNames, Try, Lock, Renew, Release, Both, There, Swap, TryRebuild, Number, Prolong, Page, Paste, Renumber, Keep, Leave, Mark, Discard, TryReshard, Lead}
+var all = []Script{Apply, Start, Settle, Extend, State, Report, Read, Above, Page, There, Retire, DropBoards, Seal, Unseal, Stay, Lead, Forget, Ban, Try, Lock, Keep, Load, Swap, Switch}
 
 func TestEveryFileIsAScriptOfTheRegistryOrBuiltIntoOne(t *testing.T) {
 	used := map[string]bool{}

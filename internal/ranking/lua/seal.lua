@@ -24,17 +24,13 @@
 -- Late events of a member on any shard would open a window that is listed on others alone, so
 -- every shard lists a final window.
 --
--- final has for each window that was ever sealed its revision, and of which instant it is (Unix
--- microseconds); then S-R,… where events passed it by that the ledger counts: those that the one of the
--- instant R has and the one of S hasn't, S being a seal and R the end of that (unseal.lua); then 'reopened',
--- until when and why, once its seal was taken back, or 'after' and why that of the revision before was; and, by @
--- and each instant, the ledger of that.
 -- The first write is the ledger, the second the revision, the last the listing: a script that dies
 -- between them has sealed nothing, and the next call gives the same revision again.
 
 local call, tonumber = redis.call, tonumber
 
--- include sets.lua
+-- include listing.lua
+-- include record.lua
 
 local schema = call('GET', KEYS[2])
 if schema ~= ARGV[1] then return {'schema', schema or ''} end
@@ -51,7 +47,7 @@ end
 
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
-local instant = string.format('%s%06d', time[1], tonumber(time[2]))
+local instant = tonumber(time[1]) * 1000000 + tonumber(time[2]) -- µs
 local noted = false
 
 local all = {'sealed'}
@@ -60,40 +56,32 @@ for i = 1, (#KEYS - 6) / 2 do
   local lateness, least = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
   arg = arg + 5
   local found = call('HGET', KEYS[4], name) or ''
-  local first, last, rule, expires = string.match(listing, '^(%d+) (%d+) (.-)(%d+)$')
-  local is = present(KEYS[5 + 2 * i], KEYS[6 + 2 * i])
-  local revision = tonumber(string.match(found, ' =(%d+) ') or 0)
+  local l, own, is = readListing(listing), readListing(found) or {}, present(KEYS[5 + 2 * i], KEYS[6 + 2 * i])
+  local revision = own.final or 0
   if revision > 0 and revision >= least then
     all[i + 1] = revision
-  elseif found ~= seen or not first or now >= tonumber(expires) then
+  elseif found ~= seen or not l or now >= l.expires then
     all[i + 1] = 'listing'
-  elseif now <= tonumber(last) + lateness then
+  elseif now <= l['end'] + lateness then
     all[i + 1] = 'open'
-  elseif found ~= '' and not whole(setsOf(found), is) or found == '' and is then
+  elseif found ~= '' and not whole(own.sets, is) or found == '' and is then
     all[i + 1] = 'lost'
   else
-    local was, since, passed, word, why = string.match(call('HGET', KEYS[6], name) or '', '^(%d+) (%d+) ?([%d,-]*) ?(%a*) ?(.*)$')
-    local final = revision > 0
-    revision = tonumber(was or 1)
-    if word == 'reopened' then
-      revision, why = revision + 1, string.gsub(why, '^%d+ ?', '')
-    end
-    revision = math.max(revision, least)
+    local r = readRecord(call('HGET', KEYS[6], name)) or {at = 0, passed = {}, revision = 1}
+    if r.reopened then r.revision, r.reopened = r.revision + 1, nil end
+    r.revision = math.max(r.revision, least)
     if not noted then
       local counted = cjson.encode(call('HGETALL', KEYS[1]))
-      call('HSET', KEYS[6], '@' .. instant, counted)
+      call('HSET', KEYS[6], string.format('@%.0f', instant), counted)
       noted = true
     end
-    passed = passed or ''
     -- It has been final all the while, and is called by a later revision: the shard went back to before it
     -- was reopened, and others didn't. Where its record is lost nobody knows since when: no ledger is of 0.
-    if final then passed = (passed == '' and '' or passed .. ',') .. (since or '0') .. '-' .. instant end
-    if passed ~= '' then passed = ' ' .. passed end
-    if why and why ~= '' then why = ' after ' .. why end
-    call('HSET', KEYS[6], name, string.format('%d %s%s%s', revision, instant, passed, why or ''))
-    rule = string.gsub(string.gsub(rule, '=%d+ ', ''), '%+%a+ $', '')
-    local sealed = string.format('%s %s %s=%d %s', first, last, rule, revision, expires)
-    call('HSET', KEYS[4], name, withSets(sealed, is or 'none'))
+    if revision > 0 then table.insert(r.passed, {r.at, instant}) end
+    r.at, revision = instant, r.revision
+    call('HSET', KEYS[6], name, recordText(r))
+    l.final = revision
+    call('HSET', KEYS[4], name, listingText(l, is or 'none'))
     all[i + 1] = revision
   end
 end

@@ -1,19 +1,22 @@
--- state.lua reads all that a start and a status need, as of one moment.
+-- state.lua reads keys as of one moment.
 --
--- KEYS  1 ledger   2 schema   3 origin   4 windows   5 workers   6 hold   7 rules
+-- KEYS  1… the keys
+-- ARGV  1… what is read of each: text, hash (its fields), size (the number of its fields) or there
 --
--- Returns {schema or '', now ms, ledger fields, origin fields, number of
--- windows, workers fields, 1 if held, fields of the rules}; fields are name, value, name, value, …
+-- Returns {now ms, what was read, …}: a text or '', {name, value, …}, a number, 1 or 0.
 
 local call = redis.call
 local time = call('TIME')
-return {
-  call('GET', KEYS[2]) or '',
-  string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)),
-  call('HGETALL', KEYS[1]),
-  call('HGETALL', KEYS[3]),
-  call('HLEN', KEYS[4]),
-  call('HGETALL', KEYS[5]),
-  call('EXISTS', KEYS[6]),
-  call('HGETALL', KEYS[7]),
-}
+local all = {string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))}
+for i, key in ipairs(KEYS) do
+  if ARGV[i] == 'text' then
+    all[i + 1] = call('GET', key) or ''
+  elseif ARGV[i] == 'hash' then
+    all[i + 1] = call('HGETALL', key)
+  elseif ARGV[i] == 'size' then
+    all[i + 1] = call('HLEN', key)
+  else
+    all[i + 1] = call('EXISTS', key)
+  end
+end
+return all

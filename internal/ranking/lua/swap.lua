@@ -43,7 +43,8 @@
 
 local call, unpack = redis.call, unpack
 
--- include sets.lua
+-- include listing.lua
+-- include record.lua
 
 local DAY = 86400000 -- a key outlives its window by so much, see apply.lua
 local SLICE = 1000   -- keys a command; unpack carries at most 8,000 values
@@ -77,6 +78,11 @@ if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'}
 local tag = string.len(KEYS[3]) - string.len('ledger') -- of every key, before its name
 local all = (#KEYS - 12) / 4
 local sets = {} -- which of its two sets each of the shadow's windows has, by its number
+local known = {} -- windows of a period are listed alike
+local function entry(listing)
+  known[listing] = known[listing] or readListing(listing) or {}
+  return known[listing]
+end
 for from = 0, all - 1, SLICE do
   local names, shadows, hidden, at = {}, {}, {}, {}
   for i = from, math.min(from + SLICE, all) - 1 do
@@ -91,25 +97,14 @@ for from = 0, all - 1, SLICE do
   if #names > 0 then
     local listings = call('HMGET', KEYS[9], unpack(names))
     local odd = call('EXISTS', unpack(hidden)) > 0
-    for n = 1, #names do odd = odd or setsOf(listings[n] or '') ~= 'shown' end
+    for n = 1, #names do odd = odd or entry(listings[n]).sets end
     odd = odd or call('EXISTS', unpack(shadows)) ~= #names
     for n = 1, odd and #names or 0 do
       local is = present(shadows[n], hidden[n])
-      if not whole(setsOf(listings[n] or ''), is) then return {'damaged', shadows[n]} end
+      if not whole(entry(listings[n]).sets, is) then return {'damaged', shadows[n]} end
       sets[at[n]] = is
     end
   end
-end
-
--- Windows of a period are listed alike, and to work this out takes as long as to rename one.
-local expiries = {}
-local function expiry(listing)
-  local at = expiries[listing]
-  if not at then
-    at = string.format('%.0f', tonumber(string.match(listing, '%d+$')) + DAY)
-    expiries[listing] = at
-  end
-  return at
 end
 
 -- Write.
@@ -127,16 +122,16 @@ local now -- Unix ms
 local function reopen(names)
   local listings, records = call('HMGET', KEYS[6], unpack(names)), call('HMGET', KEYS[12], unpack(names))
   for n = 1, #names do -- by its record or by its listing: the other may be lost
-    local revision, instant, passed, rest = string.match(records[n] or '0 0 reopened', '^(%d+) (%d+) ?([%d,-]*) ?(.*)$')
-    local listed = string.match(listings[n] or '', ' =(%d+) ')
-    local reopened = not listed and string.match(rest or '', '^reopened')
-    if not reopened or passed ~= '' then
-      local is = math.max(tonumber(revision or 0), tonumber(listed or 0))
+    local final, r = entry(listings[n]).final, readRecord(records[n])
+    local reopened = not final and (not r or r.reopened)
+    if not reopened or r and #r.passed > 0 then
+      r = r or {revision = 0}
+      r.revision, r.passed = math.max(r.revision, final or 0), {}
       if not reopened then
-        now = now or call('TIME')[1] .. '000'
-        rest = string.format('reopened %s rebuilt', now)
+        now = now or tonumber(call('TIME')[1]) * 1000
+        r.reopened, r.why = now, 'rebuilt'
       end
-      call('HSET', KEYS[12], names[n], string.format('%d %s %s', is, instant or '0', rest))
+      call('HSET', KEYS[12], names[n], recordText(r))
     end
   end
 end
@@ -152,7 +147,7 @@ for from = 0, all - 1, SLICE do
     names[#names + 1] = name
     if listing ~= '' then
       listed[#listed + 1] = name
-      listed[#listed + 1] = withSets(listing, sets[i] or 'shown')
+      listed[#listed + 1] = listingText(entry(listing), sets[i] or 'shown')
     else
       dropped[#dropped + 1] = name
     end
@@ -163,7 +158,7 @@ for from = 0, all - 1, SLICE do
     local listing, has = ARGV[windows + i], sets[i] or 'shown'
     for j = 15 + 4 * i, listing == '' and 0 or 16 + 4 * i do
       if has == 'both' or (has == 'shown') == (j == 15 + 4 * i) then
-        call('PEXPIREAT', KEYS[j], expiry(listing))
+        call('PEXPIREAT', KEYS[j], string.format('%.0f', entry(listing).expires + DAY))
         call('RENAME', KEYS[j], KEYS[j - 2])
       end
     end

@@ -1,18 +1,30 @@
--- there.lua says which of some windows have the keys that they have to have.
+-- there.lua says of some windows whether the keys are there that they have to have.
 --
 -- KEYS  1 windows   2… of each its sorted set, and its hidden set
 -- ARGV  1… their names in the listing
 --
--- Returns {1 or 0, …}: 1 where a window that is listed has lost none (sets.lua), and where one that
--- isn't has a key.
+-- Returns {word, …}:
+--   whole   it is listed, and has lost no key (listing.lua)
+--   lost    it is listed, and has lost one
+--   over    so it has, but its retention is over
+--   stray   it isn't listed, and has a key
+--   none    neither
 
-local call, there = redis.call, {}
+-- include listing.lua
 
--- include sets.lua
+local call, words = redis.call, {}
+local time = call('TIME')
+local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 
 for i, name in ipairs(ARGV) do
   local listing, is = call('HGET', KEYS[1], name), present(KEYS[2 * i], KEYS[2 * i + 1])
-  if listing then is = whole(setsOf(listing), is) end
-  there[i] = is and 1 or 0
+  local l = listing and readListing(listing) or {}
+  if not listing then
+    words[i] = is and 'stray' or 'none'
+  elseif whole(l.sets, is) then
+    words[i] = 'whole'
+  else
+    words[i] = l.expires and now < l.expires and 'lost' or 'over'
+  end
 end
-return there
+return words

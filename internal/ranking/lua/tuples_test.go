@@ -1,6 +1,6 @@
 package lua_test
 
-// The arithmetic of tuples.lua is that of packages codec and rules, to the last bit: golden
+// The arithmetic of layouts.lua is that of packages codec and rules, to the last bit: golden
 // vectors that neither worked out, and random ones, through a server and back.
 
 import (
@@ -28,10 +28,11 @@ import (
 // ARGV  1 the window, with its rule   2 digits by field, by member   3 times   4… members
 //
 // Returns {put}, {refused, reason, member, …} or {foreign, member}.
-var put = redis.NewScript(source("tuples.lua") + `
+var put = redis.NewScript(source("layouts.lua") + `
 local w, refused = cjson.decode(ARGV[1]), {'refused'}
+w.merge = merger(w.rule)
 local old = redis.call('ZMSCORE', KEYS[1], unpack(ARGV, 4))
-local out, whose = tuples(w, old, cjson.decode(ARGV[2]), cjson.decode(ARGV[3]), 1, #ARGV - 3, 3, function(reason, id)
+local out, whose = scores(w, old, cjson.decode(ARGV[2]), cjson.decode(ARGV[3]), 1, #ARGV - 3, 3, function(reason, id)
   refused[#refused + 1] = reason
   refused[#refused + 1] = id
 end)
@@ -354,7 +355,7 @@ func BenchmarkTuples(b *testing.B) {
 local w = cjson.decode(ARGV[1])
 w.max = w.rule.top[1] - w.rule.bias
 local old = redis.call('ZMSCORE', KEYS[1], unpack(ARGV, 4))
-redis.call('ZADD', KEYS[1], unpack(readable(w, old, cjson.decode(ARGV[2])[1], cjson.decode(ARGV[3]), 1, #ARGV - 3, 3, error)))
+redis.call('ZADD', KEYS[1], unpack(scores(w, old, cjson.decode(ARGV[2])[1], cjson.decode(ARGV[3]), 1, #ARGV - 3, 3, error)))
 return {'put'}
 `)
 	points := []codec.Field{{Name: "points", Max: 99_999_999, Signed: true}}

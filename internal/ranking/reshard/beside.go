@@ -183,8 +183,8 @@ func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.S
 		origins[ranking.SinceField(period)] = strconv.FormatInt(ms, 10)
 	}
 	for name, l := range c.listings {
-		if l.over && l.revision == 0 { // those are listed already
-			over[name] = l.text
+		if l.over && l.Final == 0 { // those are listed already
+			over[name] = l.Text()
 		}
 	}
 	for field, refill := range st.Refills {
@@ -209,5 +209,5 @@ func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.S
 
 func (c *copier) pasteOne(ctx context.Context, s *ranking.Store, key, kind string, values []any) error {
 	args := append([]any{c.lease.text, copyLives.Milliseconds(), kind, len(values)}, values...)
-	return c.pasted(ctx, []ranking.ScriptCall{{Store: s, Script: lua.Paste, Keys: []string{s.Keys().Copy(), key}, Args: args}})
+	return c.pasted(ctx, []ranking.ScriptCall{{Store: s, Script: lua.Load, Keys: []string{s.Keys().Copy(), key}, Args: args}})
 }

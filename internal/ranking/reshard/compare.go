@@ -13,7 +13,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -98,15 +97,15 @@ func (c *copier) listed(ctx context.Context, shard int, s *ranking.Store) ([][]s
 	if err := tries(ctx, func() (err error) { names, err = s.Listings(ctx); return err }); err != nil {
 		return nil, err
 	}
-	var windows []ledger.Window
+	var listed []ranking.Listing
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		l, ok := c.listings[name]
-		if want := c.sets[shard][name].In(l.text); !ok || names[name] != want {
+		if want := c.text(name, c.sets[shard][name]); !ok || names[name] != want {
 			return nil, ranking.Faultf("shard %d of the copy lists %s as %q in place of %q", shard, name, names[name], want)
 		}
-		windows = append(windows, l.window)
+		listed = append(listed, l.With(c.sets[shard][name]))
 	}
-	pages, err := c.cut(ctx, shard, s, windows, names)
+	pages, err := c.cut(ctx, shard, s, listed)
 	if err != nil {
 		return nil, fmt.Errorf("the copy: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,16 +42,11 @@ func (j *Job) pageSize() pageSize {
 
 // listing is a window as it is listed, the same for all shards of the copy.
 type listing struct {
-	text    string
-	rule    string // of its board; empty is the default one
-	window  ledger.Window
-	expires int64
-	over    bool // its retention is: its key may be gone
-	// revision is that of a final window, 0 where a shard's takes events still or is of another one, and
-	// shards how many have it. opened: then some have it final.
-	revision int64
-	shards   int
-	opened   bool
+	// Final is 0 where a shard's takes events still or is of another revision. opened: then some have it final.
+	ranking.Listing
+	opened bool
+	over   bool // its retention is: its key may be gone
+	shards int  // how many list it
 }
 
 // span is a range of the rows of a window, or of its hidden set.
@@ -100,15 +94,15 @@ func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, err
 		if err != nil {
 			return nil, err
 		}
-		var windows []ledger.Window
+		var listed []ranking.Listing
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			w, err := c.list(name, names[name], states[i].Now)
+			l, err := c.list(name, names[name], states[i].Now)
 			if err != nil {
 				return nil, err
 			}
-			windows = append(windows, w)
+			listed = append(listed, l)
 		}
-		pages, err := c.cut(ctx, i, s, windows, names)
+		pages, err := c.cut(ctx, i, s, listed)
 		if err != nil {
 			return nil, err
 		}
@@ -119,37 +113,29 @@ func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, err
 	return c, nil
 }
 
-// list notes what a shard lists. Shards may differ in how long a window can be read: the longest
+// list notes what a shard lists, and returns it. Shards may differ in how long a window can be read: the longest
 // counts, since nothing of it may go before.
-func (c *copier) list(name, text string, now time.Time) (ledger.Window, error) {
-	w, expires, err := ranking.ParseListing(name, text)
-	if err != nil {
-		return w, err
+func (c *copier) list(name, text string, now time.Time) (own ranking.Listing, err error) {
+	if own, err = ranking.ParseListing(name, text); err != nil {
+		return own, err
 	}
-	rule := ranking.ListedRule(text)
-	if l, ok := c.listings[name]; ok {
-		if rule != l.rule {
-			return w, ranking.Faultf("%s is listed with another rule on one shard than on another: consumer rebuild settles it", name)
+	l, was := own, c.listings[name]
+	if was.shards > 0 {
+		if l.Rule != was.Rule {
+			return own, ranking.Faultf("%s is listed with another rule on one shard than on another: consumer rebuild settles it", name)
 		}
-		if l.window != w {
-			return w, ranking.Faultf("%s is listed with other bounds on one shard than on another: consumer rebuild settles it", name)
+		if l.Window != was.Window {
+			return own, ranking.Faultf("%s is listed with other bounds on one shard than on another: consumer rebuild settles it", name)
 		}
-		expires = max(expires, l.expires)
+		l.Expires = max(l.Expires, was.Expires)
 	}
-	by := ""
-	if rule != "" {
-		by = rule + " "
-	}
-	revision, was := ranking.ListedRevision(text), c.listings[name]
-	opened := was.opened || was.shards > 0 && was.revision != revision
+	opened := was.opened || was.shards > 0 && was.Final != l.Final
 	if opened {
-		revision = 0
+		l.Final = 0
 	}
-	c.listings[name] = listing{
-		text: fmt.Sprintf("%d %d %s%d", w.Start, w.End, by, expires), rule: rule, window: w, expires: expires, over: expires <= now.UnixMilli(),
-		revision: revision, shards: was.shards + 1, opened: opened,
-	}
-	return w, nil
+	l.Sets = "" // by the rows that are copied
+	c.listings[name] = listing{Listing: l, opened: opened, over: l.Expires <= now.UnixMilli(), shards: was.shards + 1}
+	return own, nil
 }
 
 // seal has those be final in the copy that are so on every shard, of one revision. Where a call that
@@ -157,19 +143,19 @@ func (c *copier) list(name, text string, now time.Time) (ledger.Window, error) {
 func (c *copier) seal() {
 	for name, l := range c.listings {
 		if l.shards < len(c.from) {
-			l.opened = l.opened || l.revision > 0
-			l.revision = 0
-		}
-		if l.revision > 0 {
-			at := strings.LastIndexByte(l.text, ' ')
-			l.text = fmt.Sprintf("%s =%d%s", l.text[:at], l.revision, l.text[at:])
+			l.opened = l.opened || l.Final > 0
+			l.Final = 0
 		}
 		c.listings[name] = l
 	}
 }
 
 // cut cuts the windows of a shard, and their hidden sets, into pages.
-func (c *copier) cut(ctx context.Context, shard int, s *ranking.Store, windows []ledger.Window, listings map[string]string) (pages [][]span, err error) {
+func (c *copier) cut(ctx context.Context, shard int, s *ranking.Store, listed []ranking.Listing) (pages [][]span, err error) {
+	windows := make([]ledger.Window, len(listed))
+	for i := range listed {
+		windows[i] = listed[i].Window
+	}
 	var shown, hidden []int64
 	if err := tries(ctx, func() (err error) { shown, err = s.MembersOf(ctx, windows); return err }); err != nil {
 		return nil, err
@@ -190,10 +176,10 @@ func (c *copier) cut(ctx context.Context, shard int, s *ranking.Store, windows [
 			}
 		}
 	}
-	for i, w := range windows {
-		name := w.Listing()
+	for i := range listed {
+		name := listed[i].Listing()
 		is := ranking.Present{Shown: shown[i] > 0, Hidden: hidden[i] > 0}
-		if !is.Whole(listings[name]) && !c.listings[name].over {
+		if !listed[i].Whole(is) && !c.listings[name].over {
 			return nil, ranking.Faultf("%s is listed on shard %d, and a key of it is gone: consumer rebuild settles it", name, shard)
 		}
 		add(span{window: name}, shown[i])
@@ -254,7 +240,7 @@ type row struct {
 
 // read reads a page while a lock is ours.
 func (c *copier) read(ctx context.Context, s *ranking.Store, lock string, page []span) ([][]row, error) {
-	keys, args := []string{lock}, []any{c.lease.text}
+	keys, args := []string{lock}, []any{c.lease.text, "ranks"}
 	for _, p := range page {
 		keys, args = append(keys, s.Keys().Listed(p.set())), append(args, p.first, p.last)
 	}
@@ -317,7 +303,7 @@ func (c *copier) paste(ctx context.Context, page []span, rows [][]row) error {
 			to := &parts[shard]
 			to.keys = append(to.keys, c.to[shard].Keys().Listed(p.set()))
 			to.args = append(append(to.args, "set", len(values)), values...)
-			to.listed = append(to.listed, p.window, c.listings[p.window].text)
+			to.listed = append(to.listed, p.window, c.text(p.window, ranking.Present{Shown: true}))
 			c.has(shard, p)
 		}
 	}
@@ -329,10 +315,16 @@ func (c *copier) paste(ctx context.Context, page []span, rows [][]row) error {
 		k := c.to[shard].Keys()
 		args := append([]any{c.lease.text, copyLives.Milliseconds(), "hash", len(p.listed)}, p.listed...)
 		calls = append(calls, ranking.ScriptCall{
-			Store: c.to[shard], Script: lua.Paste, Keys: append([]string{k.Copy(), k.Windows()}, p.keys...), Args: append(args, p.args...),
+			Store: c.to[shard], Script: lua.Load, Keys: append([]string{k.Copy(), k.Windows()}, p.keys...), Args: append(args, p.args...),
 		})
 	}
 	return c.pasted(ctx, calls)
+}
+
+// text is how a window is listed on a shard of the copy where it has these sets.
+func (c *copier) text(name string, is ranking.Present) string {
+	l := c.listings[name].With(is)
+	return l.Text()
 }
 
 // has notes that a shard of the copy has rows of a set.
@@ -350,14 +342,14 @@ func (c *copier) listSets(ctx context.Context) error {
 	for shard, windows := range c.sets {
 		var listed []any
 		for name, l := range c.listings {
-			if is := windows[name]; is.Hidden || !is.Shown && l.revision > 0 {
-				listed = append(listed, name, is.In(l.text))
+			if is := windows[name]; is.Hidden || !is.Shown && l.Final > 0 {
+				listed = append(listed, name, c.text(name, is))
 			}
 		}
 		k := c.to[shard].Keys()
 		for some := range slices.Chunk(listed, 2*c.pageSize().windows) {
 			args := append([]any{c.lease.text, copyLives.Milliseconds(), "hash", len(some)}, some...)
-			call := ranking.ScriptCall{Store: c.to[shard], Script: lua.Paste, Keys: []string{k.Copy(), k.Windows()}, Args: args}
+			call := ranking.ScriptCall{Store: c.to[shard], Script: lua.Load, Keys: []string{k.Copy(), k.Windows()}, Args: args}
 			if err := c.pasted(ctx, []ranking.ScriptCall{call}); err != nil {
 				return err
 			}
@@ -366,7 +358,7 @@ func (c *copier) listSets(ctx context.Context) error {
 	return nil
 }
 
-// pasted sends calls of paste.lua. To send one again changes nothing.
+// pasted sends calls of load.lua. To send one again changes nothing.
 func (c *copier) pasted(ctx context.Context, calls []ranking.ScriptCall) error {
 	if len(calls) == 0 {
 		return nil
@@ -377,11 +369,11 @@ func (c *copier) pasted(ctx context.Context, calls []ranking.ScriptCall) error {
 			switch {
 			case err != nil:
 				return err
-			case len(replies[i]) == 1 && replies[i][0] == "pasted":
+			case len(replies[i]) == 1 && replies[i][0] == "loaded":
 			case len(replies[i]) == 1 && replies[i][0] == "lost":
 				return fmt.Errorf("%w (%s)", ErrHeld, calls[i].Keys[0])
 			default:
-				return ranking.Unexpected(lua.Paste, replies[i])
+				return ranking.Unexpected(lua.Load, replies[i])
 			}
 		}
 		return nil

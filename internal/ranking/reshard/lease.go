@@ -81,11 +81,11 @@ func (l *lease) home() *ranking.Store { return l.shards[0] }
 
 // one takes a lock, also if it is ours already.
 func (l *lease) one(ctx context.Context, s *ranking.Store, key, what string) error {
-	reply, err := s.Call(ctx, lua.Lock, []string{key, key}, l.text, l.length.Milliseconds(), "")
+	reply, err := s.Call(ctx, lua.Lock, []string{key}, "take", l.length.Milliseconds(), l.text)
 	if err != nil {
 		return fmt.Errorf("take the lock of %s: %w", what, err)
 	}
-	if len(reply) == 1 && reply[0] == "taken" {
+	if len(reply) == 1 && reply[0] == "done" {
 		return nil
 	}
 	if len(reply) != 3 || reply[0] != "busy" {
@@ -123,7 +123,7 @@ func (l *lease) release(ctx context.Context, shards []*ranking.Store) error {
 	l.mu.Unlock()
 	var errs []error
 	for _, s := range shards {
-		_, err := s.Call(ctx, lua.Release, []string{s.Keys().Hold()}, l.text)
+		_, err := s.Call(ctx, lua.Lock, []string{s.Keys().Hold()}, "release", 0, l.text)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -157,12 +157,12 @@ func (l *lease) prolong(ctx context.Context) error {
 	l.mu.Lock()
 	held := l.held
 	l.mu.Unlock()
-	calls := []ranking.ScriptCall{{Store: l.home(), Script: lua.Prolong, Keys: []string{ranking.ReshardKey(l.prefix)}, Args: []any{l.length.Milliseconds(), l.text}}}
+	calls := []ranking.ScriptCall{{Store: l.home(), Script: lua.Lock, Keys: []string{ranking.ReshardKey(l.prefix)}, Args: []any{"renew", l.length.Milliseconds(), l.text}}}
 	for _, s := range l.shards {
-		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Prolong, Keys: []string{s.Keys().Rebuild()}, Args: []any{l.length.Milliseconds(), l.text}})
+		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Lock, Keys: []string{s.Keys().Rebuild()}, Args: []any{"renew", l.length.Milliseconds(), l.text}})
 	}
 	for _, s := range held {
-		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Prolong, Keys: []string{s.Keys().Hold()}, Args: []any{l.length.Milliseconds(), l.text}})
+		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Lock, Keys: []string{s.Keys().Hold()}, Args: []any{"renew", l.length.Milliseconds(), l.text}})
 	}
 	replies, errs := ranking.CallEach(ctx, calls)
 	for i, err := range errs {
@@ -195,7 +195,7 @@ func (l *lease) end() {
 	l.mu.Unlock()
 	var calls []ranking.ScriptCall
 	let := func(s *ranking.Store, key string) {
-		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Release, Keys: []string{key}, Args: []any{l.text}})
+		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Lock, Keys: []string{key}, Args: []any{"release", 0, l.text}})
 	}
 	for _, s := range held {
 		let(s, s.Keys().Hold())
@@ -205,13 +205,13 @@ func (l *lease) end() {
 	}
 	ranking.CallEach(ctx, calls)
 	// The last: whoever pauses for it finds nothing held any more.
-	_, _ = l.home().Call(ctx, lua.Release, []string{ranking.ReshardKey(l.prefix)}, l.text)
+	_, _ = l.home().Call(ctx, lua.Lock, []string{ranking.ReshardKey(l.prefix)}, "release", 0, l.text)
 }
 
 // TryCommands checks that this user may run all that a reshard runs, on every shard.
 func TryCommands(ctx context.Context, v *ranking.View) error {
 	for _, s := range v.Stores() {
-		if err := s.TryScript(ctx, lua.TryReshard, "hash", "set", "text"); err != nil {
+		if err := s.TryUsed(ctx, ranking.UsedByReshard); err != nil {
 			return err
 		}
 	}

@@ -77,14 +77,14 @@ func TestOneThatIsPausedBeforeItsFirstStepIsRefused(t *testing.T) {
 	j = f.job(t, 3)
 	j.Watch.Step = func(step Step) {
 		if step == Comparing {
-			reply, err := s.Call(t.Context(), lua.Mark, []string{s.Keys().Copy(), s.Keys().Schema()}, "late", "", 1000)
+			reply, err := s.Call(t.Context(), lua.Switch, []string{s.Keys().Copy(), s.Keys().Copy(), s.Keys().Schema()}, "", "late", 1000, "")
 			require.NoError(t, err)
 			require.Equal(t, "other", reply[0])
 		}
 	}
 	_, err = j.Run(t.Context())
 	require.NoError(t, err)
-	reply, err := s.Call(t.Context(), lua.Mark, []string{s.Keys().Copy(), s.Keys().Schema()}, "late", "", 1000)
+	reply, err := s.Call(t.Context(), lua.Switch, []string{s.Keys().Copy(), s.Keys().Copy(), s.Keys().Schema()}, "", "late", 1000, "")
 	require.NoError(t, err)
 	require.Equal(t, []any{"stands"}, reply)
 }

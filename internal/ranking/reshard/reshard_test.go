@@ -316,7 +316,7 @@ func TestALatePageOfADeadReshardIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	s := f.of(3).Shards()[0]
 	week := f.windows(t, "global")[0]
-	reply, err := s.Call(t.Context(), lua.Paste, []string{s.Keys().Copy(), s.Keys().Window(&week)}, "another's", 1000, "set", 2, "1", "late")
+	reply, err := s.Call(t.Context(), lua.Load, []string{s.Keys().Copy(), s.Keys().Window(&week)}, "another's", 1000, "set", 2, "1", "late")
 	require.NoError(t, err)
 	require.Equal(t, []any{"lost"}, reply)
 	require.ErrorIs(t, f.client.ZScore(t.Context(), s.Keys().Window(&week), "late").Err(), redis.Nil)

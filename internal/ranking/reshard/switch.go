@@ -35,7 +35,7 @@ func (r *run) switched(ctx context.Context) error {
 	record := fmt.Sprint(int(r.To))
 	sent := false
 	err := tries(asking, func() error {
-		reply, err := r.lease.home().Call(asking, lua.Renumber, []string{ranking.NumberKey(r.View.Prefix), ranking.ReshardKey(r.View.Prefix)}, r.lease.text, record, r.before)
+		reply, err := r.lease.home().Call(asking, lua.Switch, []string{ranking.NumberKey(r.View.Prefix), ranking.ReshardKey(r.View.Prefix)}, r.lease.text, record, "", r.before)
 		words, wrong := ranking.Texts(reply)
 		switch {
 		case err != nil:
@@ -51,7 +51,7 @@ func (r *run) switched(ctx context.Context) error {
 		case len(words) == 2 && words[0] == "other":
 			return ranking.Faultf("the prefix has %s shards by now", words[1])
 		}
-		return ranking.Unexpected(lua.Renumber, reply)
+		return ranking.Unexpected(lua.Switch, reply)
 	})
 	r.result.Unsure = sent && err != nil && !errors.Is(err, ErrHeld)
 	if err != nil {
@@ -140,8 +140,8 @@ func (r *run) leftMarks(ctx context.Context, old []*ranking.Store) error {
 	mark := ranking.LeftMark(r.To)
 	for _, s := range old {
 		err := tries(ctx, func() error {
-			reply, err := s.Call(ctx, lua.Leave, []string{s.Keys().Schema(), s.Keys().Hold()}, mark, r.lease.text)
-			if err == nil && (len(reply) != 1 || reply[0] != "left") {
+			reply, err := s.Call(ctx, lua.Switch, []string{s.Keys().Schema(), s.Keys().Hold()}, r.lease.text, mark, "")
+			if err == nil && (len(reply) != 1 || reply[0] != "written") {
 				err = fmt.Errorf("%w (%s)", ErrHeld, s.Keys().Hold())
 			}
 			return err
@@ -204,18 +204,18 @@ const (
 func (r *run) discard(ctx context.Context, s *ranking.Store, lock string, keys []string) (removed int, err error) {
 	for some := range slices.Chunk(keys, discardedAtOnce) {
 		err := tries(ctx, func() error {
-			reply, err := s.Call(ctx, lua.Discard, append([]string{lock}, some...), r.lease.text)
+			reply, err := s.Call(ctx, lua.Keep, append([]string{lock}, some...), r.lease.text, "none", "remove")
 			switch {
 			case err != nil:
 				return err
-			case len(reply) == 2 && reply[0] == "discarded":
-				n, _ := reply[1].(int64)
+			case len(reply) == 3 && reply[0] == "kept":
+				n, _ := reply[2].(int64)
 				removed += int(n)
 				return nil
-			case len(reply) == 1 && reply[0] == "lost":
+			case len(reply) == 2 && reply[0] == "lost":
 				return fmt.Errorf("%w (%s)", ErrHeld, lock)
 			}
-			return ranking.Unexpected(lua.Discard, reply)
+			return ranking.Unexpected(lua.Keep, reply)
 		})
 		if err == nil {
 			err = retry.Sleep(ctx, discardPause)
@@ -249,18 +249,18 @@ func (r *run) mark(ctx context.Context) error {
 	}
 	for i, s := range r.to {
 		err := tries(ctx, func() error {
-			reply, err := s.Call(ctx, lua.Mark, []string{s.Keys().Copy(), s.Keys().Schema()}, r.lease.text, was[i], copyLives.Milliseconds())
+			reply, err := s.Call(ctx, lua.Switch, []string{s.Keys().Copy(), s.Keys().Copy(), s.Keys().Schema()}, "", r.lease.text, copyLives.Milliseconds(), was[i])
 			switch {
 			case err != nil:
 				return err
-			case len(reply) == 1 && reply[0] == "marked":
+			case len(reply) == 1 && reply[0] == "written":
 				return nil
 			case len(reply) == 1 && reply[0] == "stands":
 				return &StandsError{r.View.Prefix, r.To}
 			case len(reply) == 2 && reply[0] == "other":
 				return fmt.Errorf("%w (%s)", ErrHeld, s.Keys().Copy())
 			}
-			return ranking.Unexpected(lua.Mark, reply)
+			return ranking.Unexpected(lua.Switch, reply)
 		})
 		if err != nil {
 			return fmt.Errorf("begin the copy: %w", full(err))
@@ -294,7 +294,7 @@ func (r *run) forget(ctx context.Context) {
 	}
 	for _, s := range r.to {
 		if err == nil {
-			_, err = s.Call(going, lua.Release, []string{s.Keys().Copy()}, r.lease.text)
+			_, err = s.Call(going, lua.Lock, []string{s.Keys().Copy()}, "release", 0, r.lease.text)
 		}
 	}
 	if err != nil {
@@ -306,9 +306,9 @@ func (r *run) forget(ctx context.Context) {
 // there, keys may still expire.
 func Keep(ctx context.Context, stores []*ranking.Store) error {
 	for _, s := range stores {
-		copied, err := s.Copied(ctx)
-		if err == nil && copied {
-			err = keep(ctx, s)
+		copied, err := s.CopyOf(ctx)
+		if err == nil && copied != "" {
+			err = keep(ctx, s, copied)
 		}
 		if err != nil {
 			return fmt.Errorf("keep what was copied: %w", err)
@@ -320,7 +320,7 @@ func Keep(ctx context.Context, stores []*ranking.Store) error {
 // keptAtOnce is how many keys a call is for.
 const keptAtOnce = 500
 
-func keep(ctx context.Context, s *ranking.Store) error {
+func keep(ctx context.Context, s *ranking.Store, copied string) error {
 	all, err := s.Listings(ctx)
 	if err != nil {
 		return err
@@ -329,12 +329,12 @@ func keep(ctx context.Context, s *ranking.Store) error {
 	var keys []string
 	var until []any
 	for name, text := range all {
-		_, expires, err := ranking.ParseListing(name, text)
+		l, err := ranking.ParseListing(name, text)
 		if err != nil {
 			return err
 		}
 		shown, hidden := k.Both(name)
-		expires += ranking.KeyOutlives.Milliseconds()
+		expires := l.Expires + ranking.KeyOutlives.Milliseconds()
 		keys, until = append(keys, shown, hidden), append(until, expires, expires)
 	}
 	for _, key := range []string{k.Windows(), k.Dropped(), k.Borders(), k.Final(), k.Names(), k.Banned(), k.Origin(), k.Rules(), k.Workers(), k.Ledger(), k.Schema()} {
@@ -342,8 +342,12 @@ func keep(ctx context.Context, s *ranking.Store) error {
 	}
 	for i := 0; i < len(keys); i += keptAtOnce {
 		to := min(len(keys), i+keptAtOnce)
-		if _, err := s.Call(ctx, lua.Keep, keys[i:to], until[i:to]...); err != nil {
+		reply, err := s.Call(ctx, lua.Keep, append([]string{k.Copy()}, keys[i:to]...), append([]any{copied, "none", "each", 0}, until[i:to]...)...)
+		if err != nil {
 			return err
+		}
+		if len(reply) == 2 && reply[0] == "lost" {
+			return nil // another has done it meanwhile
 		}
 	}
 	return s.Unlink(ctx, []string{k.Copy()}, 0, nil)

@@ -239,6 +239,16 @@ func beginning(partition int, found string, at int64, origin *ledger.Origin) led
 	return ledger.StartPosition{Partition: ledger.Partition{Topic: "events", Number: partition}, Found: found, At: ledger.At(at), Origin: origin}
 }
 
+// entry is how a window is listed, of a board by the default rule.
+func entry(w ledger.Window, expires int64) string {
+	l := ranking.Listing{Window: w, Expires: expires}
+	return l.Text()
+}
+
+func listed(start, end, expires int64) string {
+	return entry(ledger.Window{Start: start, End: end}, expires)
+}
+
 func (f *fixture) listing(t tester, w ledger.Window) string {
 	t.Helper()
 	text, err := f.client.HGet(t.Context(), f.store.Keys().Windows(), w.Listing()).Result()

@@ -168,7 +168,7 @@ func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
 	const windows = 1200 // three pages
 	for i := range windows {
 		name := fmt.Sprintf("b%d:weekly:2026-W47", i)
-		pipe.HSet(t.Context(), r.shadow.Keys().Windows(), name, "1 2 9999999999999")
+		pipe.HSet(t.Context(), r.shadow.Keys().Windows(), name, `{"end":2,"expires":9999999999999,"start":1}`)
 		pipe.ZAdd(t.Context(), r.shadow.Keys().Listed(name), redisZ(1, "u"))
 		pipe.PExpire(t.Context(), r.shadow.Keys().Listed(name), 20*time.Second)
 		if i%100 == 99 { // a client waits for all of them together, however busy a Redis is

@@ -80,8 +80,8 @@ func (r *Rebuild) listed(ctx context.Context, live, shadow *side, now int64) (l 
 		return nil, false, err
 	}
 	for name, listing := range l.live {
-		if _, expires, err := ranking.ParseListing(name, listing); err == nil { // else no window is planned
-			l.until = min(l.until, expires+ranking.RetireAfter.Milliseconds())
+		if w, err := ranking.ParseListing(name, listing); err == nil { // else no window is planned
+			l.until = min(l.until, w.Expires+ranking.RetireAfter.Milliseconds())
 		}
 	}
 	if len(l.shadow) < shadow.windows || len(l.live) < live.windows && now < l.until {

@@ -67,7 +67,7 @@ func TestListingsAreReadAgainWhereAWindowMayHaveBeenRetired(t *testing.T) {
 	f, r := rebuilding(t)
 	now := time.Now().UnixMilli()
 	gone := now - 2*day - 2000 // it is over for two days
-	f.list(t, f.store, "global:weekly:gone", fmt.Sprint(gone-8*day, " ", gone-day, " ", gone))
+	f.list(t, f.store, "global:weekly:gone", listed(gone-8*day, gone-day, gone))
 	require.NoError(t, r.Prepare(t.Context()))
 	n, err := f.store.Retire(t.Context())
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestAWindowThatIsKeptAndLostAfterTheListingsWereReadIsRefused(t *testing.T)
 		read.Time = min(read.Time, f.piece.Windows[i].Start)
 	}
 	kept := f.store.Keys().Listed("global:weekly:kept")
-	f.list(t, f.store, "global:weekly:kept", fmt.Sprint(read.Time-1, " ", now-day, " ", now+50*day))
+	f.list(t, f.store, "global:weekly:kept", listed(read.Time-1, now-day, now+50*day))
 	require.NoError(t, f.client.ZAdd(t.Context(), kept, redis.Z{Score: 3, Member: "u"}).Err())
 	require.NoError(t, f.client.HSet(t.Context(), r.shadow.Keys().Origin(), "events/3", read.String()).Err())
 	require.NoError(t, r.Prepare(t.Context()))

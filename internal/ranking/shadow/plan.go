@@ -208,25 +208,22 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 	// The shadow's bounds are today's, and so are the rules of its boards. Where the live ones
 	// are others, workers halt: this is how they are healed. Where they are the same, so is the window, and it lives as
 	// long as it was reported at first.
-	of := shadow
-	if of == "" {
-		of = live
-	}
-	var expires int64
-	if w.Window, expires, err = ranking.ParseListing(name, of); err != nil {
+	of, err := ranking.ParseListing(name, cmp.Or(shadow, live))
+	if err != nil {
 		return w, false, err
 	}
-	if live == "" && expires <= now {
+	w.Window = of.Window
+	if live == "" && of.Expires <= now {
 		return w, false, nil // since the shadow began it
 	}
+	listed, err := ranking.ParseListing(name, live) // one that can't be read is replaced, or reported by whoever applies
 	if live != "" {
-		listed, until, err := ranking.ParseListing(name, live)
-		if err == nil && until <= now {
+		if err == nil && listed.Expires <= now {
 			return w, false, nil
 		}
-		w.otherRule = shadow != "" && ranking.ListedRule(live) != ranking.ListedRule(shadow)
-		if err == nil && listed == w.Window && !w.otherRule {
-			of = live
+		w.otherRule = shadow != "" && listed.Rule != of.Rule
+		if err == nil && listed.Window == w.Window && !w.otherRule {
+			of = listed
 		}
 	}
 	w.Lost, w.stray, w.opens = live != "" && !there[name], live == "" && there[name], live == "" && !there[name]
@@ -234,7 +231,7 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 	switch {
 	case len(c.Boards) > 0 && !slices.Contains(c.Boards, w.Board):
 		w.Action, w.Why = Kept, "its board isn't to be rebuilt"
-	case ranking.ListedRevision(live) > 0 && !w.Lost:
+	case listed.Final > 0 && !w.Lost:
 		w.Action, w.Why = Kept, "it is final: consumer reopen takes that back"
 	case !configured:
 		w.Action, w.Why = Kept, fmt.Sprintf("no period %q is configured", w.Period)
@@ -257,7 +254,8 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 		w.Action = LeftOut
 	}
 	if w.Action == Replaced {
-		w.listing = ranking.OpenListing(of) // one that was final is lost, or it would be kept
+		of.Final = 0 // one that was final is lost, or it would be kept
+		w.listing = of.Text()
 		if shadow == "" {
 			w.Action, w.listing = Dropped, ""
 		}
@@ -320,7 +318,7 @@ func (r *Rebuild) there(ctx context.Context, all []string) (map[string]bool, err
 			return nil, ranking.Unexpected(lua.There, reply)
 		}
 		for i, name := range names {
-			there[name] = reply[i] == int64(1)
+			there[name] = reply[i] == "whole" || reply[i] == "stray"
 		}
 	}
 	return there, nil

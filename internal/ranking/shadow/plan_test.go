@@ -143,10 +143,10 @@ func TestALostBoardIsReplacedInPartOnlyIfThatIsAccepted(t *testing.T) {
 func TestOtherBoardsAndWhatIsOverAreLeftAlone(t *testing.T) {
 	f, r := rebuilding(t)
 	now := time.Now().UnixMilli()
-	f.list(t, f.store, "eu:weekly:x", fmt.Sprint(now-1000, " ", now+1000, " ", now+day))
-	f.list(t, f.store, "global:weekly:over", fmt.Sprint(now-100*day, " ", now-93*day, " ", now-1000))
+	f.list(t, f.store, "eu:weekly:x", listed(now-1000, now+1000, now+day))
+	f.list(t, f.store, "global:weekly:over", listed(now-100*day, now-93*day, now-1000))
 	// By its listing it lives, by today's retention of 60 days not.
-	f.list(t, f.store, "global:weekly:longer", fmt.Sprint(now-100*day, " ", now-93*day, " ", now+day))
+	f.list(t, f.store, "global:weekly:longer", listed(now-100*day, now-93*day, now+day))
 	require.NoError(t, f.client.ZAdd(t.Context(), f.store.Keys().Listed("global:weekly:longer"), redisZ(1, "u")).Err())
 	p, err := r.Plan(t.Context(), Choice{Boards: []string{"global"}})
 	require.NoError(t, err)
@@ -167,8 +167,8 @@ func TestAListingIsHealedWhereItsBoundsAreOthersAndKeptWhereTheyAreNot(t *testin
 	f, r := rebuilding(t)
 	f.held(t, r)
 	w, v := f.piece.Windows[0], f.piece.Windows[1]
-	healed, kept := f.listing(t, w), fmt.Sprint(v.Start, " ", v.End, " ", v.End+day)
-	f.list(t, f.store, w.Listing(), fmt.Sprint(w.Start+1000, " ", w.End, " ", w.End+day))
+	healed, kept := f.listing(t, w), entry(v, v.End+day)
+	f.list(t, f.store, w.Listing(), listed(w.Start+1000, w.End, w.End+day))
 	f.list(t, f.store, v.Listing(), kept)
 	_, err := r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func (f *fixture) longer(t *testing.T) (name string, start int64) {
 	t.Helper()
 	now := time.Now().UnixMilli()
 	name, start = "global:weekly:longer", now-100*day
-	f.list(t, f.store, name, fmt.Sprint(start, " ", start+7*day, " ", now+day))
+	f.list(t, f.store, name, listed(start, start+7*day, now+day))
 	return name, start
 }
 
@@ -287,10 +287,10 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 			start := at.Draw(t, "start")
 			name, live, shadow := fmt.Sprint("global:weekly:", i), "", ""
 			if rapid.Bool().Draw(t, "listed") {
-				live = fmt.Sprint(start, " ", start+1, " ", now+1)
+				live = listed(start, start+1, now+1)
 			}
 			if start+1+kept > now && (live == "" || rapid.Bool().Draw(t, "in the log")) {
-				shadow = fmt.Sprint(start, " ", start+1, " ", start+1+kept)
+				shadow = listed(start, start+1, start+1+kept)
 			}
 			if live == "" && shadow == "" {
 				continue

@@ -10,6 +10,7 @@
 package shadow
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -103,20 +104,24 @@ func Lock(ctx context.Context, live *ranking.Store, owner string, lease time.Dur
 
 // TryCommands checks that this user may run all that a rebuild runs, as the store's does.
 func TryCommands(ctx context.Context, live *ranking.Store) error {
-	return live.TryScript(ctx, lua.TryRebuild, "hash", "set", "text", "other")
+	return live.TryUsed(ctx, ranking.UsedByRebuild)
 }
 
 // take takes a lock, if another one is ours. busy is what it holds instead, for as long
 // as left.
 func take(ctx context.Context, live *ranking.Store, key, value string, lease time.Duration, ours, is string) (busy string, left time.Duration, err error) {
-	reply, err := live.Call(ctx, lua.Lock, []string{key, ours}, value, lease.Milliseconds(), is)
+	keys, args := []string{key}, []any{"take", lease.Milliseconds(), value}
+	if ours != key {
+		keys, args = append(keys, ours), append(args, is)
+	}
+	reply, err := live.Call(ctx, lua.Lock, keys, args...)
 	if err != nil {
 		return "", 0, err
 	}
 	switch {
-	case len(reply) == 1 && reply[0] == "taken":
+	case len(reply) == 1 && reply[0] == "done":
 		return "", 0, nil
-	case len(reply) == 1 && reply[0] == "lost":
+	case len(reply) == 2 && reply[0] == "lost":
 		return "", 0, ErrLost
 	case len(reply) == 3 && reply[0] == "busy":
 		busy, _ = reply[1].(string)
@@ -127,7 +132,7 @@ func take(ctx context.Context, live *ranking.Store, key, value string, lease tim
 }
 
 func release(ctx context.Context, live *ranking.Store, key, value string) error {
-	_, err := live.Call(ctx, lua.Release, []string{key}, value)
+	_, err := live.Call(ctx, lua.Lock, []string{key}, "release", 0, value)
 	return err
 }
 
@@ -208,7 +213,7 @@ func (r *Rebuild) begins(ctx context.Context) (bool, error) {
 // they live.
 func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys []string, paired int) (string, error) {
 	keys = append([]string{r.live.Keys().Rebuild()}, keys...)
-	reply, err := r.live.Call(ctx, lua.Renew, keys, r.lock, until, r.lease.Milliseconds(), paired)
+	reply, err := r.live.Call(ctx, lua.Keep, keys, r.lock, paired, cmp.Or(until, "choose"), r.lease.Milliseconds())
 	if err != nil {
 		return "", err
 	}
@@ -216,7 +221,7 @@ func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys 
 	switch {
 	case err != nil:
 		return "", err
-	case len(words) == 2 && words[0] == "renewed":
+	case len(words) == 3 && words[0] == "kept":
 		return words[1], nil
 	case len(words) == 2 && words[0] == "lost":
 		r.mu.Lock()
@@ -226,7 +231,7 @@ func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys 
 		}
 		return "", fmt.Errorf("%w (%s)", ErrLost, words[1])
 	}
-	return "", ranking.Unexpected(lua.Renew, reply)
+	return "", ranking.Unexpected(lua.Keep, reply)
 }
 
 // whole reports that the shadow has lost its ledger.
@@ -282,32 +287,30 @@ type side struct {
 // both reads what is beside the live scores and the shadow's, as of one moment.
 func (r *Rebuild) both(ctx context.Context) (live, shadow side, now int64, err error) {
 	var both []string
+	var kinds []any
 	for _, k := range []ranking.Keys{r.live.Keys(), r.shadow.Keys()} {
-		both = append(both, k.Ledger(), k.Schema(), k.Origin(), k.Windows())
+		both = append(both, k.Schema(), k.Ledger(), k.Origin(), k.Windows())
+		kinds = append(kinds, "text", "hash", "hash", "size")
 	}
-	reply, err := r.live.Call(ctx, lua.Both, both)
+	reply, err := r.live.Call(ctx, lua.State, both, kinds...)
 	if err != nil {
 		return side{}, side{}, 0, err
 	}
-	if len(reply) != 3 {
-		return side{}, side{}, 0, ranking.Unexpected(lua.Both, reply)
+	if len(reply) != 1+len(both) {
+		return side{}, side{}, 0, ranking.Unexpected(lua.State, reply)
 	}
 	if now, err = wholeNumber(reply[0]); err != nil {
 		return side{}, side{}, 0, err
 	}
 	for i, into := range []*side{&live, &shadow} {
-		if *into, err = readSide(reply[i+1]); err != nil {
+		if *into, err = readSide(reply[1+4*i : 5+4*i]); err != nil {
 			return side{}, side{}, 0, err
 		}
 	}
 	return live, shadow, now, nil
 }
 
-func readSide(reply any) (s side, err error) {
-	all, ok := reply.([]any)
-	if !ok || len(all) != 4 {
-		return side{}, ranking.Unexpected(lua.Both, reply)
-	}
+func readSide(all []any) (s side, err error) {
 	s.schema, _ = all[0].(string)
 	for i, into := range []*map[string]string{&s.ledger, &s.origins} {
 		if *into, err = ranking.Fields(all[i+1]); err != nil {
@@ -319,7 +322,7 @@ func readSide(reply any) (s side, err error) {
 	}
 	n, ok := all[3].(int64)
 	if !ok {
-		return side{}, ranking.Unexpected(lua.Both, reply)
+		return side{}, ranking.Unexpected(lua.State, all)
 	}
 	s.windows = int(n)
 	return s, nil

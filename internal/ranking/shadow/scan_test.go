@@ -22,10 +22,10 @@ func TestAScanBeginsAnewAfterACallThatFailed(t *testing.T) {
 	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), members...).Err())
 	var cursors []string
 	f.client.AddHook(eavesdropper(func(a []any) error {
-		if a[1] != lua.Compare.SHA || a[3] != f.key(0) || a[5] == "" {
+		if a[1] != lua.Page.SHA || a[3] != f.key(0) || a[7] != "scan" {
 			return nil
 		}
-		cursors = append(cursors, a[5].(string))
+		cursors = append(cursors, a[8].(string))
 		if len(cursors) == 2 {
 			return io.EOF
 		}

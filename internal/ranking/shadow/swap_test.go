@@ -5,7 +5,6 @@ package shadow
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -52,7 +51,9 @@ func TestASwapComparesEverythingInTheCallThatWrites(t *testing.T) {
 		"the shadow's schema is gone":     {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.shadow.Keys().Schema()) }, ErrLost},
 		"the shadow has lost a board":     {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.shadow.Keys().Window(&f.piece.Windows[2])) }, ErrLost},
 		"the shadow has lost its listing": {func(t *testing.T, f *fixture, r *Rebuild) { f.del(t, r.shadow.Keys().Windows()) }, ErrLost},
-		"the shadow lists one more":       {func(t *testing.T, f *fixture, r *Rebuild) { f.list(t, r.shadow, "eu:weekly:x", "1 2 9999999999999") }, ErrLost},
+		"the shadow lists one more": {func(t *testing.T, f *fixture, r *Rebuild) {
+			f.list(t, r.shadow, "eu:weekly:x", `{"end":2,"expires":9999999999999,"start":1}`)
+		}, ErrLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, r := rebuilding(t)
@@ -216,7 +217,7 @@ func TestASwapListsWhatIsNewAndDropsWhatTheLogDoesNotKnow(t *testing.T) {
 	require.Equal(t, map[string]Action{"eu weekly": Dropped, "new monthly": Replaced, "global weekly": Replaced, "global monthly": Replaced, "global yearly": Replaced}, actions)
 	w := f.piece.Windows[1]
 	expires := w.End + retention.Milliseconds()
-	require.Equal(t, fmt.Sprint(w.Start, w.End, expires), f.listing(t, w))
+	require.Equal(t, entry(w, expires), f.listing(t, w))
 	f.expiresAt(t, f.key(1), expires+day)
 	require.False(t, f.client.HExists(t.Context(), f.store.Keys().Windows(), eu.Listing()).Val())
 	require.Zero(t, f.client.Exists(t.Context(), f.store.Keys().Window(&eu)).Val())
@@ -347,7 +348,7 @@ func TestASwapThatDiesMidwayAndKeepsAWindowIsSettledOnceThatIsAccepted(t *testin
 		read.Time = min(read.Time, f.piece.Windows[i].Start)
 	}
 	require.NoError(t, f.client.ZAdd(t.Context(), f.store.Keys().Listed("global:weekly:kept"), redisZ(3, "u")).Err())
-	f.list(t, f.store, "global:weekly:kept", fmt.Sprint(read.Time-1, " ", now-day, " ", now+50*day))
+	f.list(t, f.store, "global:weekly:kept", listed(read.Time-1, now-day, now+50*day))
 	require.NoError(t, f.client.HSet(t.Context(), r.shadow.Keys().Origin(), "events/3", read.String()).Err())
 	_, err := r.Swap(t.Context(), Choice{})
 	require.True(t, redisconn.IsMissingRight(err), err)
@@ -390,7 +391,7 @@ func TestAWindowThatIsOverSinceTheShadowBeganItIsLeftAlone(t *testing.T) {
 	f, r := rebuilding(t)
 	now := time.Now().UnixMilli()
 	over := "global:weekly:over"
-	f.list(t, r.shadow, over, fmt.Sprint(now-70*day, " ", now-63*day, " ", now-3*day))
+	f.list(t, r.shadow, over, listed(now-70*day, now-63*day, now-3*day))
 	require.NoError(t, f.client.ZAdd(t.Context(), r.shadow.Keys().Listed(over), redisZ(1, "u")).Err())
 	f.held(t, r)
 	p, err := r.Swap(t.Context(), Choice{})

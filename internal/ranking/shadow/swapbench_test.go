@@ -65,7 +65,7 @@ func BenchmarkSwap(b *testing.B) {
 func (f *fixture) opened(b *testing.B, s keyed, windows int) {
 	b.Helper()
 	w := f.piece.Windows[0]
-	listing := fmt.Sprint(w.Start, w.End, w.End+retention.Milliseconds())
+	listing := entry(w, w.End+retention.Milliseconds())
 	for from := 0; from < windows; from += 1000 {
 		pipe := f.client.Pipeline()
 		for i := from; i < min(from+1000, windows); i++ {
