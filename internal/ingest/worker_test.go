@@ -124,7 +124,7 @@ func TestASweepThatBeginsWithBadEventsIsReadInASmallMemory(t *testing.T) {
 	}
 	w.sweepHalfway()
 	before := len(w.deadLetters(0))
-	r := w.worker(0, func(c *Config) { c.FoldMemory = 256 << 10; c.FetchBytes = 8 << 10 })
+	r := w.worker(0, func(c *Config) { c.FoldMemory = 320 << 10; c.FetchBytes = 8 << 10 })
 	w.reaches(0)
 	require.Len(t, w.deadLetters(0), before+bad, "they are written once by an owner")
 	r.stop(t)
@@ -422,7 +422,7 @@ func TestAWorkerOnAReserveGivesItBackOnceItHasNothingToRead(t *testing.T) {
 	c := New(cfg)
 	// Something holds nearly all of the memory until those with nothing to read have found
 	// that out, and the others wait for a reserve.
-	hog, held := c.memory.Account(), cfg.FoldMemory*9/10-cfg.FoldMemory/16-4096
+	hog, held := c.memory.Account(), c.memory.Total()-4096
 	require.True(t, hog.Take(held))
 	for p := range 6 {
 		r := w.workerOf(c, p)
