@@ -60,7 +60,7 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 	// holds comes back to the account that it was taken from.
 	account := p.memory.Account()
 	batches := newHandoff(func() *batch {
-		b := &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxResponse())}
+		b := &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxBatch)}
 		if !until.given() { // a rebuild's shadow has everything that the log has
 			b.Leaves(p.sealed)
 		}

@@ -124,7 +124,7 @@ func TestASweepThatBeginsWithBadEventsIsReadInASmallMemory(t *testing.T) {
 	}
 	w.sweepHalfway()
 	before := len(w.deadLetters(0))
-	r := w.worker(0, func(c *Config) { c.FoldMemory = 320 << 10; c.FetchBytes = 8 << 10 })
+	r := w.worker(0, func(c *Config) { c.FoldMemory = 256 << 10; c.FetchBytes = 8 << 10 })
 	w.reaches(0)
 	require.Len(t, w.deadLetters(0), before+bad, "they are written once by an owner")
 	r.stop(t)
