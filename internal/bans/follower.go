@@ -261,7 +261,7 @@ func (r *reader) response(ctx context.Context, at int64, take func(*recordbatch.
 	if !answer.Answered() { // throttled: the next fetch waits
 		return at, nil
 	}
-	r.records.Reset(answer.Records, at, answer.Aborted)
+	answer.Read(r.records, at)
 	for {
 		rec, err := r.records.Next()
 		if errors.Is(err, io.EOF) {

@@ -33,7 +33,7 @@ func haltOf(err error, field string, standings interface{ Classify(error) ledger
 func haltOfFetch(err error, field string, offset int64) error {
 	switch {
 	case errors.Is(err, fetch.ErrTooLarge):
-		return &health.Halt{Reason: health.HaltTooLarge, What: fmt.Sprintf("the record batch of %s at offset %d: %v", field, offset, err),
+		return &health.Halt{Reason: health.HaltTooLarge, What: fmt.Sprintf("what Kafka sends of %s at offset %d: %v", field, offset, err),
 			Remedy: "raise fold_memory to sixteen times that size or more"}
 	case errors.Is(err, fetch.ErrVersion), errors.Is(err, fetch.ErrMalformed):
 		return &health.Halt{Reason: health.HaltKafka, What: err.Error(), Remedy: "the broker has to be Kafka 2.3 or later"}

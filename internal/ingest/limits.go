@@ -1,6 +1,9 @@
 package ingest
 
-import "github.com/standings/standings/internal/ingest/memory"
+import (
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/kafkaconn/fetch"
+)
 
 // What fold_memory has room for. A turn at it is a third, and one partition has to be able
 // to read anything valid with that.
@@ -17,8 +20,8 @@ const (
 	leastBatch = 256 << 10
 )
 
-// LargestBatch is the largest record batch, in bytes, that fold_memory has room for: a
-// larger one halts its partition.
+// LargestBatch is the largest record batch, in bytes, that fold_memory has room for. The records
+// of a larger one are dead letters.
 func LargestBatch(foldMemory int64) int64 { return foldMemory / 16 }
 
 // LeastMemory is the least fold_memory, in bytes, with which every event of a size can be
@@ -44,18 +47,18 @@ func LargestCodec(foldMemory, maxEventBytes int64) int64 {
 // room is what reading may take of the process's memory, of which partitions share one
 // budget. The budget guards itself; the rest doesn't change.
 type room struct {
-	memory      *memory.Budget
-	maxResponse int64 // bytes: the largest response that is taken
-	maxCodec    int64 // bytes: the most that a codec may hold
+	memory   *memory.Budget
+	maxBatch int64 // bytes: the largest batch whose records are read
+	maxCodec int64 // bytes: the most that a codec may hold
 }
 
+// maxResponse is the most that is held of a response, in bytes.
+func (r *room) maxResponse() int64 { return r.maxBatch + fetch.Beside }
+
 func newRoom(foldMemory, maxEventBytes int64) room {
-	maxResponse := LargestBatch(foldMemory)
-	return room{
-		// A tenth is for what was let go of and isn't collected yet. What a batch
-		// is read again with, outside of the budget, is set aside.
-		memory:      memory.New(foldMemory*9/10-maxResponse, foldMemory/3),
-		maxResponse: maxResponse,
-		maxCodec:    LargestCodec(foldMemory, maxEventBytes),
-	}
+	r := room{maxBatch: LargestBatch(foldMemory), maxCodec: LargestCodec(foldMemory, maxEventBytes)}
+	// A tenth is for what was let go of and isn't collected yet. What a batch
+	// is read again with, outside of the budget, is set aside.
+	r.memory = memory.New(foldMemory*9/10-r.maxResponse(), foldMemory/3)
+	return r
 }

@@ -153,7 +153,7 @@ func (r *reader) lookThrough(ctx context.Context, offset, next int64) error {
 // lookAt adds the ids of a response's valid events from an offset on, and before another. It
 // returns the offset to go on from.
 func (r *reader) lookAt(ctx context.Context, resp *fetch.Response, from, next int64) (int64, error) {
-	r.records.Reset(resp.Records, from, resp.Aborted)
+	resp.Read(&r.records, from)
 	defer r.records.Close()
 	for n := 0; ; n++ {
 		if n%lookAfter == 0 && ctx.Err() != nil {

@@ -64,7 +64,7 @@ func TestAWaitForMemoryThatLastsIsAState(t *testing.T) {
 		l, since, _ := w.status.Shown()
 		require.Equal(t, workers.StateWaiting, l.State)
 		require.Equal(t, health.WaitsMemory, l.Reason)
-		require.Contains(t, l.What, "28101836 of 28101836 bytes are in use")
+		require.Contains(t, l.What, "28085452 of 28085452 bytes are in use")
 		require.Contains(t, l.Remedy, "fold_memory")
 		require.WithinDuration(t, time.Now(), since, 10*time.Second)
 		require.Equal(t, 1, b.consumer.Snapshot().Memory.Waiting)

@@ -60,7 +60,7 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 	// holds comes back to the account that it was taken from.
 	account := p.memory.Account()
 	batches := newHandoff(func() *batch {
-		b := &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxResponse)}
+		b := &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxBatch)}
 		if !until.given() { // a rebuild's shadow has everything that the log has
 			b.Leaves(p.sealed)
 		}
@@ -97,7 +97,7 @@ func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.A
 	r := &reader{
 		partition: p.partition, books: p.books, borders: p.borders, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written,
 		until: until, stats: p.stats,
-		records: recordbatch.Reader{MaxRecord: p.maxResponse, MaxCodec: p.maxCodec, Memory: account},
+		records: recordbatch.Reader{MaxRecord: p.maxBatch, MaxCodec: p.maxCodec, Memory: account},
 		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
 	}
 	r.times.Begin(p.carried.trail, at.Next().From)
@@ -175,7 +175,7 @@ type fetchSettings struct {
 func (s fetchSettings) fetcher(p *partition, r room, m *memory.Account) *fetch.Fetcher {
 	f := &fetch.Fetcher{
 		Transport: p.kafka.Transport, Addr: p.kafka.Addr, ClientID: kafkaconn.ClientID, Topic: p.Topic, Partition: p.Number,
-		MaxWait: s.wait, MaxBytes: int32(min(int64(s.bytes), r.maxResponse/2)), MaxResponse: r.maxResponse,
+		MaxWait: s.wait, MaxBytes: int32(min(int64(s.bytes), r.maxBatch/2)), MaxBatch: r.maxBatch,
 	}
 	if m != nil {
 		f.Memory = m

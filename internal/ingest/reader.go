@@ -163,7 +163,7 @@ func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from,
 			r.known.set.Pass(to)
 		}
 	}()
-	r.records.Reset(resp.Records, from, resp.Aborted)
+	resp.Read(&r.records, from)
 	defer r.records.Close() // its window and codec are charged
 	for n := 0; ; n++ {
 		if n%lookAfter == 0 && ctx.Err() != nil {
@@ -301,11 +301,14 @@ func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id 
 	return nil
 }
 
-// wholeBatch takes all records of a batch that stays compressed as ones that can't count. They
+// wholeBatch takes all records of a batch that takes too much memory as ones that can't count. They
 // have one dead letter.
 func (r *reader) wholeBatch(ctx context.Context, b *batch, rec *recordbatch.Record) error {
 	w := rec.Whole
-	message := fmt.Sprintf("the %s record batch up to offset %d takes %d bytes to decompress, and fold_memory allows %d", w.Codec, w.Last, rec.Oversize, w.Limit)
+	message := fmt.Sprintf("the record batch up to offset %d has %d bytes, and fold_memory allows %d", w.Last, rec.Oversize, w.Limit)
+	if w.Compressed {
+		message = fmt.Sprintf("the %s record batch up to offset %d takes %d bytes to decompress, and fold_memory allows %d", w.Codec, w.Last, rec.Oversize, w.Limit)
+	}
 	if err := r.bad(ctx, b, rec, nil, event.TooLarge, message); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,7 +24,6 @@ import (
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/memory"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
@@ -169,39 +169,49 @@ func TestABatchThatTakesTooMuchToDecompressIsOneDeadLetterAndThePartitionGoesOn(
 	require.Equal(t, int64(12), w.stats.Dead(event.TooLarge))
 }
 
-// sendLarge sends one record whose batch 8 MiB of fold_memory have no room for.
+// sendLarge sends a batch of three records that 8 MiB of fold_memory have no room for.
 func (w *world) sendLarge() {
 	w.t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
-		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20))
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20), kgo.ProducerLinger(time.Second))
 	require.NoError(w.t, err)
 	w.t.Cleanup(c.Close)
-	require.NoError(w.t, c.ProduceSync(w.t.Context(), &kgo.Record{Value: []byte(strings.Repeat("x", 800<<10))}).FirstErr())
+	var large []*kgo.Record
+	for range 3 {
+		large = append(large, &kgo.Record{Value: bytes.Repeat([]byte("x"), 267<<10)})
+	}
+	require.NoError(w.t, c.ProduceSync(w.t.Context(), large...).FirstErr())
 }
 
-func TestAResponseLargerThanMemoryAllowsHaltsAndNamesWhatToRaise(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	w.send(0, some("a", 3, 5)...)
-	w.sendLarge()
-	r := w.worker(0, func(c *Config) { c.FoldMemory = 8 << 20 })
-	eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltTooLarge })
-	require.Contains(t, r.status.Line().Remedy, "fold_memory")
-	require.Equal(t, "3", w.standings.at(0), "what came before is in")
-	r.stop(t)
-	w.worker(0, nil)
-	w.reaches(0)
-}
-
-func TestALogWhoseFirstBatchIsLargerThanMemoryAllowsHaltsToo(t *testing.T) {
+func TestABatchThatIsLargerThanMemoryAllowsIsOneDeadLetterAndThePartitionGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	w.send(0, some("a", 3, 5)...)
 	w.sendLarge()
+	w.send(0, some("b", 3, 5)...)
+	w.worker(0, func(c *Config) { c.FoldMemory = 8 << 20 })
+	w.reaches(0)
+	deadLetters := w.deadLetters(0)
+	require.Len(t, deadLetters, 1)
+	require.Equal(t, "too_large", deadLetters[0]["standings-reason"])
+	require.Equal(t, "3", deadLetters[0]["standings-offset"])
+	require.Equal(t, "5", deadLetters[0][deadletter.HeaderLastOffset])
+	require.Contains(t, deadLetters[0]["standings-message"], "the record batch up to offset 5 has 820318 bytes, and fold_memory allows 524288")
+	w.counted(9)
+	require.Equal(t, int64(3), w.stats.Dead(event.TooLarge))
+}
+
+func TestALogMayBeginWithABatchThatIsLargerThanMemoryAllows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.sendRaw(0, slices.Repeat([][]byte{[]byte("gone")}, 3)...)
+	w.sendLarge()
+	w.send(0, some("b", 3, 5)...)
 	w.truncate(3) // so that its time is asked for, as the origin
-	r := w.worker(0, func(c *Config) { c.FoldMemory, c.Start = 8<<20, start.Where{From: start.FromEarliest} })
-	eventually(t, "it halts", func() bool { return r.status.Line().Reason == health.HaltTooLarge })
-	require.Contains(t, r.status.Line().Remedy, "fold_memory")
+	w.worker(0, func(c *Config) { c.FoldMemory, c.Start = 8<<20, start.Where{From: start.FromEarliest} })
+	w.reaches(0)
+	require.Len(t, w.deadLetters(0), 1)
+	require.Equal(t, int64(3), w.stats.Dead(event.TooLarge))
 }
 
 func TestABrokenConnectionIsTriedAgain(t *testing.T) {
@@ -264,6 +274,6 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	// So does one that looks for the events of members who are refused.
 	o := &rereading{partition: r.partition, decoder: r.decoder, batch: b, deadLetters: r.deadLetters, written: r.written, records: recordbatch.Reader{Memory: account}}
 	b.MoveTo(records)
-	require.Error(t, o.response(&counted{t.Context(), 2}, response.Records, 0, response.Aborted))
+	require.Error(t, o.response(&counted{t.Context(), 2}, response, 0))
 	require.Equal(t, int64(2*lookAfter), o.records.Position())
 }

@@ -53,7 +53,7 @@ func (r *rereader) write(ctx context.Context, b *batch) error {
 	// The worker's own reader goes on meanwhile: nothing of it may be touched.
 	r.carried.writtenRefused.Begin(b.From())
 	second := &rereading{
-		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxResponse, MaxCodec: r.maxCodec},
+		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxBatch, MaxCodec: r.maxCodec},
 		decoder: event.NewDecoder(b.by.events), batch: b, deadLetters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
 	}
 	defer second.records.Close()
@@ -104,7 +104,7 @@ func (o *rereading) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = o.response(ctx, resp.Records, from, resp.Aborted)
+		err = o.response(ctx, resp, from)
 		from = o.records.Position()
 		resp.Release()
 		if !errors.Is(err, io.EOF) {
@@ -120,8 +120,8 @@ func (o *rereading) read(ctx context.Context) error {
 }
 
 // response goes through a response up to the batch's end, and ends with io.EOF.
-func (o *rereading) response(ctx context.Context, records []byte, from int64, aborted []recordbatch.Aborted) error {
-	o.records.Reset(records, from, aborted)
+func (o *rereading) response(ctx context.Context, resp *fetch.Response, from int64) error {
+	resp.Read(&o.records, from)
 	for n := 0; ; n++ {
 		if n%lookAfter == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)

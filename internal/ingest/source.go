@@ -12,7 +12,6 @@ import (
 	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
-	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -127,13 +126,13 @@ func (s *source) answered(ctx context.Context, offset int64, resp *fetch.Respons
 	s.status.CaughtUp.Store(len(resp.Records) == 0)
 	s.end.Seen(offset, len(resp.Records) == 0)
 	s.lag.Ends(resp.LastStable, resp.HighWatermark)
-	if err := s.sameLog(ctx, offset, resp.Records); err != nil {
+	if err := s.sameLog(ctx, offset, resp); err != nil {
 		resp.Release()
 		return err
 	}
 	if len(resp.Records) > 0 || time.Since(asked) >= s.fetchWait/2 {
 		s.idle.Reset()
-		s.stats.FetchBytes.Add(int64(len(resp.Records)))
+		s.stats.FetchBytes.Add(resp.Bytes())
 		return nil
 	}
 	resp.Release()
@@ -156,8 +155,8 @@ func (s *source) answered(ctx context.Context, offset int64, resp *fetch.Respons
 //	asks B where epoch 7 ends: 450
 //
 // What a response has is of one moment, so only its first batch can be of another log than what was read before.
-func (s *source) sameLog(ctx context.Context, offset int64, records []byte) error {
-	first, last, next, ok := recordbatch.Epochs(records)
+func (s *source) sameLog(ctx context.Context, offset int64, resp *fetch.Response) error {
+	first, last, next, ok := resp.Epochs()
 	was := s.lineage
 	if !ok || next <= was.Offset {
 		return nil

@@ -423,7 +423,7 @@ func TestAWorkerOnAReserveGivesItBackOnceItHasNothingToRead(t *testing.T) {
 	c := New(cfg)
 	// Something holds nearly all of the memory until those with nothing to read have found
 	// that out, and the others wait for a reserve.
-	hog, held := c.memory.Account(), cfg.FoldMemory*9/10-cfg.FoldMemory/16-4096
+	hog, held := c.memory.Account(), c.memory.Total()-4096
 	require.True(t, hog.Take(held))
 	for p := range 6 {
 		r := w.workerOf(c, p)

@@ -96,7 +96,7 @@ if not found or number(found) < number(expected) then return`,
 	{
 		name: "next is last plus one", what: "the position behind what carries nothing (markers, aborted events, what compaction took) is never reached",
 		source: []patch{
-			{ingestDir + "reader.go", "	r.records.Reset(resp.Records, from, resp.Aborted)\n", "	r.records.Reset(resp.Records, from, resp.Aborted)\n	last := from - 1\n"},
+			{ingestDir + "reader.go", "	resp.Read(&r.records, from)\n", "	resp.Read(&r.records, from)\n	last := from - 1\n"},
 			{
 				ingestDir + "reader.go", "			return r.ended(end, err)\n		}\n",
 				`			if broken("next is last plus one") && errors.Is(err, io.EOF) {

@@ -125,6 +125,7 @@ func kinds() (all []string) {
 		closes, reopens, sealed, sealedAgain, sealedAfresh, refusedFinal, lateForAll, apartFinal, passedBy,
 		crash+": seal", slow+": seal", lateDone+": seal", dies+": seal",
 		otherZones, settledByBoth, boundsDiffer,
+		electedRunning, electedStopped, electionMended,
 		overflown, lacksFields, configure, byOtherRules, repeatsFound, membersCalled,
 		severalIn, apart, lagging, masterAway, masterSlow, masterFull, oneGoesBack, oneWiped, backMidway, wipedMidway,
 	)

@@ -33,10 +33,10 @@ func (w *world) finish() {
 		if !w.settle() {
 			return
 		}
-		if !w.operate() {
+		if !w.operate() && !w.elects() {
 			break
 		}
-		if round > 4+len(w.masters) {
+		if round > 6+len(w.masters) {
 			w.failf("it doesn't come to rest, whatever the operator does")
 		}
 	}
@@ -212,6 +212,9 @@ func (w *world) operate() bool {
 	}
 	gap := slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return halts[p.id] == health.HaltGap })
 	switch {
+	case w.rebuildsElected(halts):
+	case w.failed != "":
+		return false
 	case gap:
 		w.tellf("the operator gets back the events that retention took")
 		for _, p := range w.kafka.partitions {
@@ -291,7 +294,7 @@ func (sh *shard) asks(p *partition) (must string, may []string) {
 		must = health.HaltOrphaned
 	case len(all) > 0 && !sh.exists(schemaKey):
 		must = health.HaltSchema
-	case there && to > p.stable():
+	case there && to > p.stable(), p == w.elected && !p.mended:
 		must = health.HaltTruncated
 	case there && from < p.start && !w.setup.Continue:
 		must = health.HaltGap

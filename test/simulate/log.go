@@ -85,6 +85,8 @@ type partition struct {
 	batches      []*batch
 	transactions []*transaction
 	latest       int64 // time of a record, ms
+	elections    []election
+	mended       bool // what the last one lost
 
 	// What a new leader knows of the log that doesn't know its end yet, until when, and
 	// how often that was an answer.
@@ -124,6 +126,7 @@ func (p *partition) send(s *sending, reached int64) {
 	p.latest = max(p.latest, b.maxTime)
 	b.last = max(last, p.end)
 	b.bytes = encode(b, attrs)
+	p.stamp(b)
 	p.batches = append(p.batches, b)
 	p.end = b.last + 1
 	switch s.outcome {
@@ -155,6 +158,7 @@ func (p *partition) mark(t *transaction, aborted bool) {
 	marker := record{key: []byte{0, 0, 0, kind}, value: []byte{0, 0, 0, 0, 0, 0}}
 	b.records = []stored{{record: marker, offset: p.end}}
 	b.bytes = encode(b, attrTransactional|attrControl)
+	p.stamp(b)
 	b.records = nil
 	t.last, t.aborted = p.end, aborted
 	p.batches = append(p.batches, b)
@@ -295,7 +299,7 @@ func encode(b *batch, attrs int16) []byte {
 		first = min(first, r.time)
 	}
 	k := kmsg.RecordBatch{
-		FirstOffset: b.base, PartitionLeaderEpoch: leaderEpoch, Magic: 2, Attributes: attrs,
+		FirstOffset: b.base, PartitionLeaderEpoch: firstEpoch, Magic: 2, Attributes: attrs,
 		LastOffsetDelta: int32(b.last - b.base), FirstTimestamp: first, MaxTimestamp: b.maxTime,
 		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, NumRecords: int32(len(b.records)),
 	}

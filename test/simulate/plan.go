@@ -72,6 +72,7 @@ type setup struct {
 	BannedBefore    []int           // who, before the world begins
 	BansLag         time.Duration   // within what time processes hear of it
 	Zones           bool            // some processes have other rules of time zones
+	Election        bool            // an unclean one loses records
 }
 
 // size is what a process has to fold in, and how long its pieces take.
@@ -89,6 +90,7 @@ var families = []struct {
 	from   int64
 	change func(p *plan, n int64)
 }{
+	{electionsFrom, func(p *plan, _ int64) { p.elections() }},
 	{zonesFrom, func(p *plan, _ int64) { p.zones() }},
 	{sealsFrom, func(p *plan, _ int64) { p.seals() }},
 	{booksFrom, func(p *plan, _ int64) { p.ruled(true) }},
@@ -101,7 +103,7 @@ var families = []struct {
 	}},
 }
 
-// seedOf returns the seed of a run's world by its number. Of ten worlds four have a family each.
+// seedOf returns the seed of a run's world by its number. Of ten worlds six have a family each.
 func seedOf(number int64) int64 {
 	if of := int(number % 10); of > 0 && of <= len(families) {
 		return families[of-1].from + number

@@ -190,7 +190,7 @@ func (k *brokers) describe(q *kmsg.MetadataRequest) kmsg.Response {
 		mt.Topic, mt.AuthorizedOperations, mt.TopicID = t.Topic, -1, md5.Sum([]byte(*t.Topic))
 		for i := range k.size(*t.Topic) {
 			p := kmsg.NewMetadataResponseTopicPartition()
-			p.Partition, p.LeaderEpoch = int32(i), leaderEpoch
+			p.Partition, p.LeaderEpoch = int32(i), k.partition(*t.Topic, int32(i)).epoch()
 			mt.Partitions = append(mt.Partitions, p)
 		}
 		a.Topics = append(a.Topics, mt)
@@ -198,17 +198,14 @@ func (k *brokers) describe(q *kmsg.MetadataRequest) kmsg.Response {
 	return a
 }
 
-// leaderEpoch is every leader's: no election loses records.
-const leaderEpoch = 1
-
 func (k *brokers) epochEnd(q *kmsg.OffsetForLeaderEpochRequest) kmsg.Response {
 	asked := q.Topics[0].Partitions[0]
 	p := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
-	p.Partition, p.LeaderEpoch, p.EndOffset = asked.Partition, leaderEpoch, -1
+	p.Partition, p.LeaderEpoch, p.EndOffset = asked.Partition, asked.LeaderEpoch, -1
 	if log := k.partition(q.Topics[0].Topic, asked.Partition); log == nil {
 		p.ErrorCode = int16(kafka.UnknownTopicOrPartition)
-	} else if asked.LeaderEpoch == leaderEpoch {
-		p.EndOffset = log.end
+	} else {
+		p.EndOffset = log.endOf(asked.LeaderEpoch)
 	}
 	t := kmsg.NewOffsetForLeaderEpochResponseTopic()
 	t.Topic, t.Partitions = q.Topics[0].Topic, append(t.Partitions, p)

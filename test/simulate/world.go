@@ -92,6 +92,7 @@ type world struct {
 	ends       []int64                       // of the logs, as the world begins
 	resolved   map[string]int64              // Redis's clock, ms, as an origin was first seen, by partition and text
 	rebuilt    bool                          // by the operator
+	elected    *partition                    // that an election has lost records of
 	belated    bool                          // the call that is carried out was sent long ago
 	leapt      bool                          // Redis's clock has
 	jumped     []jump                        // of Redis's clock

@@ -1,6 +1,6 @@
 package testenv
 
-// A real Kafka as a child process: one node that is broker and controller.
+// A real Kafka as a child process: a node that is broker and controller, or a broker that joins one.
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +37,8 @@ type kafkaProcess struct {
 	controller int // the quorum's of one
 	cluster    string
 	config     map[string]string
+	joins      *kafkaProcess // whose cluster it is a broker of; nil: a cluster of its own
+	number     int           // of those that join, from 2
 	process    *child.Process
 }
 
@@ -56,9 +59,13 @@ func newLocalKafka(ctx context.Context, config map[string]string) (*KafkaServer,
 
 func (k *kafkaProcess) name() string { return "Apache Kafka " + jarsVersion(k.jars) }
 
-// newKafkaProcess starts a Kafka with settings besides or instead of its own, and
-// tries other ports where somebody was quicker.
 func newKafkaProcess(ctx context.Context, config map[string]string) (*kafkaProcess, error) {
+	return startKafkaProcess(ctx, kafkaProcess{config: config})
+}
+
+// startKafkaProcess starts a Kafka with settings besides or instead of its own, and
+// tries other ports where somebody was quicker.
+func startKafkaProcess(ctx context.Context, like kafkaProcess) (*kafkaProcess, error) {
 	java, jars, err := findKafka()
 	if err != nil {
 		return nil, err
@@ -66,7 +73,8 @@ func newKafkaProcess(ctx context.Context, config map[string]string) (*kafkaProce
 	ctx, cancel := context.WithTimeout(ctx, kafkaStart)
 	defer cancel()
 	for {
-		k := &kafkaProcess{java: java, jars: jars, config: config}
+		k := &like
+		k.java, k.jars = java, jars
 		if err = k.format(ctx); err == nil {
 			err = k.start(ctx)
 		}
@@ -141,7 +149,9 @@ func (k *kafkaProcess) format(ctx context.Context) (err error) {
 	if k.controller, err = child.FreePort(); err != nil {
 		return err
 	}
-	k.cluster = ClusterID()
+	if k.cluster = ClusterID(); k.joins != nil {
+		k.cluster = k.joins.cluster
+	}
 	if err := os.WriteFile(k.file("server.properties"), k.properties(), 0o600); err != nil {
 		return err
 	}
@@ -168,6 +178,11 @@ func (k *kafkaProcess) arguments(args ...string) []string {
 func (k *kafkaProcess) properties() []byte {
 	all := KafkaSettings("127.0.0.1", k.address(), fmt.Sprintf("127.0.0.1:%d", k.controller), k.config)
 	all["log.dirs"] = k.file("data")
+	if k.joins != nil {
+		all["process.roles"], all["node.id"] = "broker", strconv.Itoa(k.number)
+		all["controller.quorum.voters"] = fmt.Sprintf("1@127.0.0.1:%d", k.joins.controller)
+		all["listeners"] = "PLAINTEXT://" + k.address()
+	}
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&text, "%s=%s\n", key, all[key])

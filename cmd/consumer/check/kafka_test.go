@@ -173,7 +173,7 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 			"timestamps", "ok: LogAppendTime: the broker's clock"},
 		{"batches", func(*kafkaFacts, *wanted) {}, "max.message.bytes", "ok: 1.0MiB"},
 		{"batches beyond memory", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["max.message.bytes"] = "16777217" },
-			"max.message.bytes", "warning: 16.0MiB: …would halt its partition → raise fold_memory to 257MiB"},
+			"max.message.bytes", "warning: 16.0MiB: …would be dead letters → raise fold_memory to 257MiB"},
 
 		{"dead letters", func(*kafkaFacts, *wanted) {}, "dead letters", "ok: 2 partitions, kept without end"},
 		{"no dead letters yet", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = kafkaconn.ErrNoTopic }, "dead letters", "ok: it doesn't exist: it would be created, with 2 partitions"},

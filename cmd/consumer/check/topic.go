@@ -146,7 +146,7 @@ func judgeBatches(s *section, t *topicFacts, want *wanted) {
 	case err != nil:
 		s.unchecked(check, t.name, "Kafka doesn't tell it", "")
 	case largest > want.largestBatch:
-		s.warn(check, t.name, fmt.Sprintf("%s: a record batch above %s, a sixteenth of fold_memory, would halt its partition", units.ShortBytes(largest), units.ShortBytes(want.largestBatch)),
+		s.warn(check, t.name, fmt.Sprintf("%s: the events of a record batch above %s, a sixteenth of fold_memory, would be dead letters", units.ShortBytes(largest), units.ShortBytes(want.largestBatch)),
 			fmt.Sprintf("raise fold_memory to %dMiB, or lower max.message.bytes", (16*largest+units.MiB-1)/units.MiB))
 	default:
 		s.ok(check, t.name, units.ShortBytes(largest))

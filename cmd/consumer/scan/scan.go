@@ -32,6 +32,7 @@ type Stretch struct {
 	From, End int64
 
 	MaxRecord int64         // bytes of the longest record that is given
+	MaxBatch  int64         // bytes of the largest batch that is read; 0 for fetch's own
 	MaxCodec  int64         // bytes that a codec may hold; 0 for recordbatch's own
 	MaxWait   time.Duration // of a fetch, and how many bytes it asks for; 0 for fetch's own
 	MaxBytes  int32
@@ -55,7 +56,7 @@ func (s *Stretch) Each(ctx context.Context, take func(*recordbatch.Record) error
 
 func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error) error {
 	f := &fetch.Fetcher{Transport: s.Client.Transport, Addr: s.Client.Addr, ClientID: kafkaconn.ClientID,
-		Topic: s.Topic, Partition: s.Partition, MaxWait: s.MaxWait, MaxBytes: s.MaxBytes}
+		Topic: s.Topic, Partition: s.Partition, MaxWait: s.MaxWait, MaxBytes: s.MaxBytes, MaxBatch: s.MaxBatch}
 	defer func() { // bounded by what a call that was given up may still take
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.DefaultMaxWait+fetch.Grace)
 		defer cancel()
@@ -125,7 +126,7 @@ func (s *Stretch) response(ctx context.Context, f *fetch.Fetcher, records *recor
 	if !answer.Answered() {
 		return at, answer.Throttled > 0, nil
 	}
-	records.Reset(answer.Records, at, answer.Aborted)
+	answer.Read(records, at)
 	for {
 		rec, err := records.Next()
 		switch {

@@ -120,7 +120,7 @@ func (r *lines) response(ctx context.Context, at int64) (next int64, err error) 
 	if !answer.Answered() { // throttled: the next fetch waits
 		return at, nil
 	}
-	r.records.Reset(answer.Records, at, answer.Aborted)
+	answer.Read(r.records, at)
 	for {
 		rec, err := r.records.Next()
 		if errors.Is(err, io.EOF) {

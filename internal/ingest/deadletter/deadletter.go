@@ -32,8 +32,8 @@ const (
 	HeaderOffset    = "standings-offset"
 	HeaderTimestamp = "standings-timestamp" // Unix ms; none at or below 0
 	HeaderEventID   = "standings-event-id"  // where it is known
-	// HeaderLastOffset is there if the dead letter is for all records of a batch that stayed
-	// compressed: it is the batch's last offset. None of their ids is known.
+	// HeaderLastOffset is there if the dead letter is for all records of a batch that took too
+	// much memory: it is the batch's last offset. None of their ids is known.
 	HeaderLastOffset = "standings-last-offset"
 	// HeaderDropped comes before those where headers of the original were left out, and says
 	// how many.

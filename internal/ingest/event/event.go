@@ -30,7 +30,7 @@
 // | `bad_time` | unreadable, Unix seconds (100,000,000 to 9,999,999,999), before 1970, from 2106-02-07T06:28:16Z on (no window holds it), more than max_future past the record's time, or missing where the record has none | `"occurred_at":"yesterday"`, `1795248930`, `"2026-11-21 08:15:30Z"`, `"2026-02-29T00:00:00Z"`, `-1`, `1.5` |
 // | `overflow` | it would take a standing past max_points, or a field past its range | judged when it is applied, never here |
 // | `window_limit` | it would open a window beyond max_windows, or, on a board that has none, in its last tenth | judged when it is applied, never here |
-// | `too_large` | its record batch takes more memory to decompress than is allowed | found before the value is, never here |
+// | `too_large` | its record batch takes more memory than is allowed | found before the value is, never here |
 package event
 
 import boardrules "github.com/standings/standings/internal/rules"
@@ -53,7 +53,7 @@ const (
 	Overflow Reason = "overflow"
 	// WindowLimit isn't, either: it takes the number of windows that there are.
 	WindowLimit Reason = "window_limit"
-	// TooLarge isn't, either: it is for all records of a batch that stays compressed.
+	// TooLarge isn't, either: it is for all records of a batch that takes too much memory.
 	TooLarge Reason = "too_large"
 )
 

@@ -34,7 +34,7 @@ const (
 	HaltRedis     = "redis"           // Redis refuses
 	HaltKafka     = "kafka"           // Kafka refuses
 	HaltFormat    = "record_format"   // records that can't be read
-	HaltTooLarge  = "batch_too_large" // a record batch larger than memory allows
+	HaltTooLarge  = "batch_too_large" // a response larger than memory allows
 	HaltRules     = "rules"           // a sweep is by rules that aren't known here
 )
 

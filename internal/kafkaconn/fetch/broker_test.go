@@ -84,6 +84,13 @@ func (g *gate) close() (stuck <-chan struct{}) {
 	return g.stuck
 }
 
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.shut)
+	g.shut = nil
+}
+
 type gated struct {
 	net.Conn
 	gate *gate
@@ -179,7 +186,7 @@ func follow(t testing.TB, f *Fetcher, offset int64) (values []string, next int64
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Reset(res.Records, offset, res.Aborted)
+		res.Read(&r, offset)
 		for {
 			rec, err := r.Next()
 			if errors.Is(err, io.EOF) {

@@ -72,13 +72,14 @@ type exchange struct {
 
 	clientID    string
 	correlation int32
-	limit       int64 // of the response, in bytes
+	maxBatch    int64 // bytes
 	memory      recordbatch.Memory
 	version     int16
 
-	mu      sync.Mutex // guards stage, givenUp and version: a call may be given up while it runs
+	mu      sync.Mutex // guards stage, givenUp, large and version: a call may be given up while it runs
 	stage   stage
 	givenUp bool
+	large   int64         // bytes of the response, once its length is known
 	over    chan struct{} // closed at the end of an exchange that was given up
 
 	// The connection's from RawExchange's begin to its end, then the caller's.
@@ -105,8 +106,8 @@ func (x *exchange) prepare(f *Fetcher, offset int64) {
 		ReplicaID: -1, MaxWaitTime: int32(f.maxWait().Milliseconds()), MinBytes: 1, MaxBytes: f.maxBytes(),
 		IsolationLevel: readCommitted, SessionEpoch: -1, Topics: x.topics[:],
 	}
-	x.clientID, x.correlation, x.limit, x.memory = f.ClientID, f.correlation, f.maxResponse(), f.Memory
-	x.refused, x.response, x.stage = nil, Response{}, unstarted
+	x.clientID, x.correlation, x.maxBatch, x.memory = f.ClientID, f.correlation, f.maxBatch(), f.Memory
+	x.refused, x.response, x.stage, x.large = nil, Response{}, unstarted, 0
 }
 
 // Required says that the exchange is ours, and learns the connection's version.
@@ -135,12 +136,12 @@ func (x *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 		return nil, fmt.Errorf("read the response's length: %w", err)
 	}
 	size := int64(int32(binary.BigEndian.Uint32(x.head[:])))
+	x.expect(size)
+	held := min(size, x.maxBatch+Beside)
 	switch {
 	case size < 4:
 		return nil, fmt.Errorf("%w: a length of %d bytes", ErrMalformed, size)
-	case size > x.limit:
-		return nil, &SizeError{ErrTooLarge, size, x.limit}
-	case !x.room(int(size)):
+	case !x.room(int(held)):
 		x.refused = &SizeError{Err: ErrNoMemory, Bytes: size}
 		if size > discarded {
 			return nil, x.refused
@@ -150,11 +151,14 @@ func (x *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 		}
 		return x, nil
 	}
-	x.size = int(size)
-	if _, err := io.ReadFull(rw, x.buf[:size]); err != nil {
+	x.size = int(held)
+	if _, err := io.ReadFull(rw, x.buf[:held]); err != nil {
 		return nil, fmt.Errorf("read a response of %d bytes: %w", size, err)
 	}
-	if err := x.read(version); err != nil {
+	if err := x.read(version, size-held); err != nil {
+		return nil, err
+	}
+	if err := x.pass(rw, size-held); err != nil {
 		return nil, err
 	}
 	if x.response.Throttled > kafkaconn.SharedThrottle {
@@ -163,10 +167,60 @@ func (x *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return x, nil
 }
 
-// read takes the response apart. One that there is no memory for is refused, and
+// pass reads to the end of a response whose first batch is larger than maxBatch, and keeps the batch's header. What
+// is behind the buffer has some bytes.
+func (x *exchange) pass(rw io.Reader, behind int64) error {
+	records := x.response.Records
+	batch := recordbatch.Size(records)
+	switch {
+	case behind == 0 && (batch <= x.maxBatch || batch > int64(len(records))): // also one that is cut off
+		return nil
+	case batch <= x.maxBatch, behind > 0 && len(records) < small/2:
+		return &SizeError{ErrTooLarge, int64(x.size) + behind, x.maxBatch + Beside}
+	case batch > int64(len(records))+behind:
+		return fmt.Errorf("%w: its first batch is cut off", ErrMalformed)
+	}
+	records = records[:min(int64(len(records)), batch)]
+	rest := &passing{x, rw, behind}
+	passed, err := recordbatch.Pass(records, rest, x.maxBatch)
+	if err != nil {
+		return err
+	}
+	x.response.passed, x.response.Records = passed, recordbatch.Header(records)
+	if _, err := io.Copy(io.Discard, rest); err != nil {
+		return fmt.Errorf("read past a response: %w", err)
+	}
+	return nil
+}
+
+// passing is the rest of a response on a connection, until the call is given up: it may take long.
+type passing struct {
+	x    *exchange
+	from io.Reader
+	left int64
+}
+
+func (p *passing) Read(b []byte) (int, error) {
+	if p.left == 0 {
+		return 0, io.EOF
+	}
+	if p.x.isGivenUp() {
+		return 0, errGivenUp
+	}
+	n, err := p.from.Read(b[:min(int64(len(b)), p.left)])
+	if p.left -= int64(n); errors.Is(err, io.EOF) && p.left > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// read takes the response apart, of which some bytes aren't in the buffer. One that there is no memory for is refused, and
 // is no error: the connection is good.
-func (x *exchange) read(version int16) error {
-	b, err := parse(x.buf[:x.size], version, x.correlation, x.topics[0].Topic, x.partitions[0].Partition, &x.response)
+func (x *exchange) read(version int16, lacks int64) error {
+	b, err := parse(x.buf[:x.size], lacks, version, x.correlation, x.topics[0].Topic, x.partitions[0].Partition, &x.response)
+	if lacks > 0 && errors.Is(err, ErrMalformed) { // what is cut off may lie behind the buffer
+		return &SizeError{ErrTooLarge, int64(x.size) + lacks, x.maxBatch + Beside}
+	}
 	if err != nil {
 		return err
 	}
@@ -274,6 +328,26 @@ func (x *exchange) endCall() stage {
 	defer x.mu.Unlock()
 	x.givenUp = x.stage != ended
 	return x.stage
+}
+
+func (x *exchange) isGivenUp() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.givenUp
+}
+
+// expect notes how large the response is.
+func (x *exchange) expect(bytes int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.large = bytes
+}
+
+// expected is what expect has noted.
+func (x *exchange) expected() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.large
 }
 
 func (x *exchange) isOver() bool {

@@ -5,7 +5,8 @@
 // length is known.
 //
 // Every call ends: with its context, or MaxWait and Grace after it was sent, which
-// is once the throttle time of the broker's last answer has passed. What a
+// is once the throttle time of the broker's last answer has passed. After a response
+// that was too large to arrive by then, the next call has more time. What a
 // call that was given up still holds comes back when its exchange on the
 // connection has ended, which the same deadline bounds.
 //
@@ -34,7 +35,7 @@ var (
 	// ErrNoMemory is a refusal by Memory. The Fetcher stays usable, and holds
 	// nothing but what calls that were given up left behind.
 	ErrNoMemory = errors.New("no memory for the response")
-	// ErrTooLarge is a response above MaxResponse.
+	// ErrTooLarge is a response that is larger than its first batch and MaxBatch account for.
 	ErrTooLarge = errors.New("the response is larger than allowed")
 	// ErrVersion is a broker that doesn't speak a version of Fetch that knows
 	// transactions, 4 or later (Kafka 0.11).
@@ -47,7 +48,7 @@ var (
 type SizeError struct {
 	Err   error
 	Bytes int64 // of the response
-	Limit int64 // MaxResponse, with ErrTooLarge
+	Limit int64 // with ErrTooLarge
 }
 
 func (e *SizeError) Error() string {
@@ -71,9 +72,15 @@ const (
 	DefaultMaxWait = 500 * time.Millisecond
 	// DefaultMaxBytes is Kafka's own default for a partition.
 	DefaultMaxBytes = 1 << 20
-	// DefaultMaxResponse leaves room for a batch far above MaxBytes, which comes
+	// DefaultMaxBatch leaves room for a batch far above MaxBytes, which comes
 	// whole, however large.
-	DefaultMaxResponse = 64 << 20
+	DefaultMaxBatch = 64 << 20
+	// Beside is how many bytes of a response are held beside a batch: for its head and the
+	// aborted transactions.
+	Beside = 16 << 10
+	// slowest is the rate, in bytes per second, that a response which came too late the first
+	// time is given time for.
+	slowest = 1 << 20
 )
 
 // Fetcher fetches from one partition, one call at a time. Its settings are read
@@ -88,14 +95,17 @@ type Fetcher struct {
 	MaxWait time.Duration // 0: DefaultMaxWait
 	// MaxBytes is the most that a request lets the broker send. A first batch that is
 	// larger comes whole.
-	MaxBytes    int32 // 0: DefaultMaxBytes
-	MaxResponse int64 // bytes; 0: DefaultMaxResponse
+	MaxBytes int32 // 0: DefaultMaxBytes
+	// MaxBatch is the largest batch that is held, in bytes. A larger one is read past, and its
+	// records are one Record (see recordbatch.Whole).
+	MaxBatch int64 // 0: DefaultMaxBatch
 	// Memory must be safe for concurrent use: a connection gives back what a call
 	// that was given up has left. nil: without bounds.
 	Memory recordbatch.Memory
 
 	exchange    *exchange
 	correlation int32
+	large       int64       // bytes of the response that the call before was too short for
 	given       []*exchange // calls given up, whose exchange may still go on
 	notBefore   time.Time   // the throttle time of its last answer ends then
 }
@@ -114,6 +124,7 @@ type Response struct {
 	Records []byte // batches, the last of which may be cut off
 	Aborted []recordbatch.Aborted
 
+	passed   *recordbatch.Passed // Records are its header
 	exchange *exchange
 }
 
@@ -130,11 +141,15 @@ func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
 	if err := f.Pause(ctx); err != nil {
 		return nil, fmt.Errorf("fetch %s/%d at %d: %w", f.Topic, f.Partition, offset, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.maxWait()+Grace)
+	ctx, cancel := context.WithTimeout(ctx, f.maxWait()+Grace+time.Duration(f.large/slowest)*time.Second)
 	defer cancel()
 	x := f.prepare(offset)
 	_, err := f.Transport.RoundTrip(ctx, f.Addr, x)
-	switch x.endCall() {
+	stage := x.endCall()
+	if f.large = 0; err != nil {
+		f.large = x.expected()
+	}
+	switch stage {
 	case ended:
 		if errors.Is(err, errMuted) {
 			err = nil
@@ -193,6 +208,28 @@ func named(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", end, err)
+}
+
+// Read has a reader begin the response's records, of which those from an offset on are wanted.
+func (r *Response) Read(into *recordbatch.Reader, from int64) {
+	if r.passed != nil {
+		into.ResetPassed(r.Records, r.passed, from, r.Aborted)
+		return
+	}
+	into.Reset(r.Records, from, r.Aborted)
+}
+
+// Bytes is how many bytes of batches came.
+func (r *Response) Bytes() int64 {
+	if r.passed != nil {
+		return r.passed.Size
+	}
+	return int64(len(r.Records))
+}
+
+// Epochs is recordbatch.Epochs of the response.
+func (r *Response) Epochs() (first, last int32, next int64, ok bool) {
+	return recordbatch.Epochs(r.Records, r.passed)
 }
 
 // More reports whether the broker had more than it could send, so that the next
@@ -262,9 +299,9 @@ func (f *Fetcher) maxBytes() int32 {
 	return DefaultMaxBytes
 }
 
-func (f *Fetcher) maxResponse() int64 {
-	if f.MaxResponse > 0 {
-		return f.MaxResponse
+func (f *Fetcher) maxBatch() int64 {
+	if f.MaxBatch > 0 {
+		return f.MaxBatch
 	}
-	return DefaultMaxResponse
+	return DefaultMaxBatch
 }

@@ -97,19 +97,25 @@ func TestWithoutMemoryTheResponseIsReadPastAndTheConnectionKept(t *testing.T) {
 	}
 }
 
-func TestAResponseAboveTheLimitIsRefusedWithItsSize(t *testing.T) {
+func TestABatchAboveTheLimitIsReadPastAndTheConnectionKept(t *testing.T) {
 	address := fake(t)
-	produce(t, client(t, address, kgo.ProducerBatchCompression(kgo.NoCompression())), strings.Repeat("x", 100_000))
-	f, _, m := fetcher(t, address)
-	f.MaxResponse = 50_000
-	_, err := f.Fetch(t.Context(), 0)
-	size := new(SizeError)
-	if !errors.Is(err, ErrTooLarge) || !errors.As(err, &size) || size.Bytes < 100_000 || size.Limit != 50_000 || m.most > small {
-		t.Fatalf("%v, %d bytes taken", err, m.most)
+	c := client(t, address, kgo.ProducerBatchCompression(kgo.NoCompression()))
+	produce(t, c, "before")
+	produce(t, c, strings.Repeat("x", 900_000))
+	produce(t, c, "after")
+	f, g, m := fetcher(t, address)
+	f.MaxBytes, f.MaxBatch = 1000, 50_000
+	follow(t, f, 0)
+	dials := g.dials.Load()
+	if got, next := follow(t, f, 0); next != 3 || !slices.Equal(got, []string{"before", "", "after"}) {
+		t.Fatalf("next %d: %.300q", next, got)
 	}
-	f.MaxResponse = 0
-	if got, _ := follow(t, f, 0); len(got) != 1 {
-		t.Fatalf("%d records", len(got))
+	if n := g.dials.Load() - dials; n > 0 || m.most > 50_000+Beside+small {
+		t.Fatalf("%d new connections, %d bytes taken", n, m.most)
+	}
+	f.MaxBatch = 0
+	if got, _ := follow(t, f, 0); len(got[1]) != 900_000 {
+		t.Fatalf("%.300q", got)
 	}
 }
 

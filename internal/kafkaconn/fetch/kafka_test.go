@@ -143,7 +143,7 @@ func TestTheBrokersTimeIsReadUnderLogAppendTime(t *testing.T) {
 	defer res.Release()
 	var r recordbatch.Reader
 	defer r.Close()
-	r.Reset(res.Records, 0, res.Aborted)
+	res.Read(&r, 0)
 	if rec, err := r.Next(); err != nil || rec.Time < before {
 		t.Fatalf("%+v: %v", rec, err)
 	}

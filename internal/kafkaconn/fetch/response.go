@@ -16,9 +16,9 @@ import (
 const abortedSize = 16
 
 // parse reads a response, without its length, into res. The aborted transactions
-// are returned as they lie there.
-func parse(b []byte, version int16, correlation int32, topic string, partition int32, res *Response) (aborted []byte, err error) {
-	r := reader{b: b}
+// are returned as they lie there. b lacks the response's last bytes: a part of its records.
+func parse(b []byte, lacks int64, version int16, correlation int32, topic string, partition int32, res *Response) (aborted []byte, err error) {
+	r := reader{b: b, lacks: lacks}
 	if id := r.int32(); id != correlation {
 		return nil, fmt.Errorf("%w: it answers request %d, and %d was sent", ErrMalformed, id, correlation)
 	}
@@ -73,7 +73,7 @@ func (r *reader) partition(version int16, res *Response) (aborted []byte, err er
 		r.int32() // preferred replica
 	}
 	if n := r.int32(); n > 0 { // -1 is null
-		res.Records = r.take(int64(n))
+		res.Records = r.take(int64(n) - r.lacks)
 	}
 	if r.short {
 		return nil, r.cut("its partition")
@@ -87,6 +87,7 @@ func (r *reader) partition(version int16, res *Response) (aborted []byte, err er
 // reader takes what it is asked for off b, and zeros once that is too short.
 type reader struct {
 	b     []byte
+	lacks int64
 	short bool
 }
 

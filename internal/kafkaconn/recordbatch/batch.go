@@ -80,6 +80,12 @@ func parseBatch(in []byte) (b batch, size int, err error) {
 	if sum, want := crc32.Checksum(in[crcFrom:size], castagnoli), binary.BigEndian.Uint32(in[crcAt:]); sum != want {
 		return b, 0, b.corrupt("its CRC is %08x and should be %08x", sum, want)
 	}
+	b.header(in)
+	return b, size, b.check()
+}
+
+// header reads the fields behind the base offset.
+func (b *batch) header(in []byte) {
 	b.epoch = int32(binary.BigEndian.Uint32(in[epochAt:]))
 	b.attrs = binary.BigEndian.Uint16(in[21:])
 	b.lastDelta = int64(int32(binary.BigEndian.Uint32(in[23:])))
@@ -87,7 +93,6 @@ func parseBatch(in []byte) (b batch, size int, err error) {
 	b.maxTime = int64(binary.BigEndian.Uint64(in[35:]))
 	b.producer = int64(binary.BigEndian.Uint64(in[43:]))
 	b.count = int(int32(binary.BigEndian.Uint32(in[57:])))
-	return b, size, b.check()
 }
 
 func (b *batch) check() error {

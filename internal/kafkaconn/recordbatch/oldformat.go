@@ -30,6 +30,10 @@ func (b *batch) old(m []byte) error {
 	if sum, want := crc32.ChecksumIEEE(m[magicAt:]), binary.BigEndian.Uint32(m[oldCRCAt:]); sum != want {
 		return b.corrupt("its magic is %d, and by that its CRC is %08x and should be %08x", m[magicAt], sum, want)
 	}
+	return oldFormat(m)
+}
+
+func oldFormat(m []byte) *OldFormatError {
 	e := &OldFormatError{Magic: m[magicAt], Time: -1}
 	if e.Magic == 1 {
 		e.Time = int64(binary.BigEndian.Uint64(m[oldTimeAt:]))

@@ -54,9 +54,9 @@ type Record struct {
 	// Oversize is the record's size in bytes where it is above MaxRecord. It was
 	// gone over, and Key, Value and Headers are empty.
 	Oversize int64
-	// Whole is set if the record stands for all records of a batch that the codec can't
-	// decompress within MaxCodec. Offset is the first of them that is wanted, Time the
-	// latest, and Oversize what the codec would hold.
+	// Whole is set if the record stands for all records of a batch that takes more memory than
+	// is allowed. Offset is the first of them that is wanted, Time the latest, and Oversize
+	// what the batch takes.
 	Whole *Whole
 }
 
@@ -68,12 +68,15 @@ func (rec *Record) Count() int64 {
 	return rec.Whole.Count
 }
 
-// Whole is a batch that stays compressed.
+// Whole is a batch whose records aren't read.
 type Whole struct {
 	Last  int64 // the last offset of the batch
 	Count int64 // records at Offset and later, at most
 	Codec string
-	Limit int64 // MaxCodec, in bytes
+	Limit int64 // bytes
+	// Compressed is whether the codec would hold more than Limit, which is MaxCodec. Else the
+	// batch as it came is larger.
+	Compressed bool
 }
 
 // Aborted is an aborted transaction of a producer, from the offset First on.
@@ -93,9 +96,10 @@ type Reader struct {
 	Memory    Memory // nil is without bounds
 
 	in      []byte // what follows the current batch
-	whole   bool   // a whole batch has been met in this response
-	pos     int64  // next offset to read
-	floor   int64  // lowest offset that the next batch may begin at
+	passed  *Passed
+	whole   bool  // a whole batch has been met in this response
+	pos     int64 // next offset to read
+	floor   int64 // lowest offset that the next batch may begin at
 	aborted []Aborted
 	err     error // final, unless it is ErrNoMemory
 
@@ -115,7 +119,7 @@ type Reader struct {
 // the next Reset or Close, and sorts and marks aborted.
 func (r *Reader) Reset(records []byte, from int64, aborted []Aborted) {
 	r.closeBatch()
-	r.in, r.whole, r.pos, r.floor, r.err = records, false, from, 0, nil
+	r.in, r.passed, r.whole, r.pos, r.floor, r.err = records, nil, false, from, 0, nil
 	r.aborted = aborted
 	sortAborted(aborted)
 }
@@ -137,7 +141,7 @@ func (r *Reader) Epoch() (int32, bool) { return r.batch.epoch, r.whole && r.batc
 func (r *Reader) Close() {
 	r.closeBatch()
 	r.stream.rest(r.Memory)
-	r.in, r.aborted, r.err = nil, nil, io.EOF
+	r.in, r.passed, r.aborted, r.err = nil, nil, nil, io.EOF
 	r.rec = Record{}
 }
 
@@ -198,6 +202,9 @@ func (r *Reader) next() (*Record, error) {
 // nextBatch takes the next batch off the response and opens it, or goes past it. It reports
 // whether rec stands for the whole batch.
 func (r *Reader) nextBatch() (whole bool, err error) {
+	if r.passed != nil {
+		return r.passedBatch(r.passed)
+	}
 	b, size, err := parseBatch(r.in)
 	if err != nil {
 		return false, r.cut(err, size)
@@ -205,9 +212,7 @@ func (r *Reader) nextBatch() (whole bool, err error) {
 	if b.base < r.floor {
 		return false, b.corrupt("it begins before the end of the batch before it, %d", r.floor)
 	}
-	// A batch without records may have been left by compaction, for its last
-	// offset; the records of an aborted one are never looked at.
-	wanted := b.count > 0 && (b.last() >= r.pos && !r.isAborted(b) || b.control())
+	wanted := r.wants(&b)
 	r.data, r.at = r.in[headerSize:size], 0
 	if wanted && b.codec() != 0 {
 		err := r.stream.open(r, b, r.data)
@@ -216,13 +221,14 @@ func (r *Reader) nextBatch() (whole bool, err error) {
 			return false, b.corrupt("a control batch: %w", err)
 		case ok:
 			wanted, whole = false, true
-			r.standFor(b, large)
+			r.standFor(b, large.size, large.limit, true)
 		case err != nil:
 			return false, err
 		}
 		r.data = nil
 	}
-	r.in, r.whole, r.floor, r.batch = r.in[size:], true, b.last()+1, b
+	r.in = r.in[size:]
+	r.took(b)
 	if !wanted {
 		r.pos = max(r.pos, b.last()+1)
 		return whole, nil
@@ -231,12 +237,21 @@ func (r *Reader) nextBatch() (whole bool, err error) {
 	return false, nil
 }
 
-// standFor has rec stand for a batch that stays compressed.
-func (r *Reader) standFor(b batch, large *tooLargeError) {
+// wants reports whether a batch's records are looked at. A batch without records may have been left by
+// compaction, for its last offset; those of an aborted one are never looked at.
+func (r *Reader) wants(b *batch) bool {
+	return b.count > 0 && (b.last() >= r.pos && !r.isAborted(*b) || b.control())
+}
+
+// took notes the batch that is read now.
+func (r *Reader) took(b batch) { r.whole, r.floor, r.batch = true, b.last()+1, b }
+
+// standFor has rec stand for a batch that takes too much memory.
+func (r *Reader) standFor(b batch, size, limit int64, compressed bool) {
 	from := max(r.pos, b.base)
 	r.rec = Record{
-		Offset: from, Time: b.maxTime, Oversize: large.size,
-		Whole: &Whole{Last: b.last(), Count: min(int64(b.count), b.last()-from+1), Codec: codecNames[b.codec()], Limit: large.limit},
+		Offset: from, Time: b.maxTime, Oversize: size,
+		Whole: &Whole{Last: b.last(), Count: min(int64(b.count), b.last()-from+1), Codec: codecNames[b.codec()], Limit: limit, Compressed: compressed},
 	}
 }
 

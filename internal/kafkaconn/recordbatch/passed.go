@@ -1,0 +1,89 @@
+package recordbatch
+
+// A batch that is larger than the memory for one. Only its header is kept. The sum of a batch covers
+// its last offset, so a batch is passed only after all of it was read and its sum compared.
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// Passed is a batch of which only the header is kept.
+type Passed struct {
+	Size  int64 // bytes of the batch
+	Limit int64 // bytes that a batch may have
+	// Err is an ErrCorrupt or an OldFormatError. Next returns it.
+	Err error
+}
+
+// Size is how many bytes the batch has with which records begin, or 0 if too few of them are there to tell.
+func Size(records []byte) int64 {
+	if len(records) < headerSize {
+		return 0
+	}
+	return int64(int32(binary.BigEndian.Uint32(records[8:]))) + prefixSize
+}
+
+// Header is the part of records that Pass leaves as it is.
+func Header(records []byte) []byte { return records[:headerSize:headerSize] }
+
+// Pass reads a batch to its end: records have its beginning, a header at least, and rest has what follows. It
+// reads through the space of records behind the header. The error is that of rest.
+func Pass(records []byte, rest io.Reader, limit int64) (*Passed, error) {
+	p := &Passed{Size: Size(records), Limit: limit}
+	b := batch{base: int64(binary.BigEndian.Uint64(records))}
+	table, from, at := castagnoli, crcFrom, crcAt
+	magic := records[magicAt]
+	if magic < 2 {
+		table, from, at = crc32.IEEETable, magicAt, oldCRCAt
+	}
+	want := binary.BigEndian.Uint32(records[at:])
+	sum := crc32.Update(0, table, records[from:])
+	space := records[headerSize:]
+	for left := p.Size - int64(len(records)); left > 0; {
+		n, err := rest.Read(space[:min(left, int64(len(space)))])
+		sum = crc32.Update(sum, table, space[:n])
+		if left -= int64(n); err != nil && left > 0 {
+			return nil, fmt.Errorf("read past a record batch of %d bytes: %w", p.Size, noEOF(err))
+		}
+	}
+	switch {
+	case magic > 2:
+		p.Err = b.corrupt("magic %d is unknown", magic)
+	case sum != want:
+		p.Err = b.corrupt("its CRC is %08x and should be %08x, by magic %d", sum, want, magic)
+	case magic < 2:
+		p.Err = oldFormat(records)
+	default:
+		b.header(records)
+		p.Err = b.check()
+	}
+	return p, nil
+}
+
+// ResetPassed begins the records of a response that has only the header of its first batch.
+func (r *Reader) ResetPassed(header []byte, p *Passed, from int64, aborted []Aborted) {
+	r.Reset(header, from, aborted)
+	r.passed = p
+}
+
+// passedBatch goes past the batch. It reports whether rec stands for it.
+func (r *Reader) passedBatch(p *Passed) (whole bool, err error) {
+	if p.Err != nil {
+		return false, p.Err
+	}
+	b := batch{base: int64(binary.BigEndian.Uint64(r.in))}
+	b.header(r.in)
+	if whole = r.wants(&b); whole && b.control() {
+		return false, b.corrupt("a control batch of %d bytes", p.Size)
+	}
+	if whole {
+		r.standFor(b, p.Size, p.Limit, false)
+	}
+	r.in, r.passed = nil, nil
+	r.took(b)
+	r.pos = max(r.pos, b.last()+1)
+	return whole, nil
+}
