@@ -42,7 +42,7 @@ func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string)
 	return boards.New(ranking.Config{
 		MaxWindows: cfg.MaxWindows,
 		Client:     client, Prefix: cfg.Redis.Prefix, Cluster: cluster, Shards: ledger.Shards(cfg.Redis.Shards),
-		Periods: kept, Boards: ruled, Calendar: calendar, Timeout: cfg.Redis.Timeout,
+		Periods: kept, Boards: ruled, Lists: cfg.Lists(), Allows: cfg.Allows, Calendar: calendar, Timeout: cfg.Redis.Timeout,
 	}), nil
 }
 

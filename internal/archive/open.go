@@ -143,7 +143,7 @@ var errIncomplete = errors.New("the window is not complete")
 
 // complete reports whether a window lacks no record that belongs in it, and Redis isn't being refilled.
 func complete(st *ledger.State, w *ledger.Window) (bool, error) {
-	incomplete, err := ranking.Incomplete(st, w.Period, w.Start)
+	incomplete, err := ranking.Incomplete(st, w.Board, w.Period, w.Start)
 	return len(incomplete) == 0 && len(workers.Of(st, nil).Refilling) == 0, err
 }
 

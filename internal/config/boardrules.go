@@ -142,6 +142,32 @@ func (c *Config) Rules() (rules.Boards, error) {
 	return boards, nil
 }
 
+// Lists has the periods of the boards that list theirs, by name, in the order of the periods; nil if none
+// does. If the boards that aren't named list theirs, every named board does.
+func (c *Config) Lists() map[string][]periods.Period {
+	others := slices.ContainsFunc(c.Specs, func(s BoardSpec) bool { return s.Name == rules.AnyBoard && s.Periods != nil })
+	var lists map[string][]periods.Period
+	for _, s := range c.Specs {
+		if s.Periods == nil && !others {
+			continue
+		}
+		if lists == nil {
+			lists = map[string][]periods.Period{}
+		}
+		for _, p := range c.Kept() {
+			if c.Has(s.Name, p.Name) {
+				lists[s.Name] = append(lists[s.Name], p.Name)
+			}
+		}
+	}
+	return lists
+}
+
+// Allows reports whether events may name a board, or, of rules.AnyBoard, any board.
+func (c *Config) Allows(board string) bool {
+	return len(c.Boards) == 0 || slices.Contains(c.Boards, board)
+}
+
 // Has reports whether a board has windows of a period that is enabled.
 func (c *Config) Has(board string, period periods.Period) bool {
 	of := -1

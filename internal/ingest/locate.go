@@ -171,7 +171,7 @@ func (l *locator) extend(ctx context.Context, states []ledger.State) error {
 		}
 		for _, a := range added {
 			l.log.Warn("a period was added again, which Redis had lost; its windows that start before since are incomplete until consumer rebuild counts them",
-				zap.String("period", a.Period), zap.Time("since", time.UnixMilli(a.Since).UTC()))
+				zap.Stringer("period", a), zap.Time("since", time.UnixMilli(a.Since).UTC()))
 			again = true
 		}
 	}

@@ -62,7 +62,7 @@ type State struct {
 	Ledger  map[string]string // "<topic>/<partition>" -> position
 	Origins map[string]string
 	// Since has, for each period that was added to standings that were there, the time from which on it is
-	// counted, in Unix ms. A window of the period that starts earlier is incomplete.
+	// counted, in Unix ms, by SinceKey. A window of the period that starts earlier is incomplete.
 	Since   map[string]int64
 	Windows int
 	Workers map[string]string
@@ -88,12 +88,30 @@ func (s *State) Clock() time.Time {
 	return s.Now.Add(time.Since(s.Asked))
 }
 
+// SinceKey is the key of an added period in State.Since: of the list of a board, or of all boards that have
+// no list ("").
+func SinceKey(board, period string) string {
+	if board == "" {
+		return period
+	}
+	return board + ":" + period
+}
+
 // Added is a period that is added to standings that were written without it.
 type Added struct {
+	Board  string // to whose list of periods it is added; empty: all boards that have no list
 	Period string
 	// Since is the time from which on it is counted, Unix ms: of its windows, those that start
 	// earlier are incomplete until a rebuild. 0 if none does.
 	Since int64
+}
+
+// String names the period, and the board if it has a list of its own.
+func (a Added) String() string {
+	if a.Board == "" {
+		return a.Period
+	}
+	return a.Period + " of board " + a.Board
 }
 
 // Line is a worker's report about itself.

@@ -38,8 +38,8 @@ func Together(shards []State) State {
 				all.Origins[field] = text
 			}
 		}
-		for period, ms := range s.Since {
-			all.Since[period] = max(all.Since[period], ms)
+		for key, ms := range s.Since {
+			all.Since[key] = max(all.Since[key], ms)
 		}
 	}
 	for field := range shards[0].Ledger { // a partition that isn't there is in no ledger of all

@@ -137,7 +137,7 @@ func (e *encoder) encode(s *Store, p *ledger.Piece, next string) (keys int, err 
 		e.args, beside = append(e.args, s.keys.Names()), strings.TrimPrefix(beside+" names", " ")
 	}
 	keys = len(e.args) - head
-	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.schema, s.lease, s.windowsArg, beside, len(p.Without))
+	e.args = append(e.args, p.Partition.String(), p.Expected.String(), next, s.text(), s.lease, s.windowsArg, beside, len(p.Without))
 	for _, name := range p.Without {
 		e.args = append(e.args, name)
 	}

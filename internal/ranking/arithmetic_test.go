@@ -56,7 +56,7 @@ func bits(t tester, text string) uint64 {
 func (f *fixture) laidOut(t tester, l codec.Layout) {
 	t.Helper()
 	f.store = f.storeOf(t, func(c *Config) { c.Periods["weekly"] = Period{Layout: l, Retention: 200 * 365 * 24 * time.Hour} })
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.schema, 0).Err())
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.Schema(), 0).Err())
 }
 
 // spread is a window in which each of a layout's ticks has a time.

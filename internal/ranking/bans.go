@@ -109,7 +109,7 @@ func (s *Store) goThrough(ctx context.Context, b Ban, mark string) (calls int, e
 // place calls ban.lua, again while the shard is held.
 func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string, windows []string) error {
 	keys := []string{s.keys.Banned(), s.keys.Schema(), s.keys.Hold(), s.keys.Names(), s.keys.Windows()}
-	args := []any{s.schema, what, b.Board + ":" + b.Member, mark, last, s.lease, 1, b.Member}
+	args := []any{s.text(), what, b.Board + ":" + b.Member, mark, last, s.lease, 1, b.Member}
 	for _, name := range windows {
 		keys, args = append(keys, s.keys.Listed(name), s.keys.Hidden(name)), append(args, name)
 	}
@@ -128,7 +128,7 @@ func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string
 		case "erased":
 			return ErrErased
 		case "schema":
-			return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: rest[1]})
+			return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: rest[1]})
 		case "held":
 		default:
 			return Unexpected(lua.Ban, reply)

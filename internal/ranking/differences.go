@@ -31,6 +31,8 @@ func differences(found, wanted string) []string {
 	for _, field := range both(f, w) {
 		switch setting := settings[field]; {
 		case reflect.DeepEqual(f[field], w[field]):
+		case field == "boards":
+			differentLists(f[field], w[field], differ)
 		case field == "periods" && isObject(f[field]) && isObject(w[field]):
 			differentPeriods(f[field].(map[string]any), w[field].(map[string]any), differ) //nolint:forcetypeassert // the line above
 		case setting != "":
@@ -49,6 +51,17 @@ func differences(found, wanted string) []string {
 // settings are the names in the configuration of a schema's fields.
 var settings = map[string]string{
 	"cluster": "the Kafka cluster at kafka.brokers", "shards": "redis.shards", "week": "week_start", "zone": "time_zone",
+}
+
+// differentLists compares the periods that boards list.
+func differentLists(found, wanted any, differ func(name, version string, f, w any)) {
+	f, _ := found.(map[string]any)
+	w, _ := wanted.(map[string]any)
+	for _, board := range both(f, w) {
+		if !reflect.DeepEqual(f[board], w[board]) {
+			differ("boards."+board+".periods", "", f[board], w[board])
+		}
+	}
 }
 
 const anotherVersion = ", by another version of this program"

@@ -121,6 +121,10 @@ func (s *Store) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	settled, err := s.SettledBorders(ctx)
+	if err != nil {
+		return err
+	}
 	var ahead []string
 	for page, err := range s.pages(ctx, s.keys.Dropped(), 0) {
 		if err != nil {
@@ -133,7 +137,7 @@ func (s *Store) forget(ctx context.Context) error {
 				continue
 			}
 			if period, ok := strings.CutPrefix(page[i], "over:"); ok && strings.Count(page[i], ":") == 1 {
-				if w, ok := s.unended(period, at, now); ok {
+				if w, ok := s.unended(period, at, now, settled); ok {
 					over, ahead = append(over, page[i]), append(ahead, period+":"+w.Name)
 				}
 			} else if strings.Count(page[i], ":") == 2 && !now.Before(time.UnixMilli(at).Add(RetireAfter)) {
@@ -153,13 +157,14 @@ func (s *Store) forget(ctx context.Context) error {
 	return nil
 }
 
-// unended is the window of a period that starts at a time, ms, if it hasn't ended.
-func (s *Store) unended(period string, start int64, now time.Time) (periods.Window, bool) {
+// unended is the window of a period that starts at a time, ms, by the settled borders, if it hasn't ended.
+func (s *Store) unended(period string, start int64, now time.Time, settled periods.Borders) (periods.Window, bool) {
 	p, known := s.periods[period]
 	if !known {
 		return periods.Window{}, false
 	}
-	w, place, err := p.Rule.At(start)
+	rule := p.Rule.By(settled)
+	w, place, err := rule.At(start)
 	return w, err == nil && place == periods.Inside && now.UnixMilli() < w.End
 }
 

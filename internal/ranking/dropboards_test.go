@@ -160,3 +160,16 @@ func TestWhatAWrongClockLeftOutIsForgottenOnceTheClockIsRight(t *testing.T) {
 		require.Len(t, f.client.HGetAll(t.Context(), f.store.keys.Windows()).Val(), 3, "every window that hasn't ended begins, retired %v", retired)
 	}
 }
+
+// By the consumers' time zone data the month began an hour before it does here.
+func TestAWindowThatAWrongClockLeftOutIsFoundByItsSettledBorders(t *testing.T) {
+	f, w := zonedFixture(t)
+	w.Start -= time.Hour.Milliseconds()
+	_, err := f.store.Settle(t.Context(), f.bordersOf(w), false)
+	require.NoError(t, err)
+	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Dropped(), "over:monthly", w.Start).Err())
+	var ahead *ClockError
+	require.ErrorAs(t, f.store.forget(t.Context()), &ahead)
+	require.Equal(t, []string{"monthly:" + w.Name}, ahead.Windows)
+	require.Empty(t, f.client.HGetAll(t.Context(), f.store.keys.Dropped()).Val())
+}

@@ -4,10 +4,8 @@ package ranking
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/lua"
+	"github.com/standings/standings/internal/rules"
 )
 
 // clocksAhead is how far record times may be ahead of Redis's clock: Kafka takes records whose time
@@ -27,34 +26,52 @@ func ahead(maxFuture time.Duration) int64 { return (maxFuture + clocksAhead).Mil
 // errHeldUp says that a period can't be added while a rebuild or a reshard is about to switch.
 var errHeldUp = errors.New("a rebuild is about to swap the boards, or a reshard to switch to the new ones")
 
-// Extend adds to a shard's schema the periods that the configuration has and the schema lacks, if that
-// is the only difference, and returns them. If there is no schema, or another difference, it does
-// nothing.
+// Extend adds to a shard's schema the periods that the configuration has and the schema lacks, of all boards
+// or of those that list their periods, if that is the only difference, and returns them. If there is no
+// schema, or another difference, it does nothing.
 //
 // Consumers that lack a period write nothing from then on, and halt until they are configured alike.
 func (s *Store) Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error) {
-	added := s.Adds(st, maxFuture)
-	if len(added) == 0 {
+	text := s.target(st.Schema)
+	all := s.additions(st.Schema, text)
+	if len(all) == 0 {
 		return nil, nil
 	}
-	args := []any{st.Schema, s.schema, strconv.FormatInt(ahead(maxFuture), 10)}
-	names := make([]string, len(added))
-	for i, a := range added {
-		names[i] = a.Period
-		first := ""
-		if start, ok := s.firstStart(a.Period); ok {
-			first = strconv.FormatInt(start, 10)
-		}
-		args = append(args, SinceField(a.Period), first)
-	}
+	args := []any{st.Schema, text, strconv.FormatInt(ahead(maxFuture), 10)}
+	args = append(args, s.marks(st.Schema, all)...)
 	reply, err := s.Call(ctx, lua.Extend, []string{s.keys.Schema(), s.keys.Origin(), s.keys.Hold()}, args...)
 	if err == nil {
 		err = s.extended(reply)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("add the periods %s to %q: %w", strings.Join(names, ", "), s.prefix, err)
+		return nil, fmt.Errorf("add the periods %s to %q: %w", namesOf(all), s.prefix, err)
 	}
-	return added, nil
+	s.adopt(text)
+	return s.added(st, all, maxFuture), nil
+}
+
+// marks are the arguments of extend.lua about what is added to a schema.
+func (s *Store) marks(schema string, all []addition) (args []any) {
+	before, _ := partsOf(schema)
+	for _, a := range all {
+		if a.counted {
+			continue
+		}
+		first := ""
+		if start, ok := s.firstStart(a.period); ok {
+			first = strconv.FormatInt(start, 10)
+		}
+		args = append(args, SinceField(ledger.SinceKey(a.board, a.period)), first)
+		if a.board != rules.AnyBoard {
+			continue
+		}
+		for board, list := range before.boards { // these had it already
+			if board != rules.AnyBoard && slices.Contains(list, a.period) {
+				args = append(args, SinceField(ledger.SinceKey(board, a.period)), "always")
+			}
+		}
+	}
+	return args
 }
 
 func (s *Store) extended(reply []any) error {
@@ -65,29 +82,42 @@ func (s *Store) extended(reply []any) error {
 	case err == nil && len(answer) == 1 && answer[0] == "held":
 		return s.ofShard(errHeldUp)
 	case err == nil && len(answer) == 2 && answer[0] == "schema":
-		return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: answer[1]})
+		return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.target(answer[1]), Found: answer[1]})
 	}
 	return Unexpected(lua.Extend, reply)
 }
 
 // Adds returns the periods that Extend would add as of the state's time.
 func (s *Store) Adds(st *ledger.State, maxFuture time.Duration) []ledger.Added {
-	if st.Schema == "" || st.Schema == s.schema {
+	return s.added(st, s.additions(st.Schema, s.target(st.Schema)), maxFuture)
+}
+
+func (s *Store) additions(found, text string) []addition {
+	all, ok := grown(found, text)
+	if !ok || found == "" {
 		return nil
 	}
-	names, ok := morePeriods(st.Schema, s.schema)
-	if !ok {
-		return nil
-	}
+	return all
+}
+
+func (s *Store) added(st *ledger.State, all []addition, maxFuture time.Duration) (added []ledger.Added) {
 	since := st.Now.UnixMilli() + ahead(maxFuture)
-	added := make([]ledger.Added, len(names))
-	for i, name := range names {
-		added[i] = ledger.Added{Period: name, Since: since}
-		if first, ok := s.firstStart(name); ok && first >= since {
-			added[i].Since = 0
+	for _, a := range all {
+		one := ledger.Added{Board: a.board, Period: a.period, Since: since}
+		if first, ok := s.firstStart(a.period); a.counted || ok && first >= since {
+			one.Since = 0
 		}
+		added = append(added, one)
 	}
 	return added
+}
+
+func namesOf(all []addition) string {
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = a.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // firstStart is when the first window of a period starts, Unix ms; false if it has no first window.
@@ -95,28 +125,4 @@ func (s *Store) firstStart(period string) (int64, bool) {
 	rule := s.periods[period].Rule
 	w, ok := rule.First()
 	return w.Start, ok
-}
-
-// morePeriods are the periods that a schema has more than another, if that is the only difference.
-func morePeriods(without, with string) (names []string, ok bool) {
-	var a, b map[string]any
-	if json.Unmarshal([]byte(without), &a) != nil || json.Unmarshal([]byte(with), &b) != nil {
-		return nil, false
-	}
-	names = dropMore(a, b)
-	return names, len(names) > 0 && reflect.DeepEqual(a, b)
-}
-
-// dropMore deletes from b the periods that a hasn't.
-func dropMore(a, b map[string]any) (names []string) {
-	fewer, _ := a["periods"].(map[string]any)
-	more, _ := b["periods"].(map[string]any)
-	for name := range more {
-		if fewer[name] == nil {
-			names = append(names, name)
-			delete(more, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -75,7 +75,7 @@ func TestAPeriodIsAddedAtAnyTimeAndItsWindowsThatHaveBegunAreIncomplete(t *testi
 	require.ErrorIs(t, err, errHeldUp)
 	require.Equal(t, ledger.Retry, Classify(err))
 	f.del(t, f.store.keys.Hold())
-	require.Equal(t, f.store.schema, f.state(t).Schema, "nothing was written")
+	require.Equal(t, f.store.Schema(), f.state(t).Schema, "nothing was written")
 
 	for range 2 { // and another replica, which had read the state before
 		added, err := now.Extend(t.Context(), &st, 2*time.Hour)
@@ -85,7 +85,7 @@ func TestAPeriodIsAddedAtAnyTimeAndItsWindowsThatHaveBegunAreIncomplete(t *testi
 		require.Equal(t, wantPartly, partly)
 	}
 	extended := f.state(t)
-	require.Equal(t, now.schema, extended.Schema)
+	require.Equal(t, now.Schema(), extended.Schema)
 	require.Equal(t, st.Origins, extended.Origins)
 	require.Len(t, extended.Since, len(wantPartly))
 	require.NotContains(t, extended.Since, "later")
@@ -155,12 +155,12 @@ func TestAnotherDifferenceThanMorePeriodsAddsNothing(t *testing.T) {
 		require.Empty(t, added)
 	}
 	st := f.state(t)
-	require.Equal(t, f.store.schema, st.Schema, "nothing was written")
+	require.Equal(t, f.store.Schema(), st.Schema, "nothing was written")
 	require.Empty(t, st.Since)
 	added, err := f.with(t, "c1", more).Extend(t.Context(), &ledger.State{}, 0)
 	require.NoError(t, err)
 	require.Empty(t, added, "nothing is there yet: the first start writes it all")
-	st.Schema = f.with(t, "c1", more).schema // and the schema that was read is gone since
+	st.Schema = f.with(t, "c1", more).Schema() // and the schema that was read is gone since
 	_, err = f.with(t, "c1", more, periods.BuiltIn(periods.AllTime, periods.Calendar{})).Extend(t.Context(), &st, 0)
 	require.ErrorAs(t, err, new(*SchemaError))
 	require.ErrorContains(t, err, "lack the periods all-time, daily: consumer run adds them")

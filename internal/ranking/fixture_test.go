@@ -140,7 +140,7 @@ func (f *fixture) joined(t testing.TB) {
 	t.Helper()
 	for i := range int(of) {
 		if schema := newKeys(f.prefix, i, of).Schema(); f.client.Exists(t.Context(), schema).Val() == 0 {
-			require.NoError(t, f.client.Set(t.Context(), schema, f.store.schema, 0).Err())
+			require.NoError(t, f.client.Set(t.Context(), schema, f.store.Schema(), 0).Err())
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestAPieceSentTwiceCountsOnce(t *testing.T) {
 func TestAnotherSchemaStopsAPiece(t *testing.T) {
 	f := someone(t)
 	f.use(t, codec.Readable, 1000)
-	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema, Found: f.storeOf(t, func(*Config) {}).schema})
+	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema, Found: f.storeOf(t, func(*Config) {}).Schema()})
 	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Schema()).Err())
 	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema})
 }
@@ -339,7 +339,7 @@ func TestAKeyExpiresADayAfterItsRetention(t *testing.T) {
 		require.NoError(t, err)
 		c.Periods[periods.AllTime] = Period{Layout: layout, Retention: 800 * 24 * time.Hour}
 	})
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.schema, 0).Err())
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.Schema(), 0).Err())
 	f.piece.Windows = append(f.piece.Windows[:2:2], all)
 	f.add(t, f.member("u1", 10))
 	for n, w := range f.piece.Windows {

@@ -102,11 +102,17 @@ func (s *Store) Around(ctx context.Context, board string, w periods.Window, memb
 	return p.Board, err
 }
 
-// fits reports whether a schema that was found differs in nothing but the Kafka cluster, which
-// this reader doesn't know: it is what is read against from now on.
+// fits reports whether a schema that was found is one that this store reads beside: it is what is
+// read against from now on. One that doesn't know the Kafka cluster reads any cluster's.
 func (s *Store) fits(err error) bool {
 	other, ok := errors.AsType[*SchemaError](err)
-	if !ok || !s.anyCluster || !readable(other.Found, s.schema) {
+	if !ok {
+		return false
+	}
+	if !s.anyCluster {
+		return other.Found != "" && s.adopt(other.Found)
+	}
+	if !readable(other.Found, s.own.Text()) {
 		return false
 	}
 	s.readAs.Store(&other.Found)
@@ -137,7 +143,7 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 		case found == "" && windows > 0:
 			b.Lost = LostLedger
 		}
-		return b, s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found})
+		return b, s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: found})
 	}
 	if err := s.listing(&b, reply); err != nil {
 		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
@@ -157,7 +163,7 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) 
 	if b.Beside, err = beside(schema, reply[7], reply[8], reply[3], reply[9]); err != nil {
 		return err
 	}
-	if b.Incomplete, err = Incomplete(&b.Beside, string(b.Window.Period), b.Window.Start); err != nil {
+	if b.Incomplete, err = Incomplete(&b.Beside, b.Name, string(b.Window.Period), b.Window.Start); err != nil {
 		return err
 	}
 	place, _ := reply[11].(int64)

@@ -70,7 +70,7 @@ func TestABoardSaysWhatItIs(t *testing.T) {
 	b.Standings = nil
 	require.Equal(t, map[string]string{"events/3": "10"}, b.Beside.Ledger)
 	require.WithinDuration(t, time.Now(), b.Beside.Now, time.Minute)
-	require.Equal(t, f.store.schema, b.Beside.Schema)
+	require.Equal(t, f.store.Schema(), b.Beside.Schema)
 	b.Beside = ledger.State{}
 	require.Equal(t, Board{Name: "global", Window: f.window(0), Tick: 10 * time.Millisecond, Members: 1, Listed: true}, b)
 	_, err = f.store.Top(t.Context(), "global", f.window(0), -1, 10)
@@ -149,7 +149,7 @@ func TestAReaderNeedsNotKnowTheCluster(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, int64(10), b.Standings[0].Points)
 	}
-	require.Equal(t, f.store.schema, *reader.readAs.Load(), "from the second read on it is one round trip")
+	require.Equal(t, f.store.Schema(), *reader.readAs.Load(), "from the second read on it is one round trip")
 
 	// Whoever knows it holds to it, and so does a reader of another layout.
 	other := f.storeOf(t, func(c *Config) { c.Cluster = "c2" })

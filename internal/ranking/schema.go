@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/standings/standings/internal/codec"
@@ -14,7 +14,8 @@ import (
 // Schema is what the scores under a prefix are written with: whatever would turn
 // the same events into other bytes or other keys.
 type Schema struct {
-	Cluster  string // the Kafka cluster's id
+	Boards   map[string][]periods.Period // the lists of boards that have one
+	Cluster  string                      // the Kafka cluster's id
 	Layouts  map[periods.Period]codec.Layout
 	Own      map[periods.Period]periods.Parts // of the periods that aren't built in
 	Shards   int
@@ -35,10 +36,18 @@ func (s Schema) Text() string {
 		}
 		cut[string(name)] = of
 	}
-	text, err := json.Marshal(map[string]any{
+	all := map[string]any{
 		"cluster": s.Cluster, "hash": "xxh64", "periods": cut, "shards": s.Shards,
 		"v": schemaVersion, "week": s.WeekDay, "zone": s.TimeZone,
-	})
+	}
+	if len(s.Boards) > 0 {
+		lists := map[string]any{}
+		for name, list := range s.Boards {
+			lists[name] = slices.Sorted(slices.Values(list))
+		}
+		all["boards"] = lists
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		panic(err) // strings and integers only
 	}
@@ -78,9 +87,9 @@ func (e *SchemaError) Error() string {
 		return fmt.Sprintf("the standings under the prefix %q also have the periods %s, which this configuration lacks: "+
 			"add them, with the settings that the other replicas have", e.Prefix, strings.Join(missing, ", "))
 	}
-	if added, ok := morePeriods(e.Found, e.Wanted); ok {
+	if added, ok := grown(e.Found, e.Wanted); ok && len(added) > 0 {
 		return fmt.Sprintf("the standings under the prefix %q lack the periods %s: consumer run adds them when it starts with this configuration",
-			e.Prefix, strings.Join(added, ", "))
+			e.Prefix, namesOf(added))
 	}
 	return fmt.Sprintf("the standings under the prefix %q were written with another configuration: %s. "+
 		"Set it back, or use another redis.prefix and a group of its own for the new one",
@@ -89,10 +98,15 @@ func (e *SchemaError) Error() string {
 
 // Missing are the periods that the configuration lacks, if it differs in nothing else.
 func (e *SchemaError) Missing() []string {
-	if names, ok := morePeriods(e.Wanted, e.Found); ok {
-		return names
+	all, ok := grown(e.Wanted, e.Found)
+	if !ok {
+		return nil
 	}
-	return nil
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = a.String()
+	}
+	return names
 }
 
 // Differences are the settings that differ, by their names in the configuration, and how.
@@ -103,18 +117,4 @@ func clip(s string) string {
 		return s[:64] + "…"
 	}
 	return s
-}
-
-// readable reports whether a schema found in Redis differs from the wanted one in nothing but the
-// cluster, which readers don't know, and periods that aren't read here: those that were added
-// since.
-func readable(found, wanted string) bool {
-	var f, w map[string]any
-	if json.Unmarshal([]byte(found), &f) != nil || json.Unmarshal([]byte(wanted), &w) != nil {
-		return false
-	}
-	delete(f, "cluster")
-	delete(w, "cluster")
-	dropMore(w, f)
-	return reflect.DeepEqual(f, w)
 }

@@ -83,7 +83,7 @@ func (s *Store) Seal(ctx context.Context, before map[ledger.Partition]int64, win
 
 func (s *Store) seal(ctx context.Context, before map[ledger.Partition]int64, windows []Sealing) ([]Sealed, error) {
 	keys := []string{s.keys.Ledger(), s.keys.Schema(), s.keys.Hold(), s.keys.Windows(), s.keys.Rebuild(), s.keys.Final()}
-	args := []any{s.schema, len(before)}
+	args := []any{s.text(), len(before)}
 	for _, p := range slices.SortedFunc(maps.Keys(before), ledger.Partition.Compare) {
 		args = append(args, p.String(), before[p])
 	}
@@ -107,7 +107,7 @@ func (s *Store) seal(ctx context.Context, before map[ledger.Partition]int64, win
 	case words[0] == "busy":
 		return nil, ErrRebuilding
 	case words[0] == "schema" && len(rest) == 1:
-		return nil, &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: rest[0]}
+		return nil, &SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: rest[0]}
 	case words[0] == "behind" && len(rest) == 2:
 		p, err := ledger.ParsePartition(rest[0])
 		if err != nil {

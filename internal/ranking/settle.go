@@ -54,11 +54,8 @@ func (s *Store) zoned() bool {
 }
 
 // Borders are all that are settled, by their names: where they are, and until when they are kept, both
-// in Unix ms. The result is empty if no period has a time zone.
+// in Unix ms.
 func (s *Store) Borders(ctx context.Context) (map[string]string, error) {
-	if !s.zoned() {
-		return nil, nil
-	}
 	all, err := s.hash(ctx, s.borders)
 	if err != nil {
 		return nil, fmt.Errorf("read the borders of windows under %q: %w", s.prefix, s.explain(err, ""))
@@ -75,8 +72,11 @@ func (b SettledBorders) At(border periods.Border) (ms int64, ok bool) {
 	return ms, ok
 }
 
-// SettledBorders returns all settled borders, for readers.
+// SettledBorders returns all settled borders, for readers; none if no period has a time zone.
 func (s *Store) SettledBorders(ctx context.Context) (SettledBorders, error) {
+	if !s.zoned() {
+		return nil, nil
+	}
 	all, err := s.Borders(ctx)
 	if err != nil {
 		return nil, err

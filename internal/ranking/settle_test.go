@@ -18,7 +18,7 @@ func zonedFixture(t *testing.T) (*fixture, periods.Window) {
 	berlin, err := periods.NewCalendar("Europe/Berlin", "monday")
 	require.NoError(t, err)
 	f.store = f.storeOf(t, func(c *Config) { c.Calendar = berlin })
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.schema, 0).Err())
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.Schema(), 0).Err())
 	w, err := berlin.At(periods.Monthly, time.Now().UnixMilli())
 	require.NoError(t, err)
 	return f, w

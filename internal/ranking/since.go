@@ -9,40 +9,55 @@ import (
 	"strings"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/rules"
 )
 
-// sinceField is the prefix of an added period's field among the partitions' origins: since:<period>.
-// Every partition's field has a slash, so none is mistaken for a period's.
+// sinceField is the prefix of an added period's field among the partitions' origins: since:<period>, or
+// since:<board>:<period> if it was added to the list of a board. Every partition's field has a slash, so
+// none is mistaken for a period's.
 const sinceField = "since:"
 
-// SinceField is a period's field among the origins. Its value is Unix ms.
-func SinceField(period string) string { return sinceField + period }
+// SinceField is the field of a key of ledger.State.Since among the origins. Its value is Unix ms.
+func SinceField(key string) string { return sinceField + key }
 
-// TakeSince removes the fields of periods from the origins, and returns their times by period, nil without
-// any.
+// TakeSince removes the fields of periods from the origins, and returns their times as ledger.State.Since,
+// nil without any.
 func TakeSince(origins map[string]string) (since map[string]int64, err error) {
 	for field, text := range origins {
-		period, ok := strings.CutPrefix(field, sinceField)
-		if !ok || strings.Contains(period, "/") {
+		key, ok := strings.CutPrefix(field, sinceField)
+		if !ok || strings.Contains(key, "/") {
 			continue
 		}
 		ms, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, Faultf("the period %s is counted since %q, which is not a time in Unix ms", period, clip(text))
+			return nil, Faultf("the period %s is counted since %q, which is not a time in Unix ms", key, clip(text))
 		}
 		if since == nil {
 			since = map[string]int64{}
 		}
-		since[period] = ms
+		since[key] = ms
 		delete(origins, field)
 	}
 	return since, nil
 }
 
-// Incomplete lists the partitions whose events a window of a period may lack: those whose origin
+// CountedSince returns the time from which on a board's events are counted in a period, Unix ms; 0 if they
+// were from the beginning. Of no board ("") it is that of the period on all boards.
+func CountedSince(st *ledger.State, board, period string) int64 {
+	if board == "" {
+		return st.Since[period]
+	}
+	listed, ok := st.Since[ledger.SinceKey(board, period)]
+	if !ok {
+		listed = st.Since[ledger.SinceKey(rules.AnyBoard, period)]
+	}
+	return max(listed, st.Since[period])
+}
+
+// Incomplete lists the partitions whose events a board's window of a period may lack: those whose origin
 // lies after the window's start, Unix ms, and all of them if the period was added too late for it.
-func Incomplete(st *ledger.State, period string, start int64) ([]string, error) {
-	since := st.Since[period]
+func Incomplete(st *ledger.State, board, period string, start int64) ([]string, error) {
+	since := CountedSince(st, board, period)
 	var all []string
 	for partition, text := range st.Origins {
 		o, err := ledger.ParseOrigin(text)

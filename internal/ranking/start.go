@@ -99,12 +99,12 @@ func takeRefills(workers map[string]string) (map[string]int64, error) {
 }
 
 // CheckSchema says what differs between the schema found in Redis and the
-// configuration's; nothing where Redis has none yet.
+// configuration's; nothing where Redis has none yet. The store then reads and writes beside it.
 func (s *Store) CheckSchema(found string) error {
-	if found == "" || found == s.schema {
+	if found == "" || s.adopt(found) {
 		return nil
 	}
-	return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: found})
+	return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.target(found), Found: found})
 }
 
 // Begin writes where partitions start, all or none. Another schema in Redis is
@@ -113,7 +113,7 @@ func (s *Store) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.S
 	if len(all) == 0 {
 		return ledger.Began, nil
 	}
-	args := []any{s.schema, s.lease}
+	args := []any{s.text(), s.lease}
 	for _, b := range all {
 		origin := ""
 		if b.Origin != nil {
@@ -142,7 +142,7 @@ func (s *Store) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.S
 		return 0, fmt.Errorf("set where %s starts: %w", all[0].Partition.Topic, err)
 	}
 	if len(words) == 2 && words[0] == "schema" {
-		return 0, &SchemaError{Prefix: s.prefix, Wanted: s.schema, Found: words[1]}
+		return 0, &SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: words[1]}
 	}
 	if len(words) > 0 {
 		if begun, ok := begun[words[0]]; ok {

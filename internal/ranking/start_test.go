@@ -157,7 +157,7 @@ func TestABeginningWithAnotherSchemaNamesWhatDiffers(t *testing.T) {
 		_, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(0, "", 0, nil)})
 		var other *SchemaError
 		require.ErrorAs(t, err, &other)
-		require.Equal(t, other.Wanted, f.store.schema)
+		require.Equal(t, other.Wanted, f.store.Schema())
 		require.Equal(t, ledger.Halt, Classify(err))
 	})
 }
@@ -169,9 +169,9 @@ func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
 		"monthly":{"k":26,"layout":"readable","max":99999999,"tick":41},
 		"weekly":{"k":26,"layout":"readable","max":99999999,"tick":10},
 		"yearly":{"k":26,"layout":"readable","max":99999999,"tick":472}},
-		"shards":1,"v":2,"week":"monday","zone":"UTC"}`, f.store.schema)
+		"shards":1,"v":2,"week":"monday","zone":"UTC"}`, f.store.Schema())
 	with := func(change string, to ...string) string {
-		return strings.NewReplacer(append([]string{change}, to...)...).Replace(f.store.schema)
+		return strings.NewReplacer(append([]string{change}, to...)...).Replace(f.store.Schema())
 	}
 	layouts := func(kind codec.Kind, most int64) string {
 		s := Schema{Cluster: "c1", Shards: 1, WeekDay: "monday", TimeZone: "UTC", Layouts: map[periods.Period]codec.Layout{}}
@@ -208,7 +208,7 @@ func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
 		{"periods that are none", with(`"weekly":{"k":26,"layout":"readable","max":99999999,"tick":10}`, `"weekly":{"max":{}}`),
 			"periods.weekly.layout is absent in Redis, readable here"},
 		{"nonsense", "nonsense", `Redis has "nonsense", which is no schema`},
-		{"other spaces", f.store.schema + " ", "the texts differ in form"},
+		{"other spaces", f.store.Schema() + " ", "the texts differ in form"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.want
@@ -219,7 +219,7 @@ func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
 		})
 	}
 	require.NoError(t, f.store.CheckSchema(""))
-	require.NoError(t, f.store.CheckSchema(f.store.schema))
+	require.NoError(t, f.store.CheckSchema(f.store.Schema()))
 }
 
 // ownSchema is the schema of three periods that aren't built in.
@@ -311,7 +311,7 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 	require.NoError(t, err)
 	st.Now, st.Asked = time.Time{}, time.Time{}
 	require.Equal(t, ledger.State{
-		Schema: f.store.schema, Ledger: map[string]string{"events/3": "10"}, Origins: none,
+		Schema: f.store.Schema(), Ledger: map[string]string{"events/3": "10"}, Origins: none,
 		Windows: 3, Workers: map[string]string{"events/3": "host running"}, Refills: map[string]int64{}, Held: true,
 	}, st)
 }

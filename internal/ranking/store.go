@@ -44,6 +44,11 @@ type Config struct {
 	// Boards are those that aren't by the default rule, by name, rules.AnyBoard among them. One
 	// that is nil is by the default rule.
 	Boards map[string]*Ruled
+	// Lists has the periods of the boards that list theirs, by name, rules.AnyBoard among them. The
+	// others have all.
+	Lists map[string][]periods.Period
+	// Allows reports whether events may name a board, or, of rules.AnyBoard, any board; nil: they may.
+	Allows func(board string) bool
 	// Calendar is what the windows of built-in periods were cut by.
 	Calendar periods.Calendar
 	// MaxWindows is how many windows may be listed; 0 is no limit.
@@ -61,7 +66,6 @@ type Store struct {
 	keys    Keys
 	rules   string // the key of the rules: in a shadow that of the live boards
 	borders string // the key of the borders of windows: in a shadow that of the live boards
-	schema  string
 	periods map[string]Period
 	points  map[string]codec.TupleLayout // of boards by the default rule, by period
 	boards  map[string]*ruled            // by other rules
@@ -91,6 +95,10 @@ type Store struct {
 	// doesn't know the Kafka cluster, the one that was found to fit.
 	readAs     atomic.Pointer[string]
 	anyCluster bool
+
+	own    Schema                 // of the configuration
+	schema atomic.Pointer[string] // that is written beside: see grown.go
+	allows func(board string) bool
 }
 
 const (
@@ -114,10 +122,11 @@ func New(c Config) *Store {
 	shards := max(c.Shards, 1)
 	s := &Store{
 		client: c.Client, prefix: c.Prefix, shard: c.Shard, shards: shards, keys: newKeys(c.Prefix, c.Shard, shards),
-		schema: Schema{
-			Cluster: c.Cluster, Layouts: layouts, Own: own, Shards: int(shards),
+		own: Schema{
+			Boards: c.Lists, Cluster: c.Cluster, Layouts: layouts, Own: own, Shards: int(shards),
 			WeekDay: c.Calendar.WeekStart(), TimeZone: c.Calendar.Zone(),
-		}.Text(),
+		},
+		allows:  c.Allows,
 		periods: byName, points: points, boards: ruledBoards(c.Boards),
 		timeout: c.Timeout, maxWindows: int(c.MaxWindows),
 		anyCluster: c.Cluster == "",
@@ -129,11 +138,13 @@ func New(c Config) *Store {
 	s.windowsArg = strconv.Itoa(s.maxWindows)
 	s.rules, s.borders = s.keys.Rules(), s.keys.Borders()
 	s.ready()
+	text := s.own.Text()
+	s.schema.Store(&text)
+	s.readAs.Store(&text)
 	return s
 }
 
 func (s *Store) ready() {
-	s.readAs.Store(&s.schema)
 	s.bannedAtOnce = bannedAtOnce
 	s.opened.turn = make(chan struct{}, 1)
 	k := s.keys
@@ -154,11 +165,13 @@ func (s *Store) ready() {
 // it is of no use to anybody but the rebuild: those that it reads are the live boards'.
 func (s *Store) Shadow(id string, lease time.Duration) *Store {
 	sh := &Store{
-		client: s.client, prefix: s.prefix, shard: s.shard, shards: s.shards, keys: s.keys.shadow(id), rules: s.rules, borders: s.borders, schema: s.schema,
+		client: s.client, prefix: s.prefix, shard: s.shard, shards: s.shards, keys: s.keys.shadow(id), rules: s.rules, borders: s.borders, own: s.own, allows: s.allows,
 		periods: s.periods, points: s.points, boards: s.boards, timeout: s.timeout, maxWindows: noLimit, windowsArg: strconv.Itoa(noLimit),
 		lease: strconv.FormatInt(lease.Milliseconds(), 10), encoders: make(chan *encoder, callsInFlight),
 	}
 	sh.ready()
+	sh.schema.Store(s.schema.Load())
+	sh.readAs.Store(s.schema.Load())
 	return sh
 }
 
@@ -172,7 +185,7 @@ func (s *Store) Keys() Keys { return s.keys }
 func (s *Store) Prefix() string { return s.prefix }
 
 // Schema is what the scores are written with, as text.
-func (s *Store) Schema() string { return s.schema }
+func (s *Store) Schema() string { return s.text() }
 
 // Period is how a period's windows are kept, if it is configured.
 func (s *Store) Period(name string) (Period, bool) {

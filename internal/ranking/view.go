@@ -172,7 +172,7 @@ func (v *View) SchemaFor(shards ledger.Shards) (string, error) {
 // shard is a store that knows nothing of how scores are written.
 func (v *View) shard(shard int, of ledger.Shards) *Store {
 	keys := newKeys(v.Prefix, shard, of)
-	return &Store{client: v.client, prefix: v.Prefix, shard: shard, shards: of, keys: keys, rules: keys.Rules(), timeout: v.timeout}
+	return &Store{client: v.client, prefix: v.Prefix, shard: shard, shards: of, keys: keys, rules: keys.Rules(), borders: keys.Borders(), timeout: v.timeout}
 }
 
 // use makes it a view of so many shards.

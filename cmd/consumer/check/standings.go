@@ -107,9 +107,9 @@ func judgeAdded(s *section, check string, added []ledger.Added) {
 	var all, late []string
 	since := int64(0)
 	for _, a := range added {
-		all = append(all, a.Period)
+		all = append(all, a.String())
 		if a.Since > 0 {
-			late, since = append(late, a.Period), max(since, a.Since)
+			late, since = append(late, a.String()), max(since, a.Since)
 		}
 	}
 	text := "the start adds the periods " + units.Names(all) + "; consumers that are configured without them halt then"

@@ -70,7 +70,7 @@ func readHeld(ctx context.Context, r *app.Reader, q *question) (*held, error) {
 	if len(h.board.Shards) > 0 {
 		h.state = h.board.Shards[h.shard]
 	}
-	if h.incomplete, err = ranking.Incomplete(&h.state, string(q.window.Period), q.window.Start); err != nil {
+	if h.incomplete, err = ranking.Incomplete(&h.state, q.board, string(q.window.Period), q.window.Start); err != nil {
 		return nil, err
 	}
 	home := r.Boards.Shards()[h.shard]

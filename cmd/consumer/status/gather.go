@@ -69,7 +69,7 @@ func gather(ctx context.Context, cfg *config.Config) (*report, error) {
 	addBehind(ctx, cfg, client, s.Partitions)
 	if state != nil {
 		s.Held = state.Held
-		if s.Incomplete, err = incompleteWindows(cfg, state); err != nil {
+		if s.Incomplete, err = incompleteWindows(cfg, state, redis.borders); err != nil {
 			return nil, err
 		}
 		if err := r.CheckSchema(log.cluster, redis.states); err != nil {

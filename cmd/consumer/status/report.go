@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
+	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/units"
 )
@@ -70,6 +71,7 @@ type partition struct {
 }
 
 type incompleteWindow struct {
+	Board      *string  `json:"board"` // to whose list the period was added; null: all boards with the period
 	Period     string   `json:"period"`
 	Window     string   `json:"window"`
 	Partitions []string `json:"partitions"`
@@ -195,8 +197,10 @@ func (p *partition) addLine(text string, now time.Time) {
 	p.Stale = p.staleFor > workers.StaleAfter
 }
 
-// incompleteWindows are the windows that live and lack events: the newest first, period by period.
-func incompleteWindows(cfg *config.Config, state *ledger.State) ([]incompleteWindow, error) {
+// incompleteWindows are the windows that live and lack events, the newest first, period by period: those of
+// all boards, and then those of boards to whose list a period was added. They start and end where the
+// consumers have settled it.
+func incompleteWindows(cfg *config.Config, state *ledger.State, settled periods.Borders) ([]incompleteWindow, error) {
 	all := []incompleteWindow{}
 	latest := int64(0)
 	for _, text := range state.Origins {
@@ -206,29 +210,62 @@ func incompleteWindows(cfg *config.Config, state *ledger.State) ([]incompleteWin
 		}
 		latest = max(latest, o.Time)
 	}
-	now := state.Now.UnixMilli()
 	for _, p := range cfg.Kept() {
-		rule, err := cfg.Rule(p)
+		some, err := incompleteOf(cfg, p, "", max(latest, state.Since[string(p.Name)]), state, settled)
 		if err != nil {
 			return nil, err
 		}
-		w, ok, err := rule.Latest(now)
-		if err != nil {
-			return nil, err
-		}
-		before := max(latest, state.Since[string(p.Name)])
-		for ; ok && before > 0 && w.End+p.Retention.Milliseconds() > now; w, ok = rule.Previous(w) {
-			if w.Start >= before {
+		all = append(all, some...)
+	}
+	for _, key := range slices.Sorted(maps.Keys(state.Since)) {
+		board, name, listed := strings.Cut(key, ":")
+		for _, p := range cfg.Kept() {
+			if !listed || string(p.Name) != name {
 				continue
 			}
-			partly, err := ranking.Incomplete(state, string(p.Name), w.Start)
+			some, err := incompleteOf(cfg, p, board, state.Since[key], state, settled)
 			if err != nil {
 				return nil, err
 			}
-			if len(partly) > 0 {
-				slices.SortFunc(partly, ledger.CompareFields)
-				all = append(all, incompleteWindow{string(p.Name), w.Name, partly})
+			some = slices.DeleteFunc(some, func(w incompleteWindow) bool { // every board's is shown above
+				return slices.ContainsFunc(all, func(of incompleteWindow) bool {
+					return of.Board == nil && of.Period == w.Period && of.Window == w.Window
+				})
+			})
+			all = append(all, some...)
+		}
+	}
+	return all, nil
+}
+
+// incompleteOf are the windows of a period, on a board if it is named, that live, start before a time, Unix ms,
+// and lack events.
+func incompleteOf(cfg *config.Config, p *config.Period, board string, before int64, state *ledger.State, settled periods.Borders) (all []incompleteWindow, err error) {
+	rule, err := cfg.Rule(p)
+	if err != nil {
+		return nil, err
+	}
+	rule = rule.By(settled)
+	now := state.Now.UnixMilli()
+	w, ok, err := rule.Latest(now)
+	if err != nil {
+		return nil, err
+	}
+	for ; ok && before > 0 && w.End+p.Retention.Milliseconds() > now; w, ok = rule.Previous(w) {
+		if w.Start >= before {
+			continue
+		}
+		partly, err := ranking.Incomplete(state, board, string(p.Name), w.Start)
+		if err != nil {
+			return nil, err
+		}
+		if len(partly) > 0 {
+			slices.SortFunc(partly, ledger.CompareFields)
+			one := incompleteWindow{Period: string(p.Name), Window: w.Name, Partitions: partly}
+			if board != "" {
+				one.Board = &board
 			}
+			all = append(all, one)
 		}
 	}
 	return all, nil

@@ -14,12 +14,17 @@ type shardStates struct {
 	states   []ledger.State
 	errs     []error
 	problems []string
+	borders  ranking.SettledBorders // of windows
 }
 
 func askShards(ctx context.Context, r *app.Reader) shardStates {
 	s := shardStates{stores: r.Boards.Shards()}
 	s.states, s.errs = r.Boards.States(ctx)
 	s.problems = app.ExplainShards(ctx, s.errs, r.Config)
+	var err error
+	if s.borders, err = r.Boards.SettledBorders(ctx); err != nil && s.errs[0] == nil {
+		s.problems = append(s.problems, app.ExplainRedis(ctx, err, r.Config).Error())
+	}
 	return s
 }
 

@@ -15,12 +15,16 @@ import (
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
 
 // hour is a time that reports are made of without a clock.
 var hour = time.Date(2100, 3, 10, 12, 0, 0, 0, time.UTC)
+
+// settledBorders are those of the next report.
+var settledBorders ranking.SettledBorders
 
 // reportOf puts a report together from what Redis and Kafka say.
 func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]kafkaLog, environ ...string) *report {
@@ -44,7 +48,7 @@ func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]kafka
 	}
 	if state != nil {
 		s.Held = state.Held
-		if s.Incomplete, err = incompleteWindows(l.Config, state); err != nil {
+		if s.Incomplete, err = incompleteWindows(l.Config, state, settledBorders); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -362,3 +366,46 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 }
 
 func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "status", report{}) }
+
+// A calendar's windows start and end where the consumers have settled it, whose time zone data may be other.
+func TestIncompleteWindowsEndWhereTheConsumersHaveSettledIt(t *testing.T) {
+	berlin := "STANDINGS_TIME_ZONE=Europe/Berlin"
+	l, err := config.Load("", []string{berlin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weekly, err := l.Config.Rule(l.Config.Kept()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _, err := weekly.At(hour.UnixMilli())
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, end, _ := weekly.Borders(w.Name)
+	settledBorders = ranking.SettledBorders{start: w.Start + time.Hour.Milliseconds(), end: hour.UnixMilli()}
+	defer func() { settledBorders = nil }()
+	origin := ledger.Origin{Offset: 9, Time: w.Start + time.Hour.Milliseconds()}.String()
+	s := reportOf(t, &ledger.State{Now: hour, Origins: map[string]string{"points/0": origin}}, nil, berlin, "STANDINGS_PERIODS_WEEKLY_RETENTION=1h")
+	for _, one := range s.Incomplete {
+		if one.Period == "weekly" {
+			t.Errorf("%+v starts where the events do, and the one before it is over", one)
+		}
+	}
+}
+
+// A period that was added to the list of one board, of another two, and of the boards that aren't named.
+func TestStatusShowsOnWhichBoardsThePeriodIsIncomplete(t *testing.T) {
+	s := reportOf(t, &ledger.State{Now: hour, Ledger: map[string]string{"points/0": "5"}, Since: map[string]int64{
+		"monthly": hour.UnixMilli(), "arena:monthly": hour.UnixMilli(), "arena:weekly": hour.UnixMilli(), "*:weekly": hour.UnixMilli(), "lap:weekly": 0,
+	}}, nil, "STANDINGS_PERIODS_WEEKLY_RETENTION=1h", "STANDINGS_PERIODS_MONTHLY_RETENTION=1h")
+	want := `
+incomplete, as events may be missing from before the log began or the period was added, or from a gap in the log:
+  monthly                2100-03   points/0
+  weekly of board *      2100-W10  points/0
+  weekly of board arena  2100-W10  points/0
+`
+	if got := textOf(t, s); !strings.HasSuffix(got, want) {
+		t.Errorf("%s\nwant%s", got, want)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/shards"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
 )
@@ -236,18 +237,27 @@ func (s *report) incomplete() []string {
 	for i := 0; i < len(s.Incomplete); {
 		first := s.Incomplete[i]
 		last := first
-		for i++; i < len(s.Incomplete) && s.Incomplete[i].Period == first.Period && slices.Equal(s.Incomplete[i].Partitions, first.Partitions); i++ {
+		for i++; i < len(s.Incomplete) && s.Incomplete[i].on() == first.on() && slices.Equal(s.Incomplete[i].Partitions, first.Partitions); i++ {
 			last = s.Incomplete[i]
 		}
 		windows := first.Window
 		if last.Window != first.Window {
 			windows = last.Window + " to " + first.Window
 		}
-		t.Add("  "+first.Period, windows, strings.Join(first.Partitions, ", "))
+		t.Add("  "+terminal.Plain(first.on()), windows, strings.Join(first.Partitions, ", "))
 	}
 	var b strings.Builder
 	t.Write(&b)
 	return []string{"incomplete, as events may be missing from before the log began or the period was added, or from a gap in the log:", strings.TrimSuffix(b.String(), "\n")}
+}
+
+// on names the period, and the board if it is of one alone.
+func (w *incompleteWindow) on() string {
+	of := ledger.Added{Period: w.Period}
+	if w.Board != nil {
+		of.Board = *w.Board
+	}
+	return of.String()
 }
 
 func (s *report) rest() []string {

@@ -289,6 +289,9 @@ func awaitKafka(ctx context.Context, cfg *config.Config, settings kafkaconn.Sett
 }
 
 func logAdded(log *zap.Logger, a ledger.Added) {
+	if a.Board != "" {
+		log = log.With(zap.String("board", a.Board))
+	}
 	if a.Since == 0 {
 		log.Info("a period was added; consumers that are configured without it halt until they have it", zap.String("period", a.Period))
 		return

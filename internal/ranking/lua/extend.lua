@@ -3,8 +3,8 @@
 -- KEYS  1 schema   2 origin   3 hold
 -- ARGV  1 the schema without them   2 with them   3 by how many ms the times of events that were
 --       counted so far are less ahead of Redis's clock
---       for each period, to the end: its field in the origins, the start of its first window, ms,
---       '' if it has no first window
+--       for each period, to the end: its field in the origins, and the start of its first window, ms,
+--       '' if it has no first window, or always if the field's board has been counted in it all along
 --
 -- Returns one of
 --   {extended}     also if it was before
@@ -26,7 +26,11 @@ local time = call('TIME')
 local since = tonumber(time[1]) * 1000 + math.ceil(tonumber(time[2]) / 1000) + tonumber(ARGV[3])
 for i = 4, #ARGV, 2 do
   local first = tonumber(ARGV[i + 1])
-  if not first or first < since then call('HSET', KEYS[2], ARGV[i], string.format('%.0f', since)) end
+  if ARGV[i + 1] == 'always' then
+    if not call('HGET', KEYS[2], ARGV[i]) then call('HSET', KEYS[2], ARGV[i], '0') end
+  elseif not first or first < since then
+    call('HSET', KEYS[2], ARGV[i], string.format('%.0f', since))
+  end
 end
 call('SET', KEYS[1], ARGV[2])
 return {'extended'}

@@ -131,8 +131,8 @@ func (c *copier) beside(shard int) ledger.State {
 		for field, origin := range c.states[i].Origins {
 			st.Origins[field] = laterOrigin(st.Origins[field], origin)
 		}
-		for period, ms := range c.states[i].Since {
-			st.Since[period] = max(st.Since[period], ms)
+		for key, ms := range c.states[i].Since {
+			st.Since[key] = max(st.Since[key], ms)
 		}
 		for field, refill := range c.states[i].Refills {
 			st.Refills[field] = max(st.Refills[field], refill)
@@ -179,8 +179,8 @@ const valuesAtOnce = 2000
 func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped, borders, final, banned map[string]string) error {
 	k := s.Keys()
 	over, refills, origins := map[string]string{}, map[string]string{}, maps.Clone(st.Origins)
-	for period, ms := range st.Since {
-		origins[ranking.SinceField(period)] = strconv.FormatInt(ms, 10)
+	for key, ms := range st.Since {
+		origins[ranking.SinceField(key)] = strconv.FormatInt(ms, 10)
 	}
 	for name, l := range c.listings {
 		if l.over && l.Final == 0 { // those are listed already

@@ -352,3 +352,23 @@ func TestThereAndBackAgain(t *testing.T) {
 	_, err = f.job(t, 1).Run(t.Context())
 	require.ErrorIs(t, err, ErrSame, "and no reshard has ever been")
 }
+
+// Borders alone: they are settled before a window that starts or ends there is listed.
+func TestTheBordersOfWindowsAreCopiedAlsoIfNoWindowIsListed(t *testing.T) {
+	f := begun(t, 3, codec.Readable)
+	at := f.now.Add(-time.Hour).UnixMilli()
+	want := map[string]string{}
+	for i, s := range f.of(3).Shards() { // the last lacks one, as a shard does that went back
+		border := ledger.Border{Name: fmt.Sprintf("monthly Europe/Berlin 2100-0%d-01", i/2+1), At: at + int64(i/2), Keep: f.now.Add(time.Hour).UnixMilli()}
+		settled, err := s.Settle(t.Context(), []ledger.Border{border}, false)
+		require.NoError(t, err)
+		require.Equal(t, []ledger.Settled{{At: border.At, OK: true}}, settled)
+		want[border.Name] = fmt.Sprintf("%d %d", border.At, border.Keep)
+	}
+	require.Len(t, want, 2)
+	_, err := f.job(t, 2).Run(t.Context())
+	require.NoError(t, err)
+	for _, s := range f.of(2).Shards() {
+		require.Equal(t, want, f.client.HGetAll(t.Context(), s.Keys().Borders()).Val())
+	}
+}

@@ -304,7 +304,7 @@ func redisCPU(b *testing.B, client *redis.Client) time.Duration {
 
 // incomplete lists the partitions whose origin lies after the start of a week, as readers do.
 func incomplete(origins map[string]string, start int64) (all []string, err error) {
-	return ranking.Incomplete(&ledger.State{Origins: origins}, "weekly", start)
+	return ranking.Incomplete(&ledger.State{Origins: origins}, "global", "weekly", start)
 }
 
 // of are the windows of a board, behind those that the piece has; it returns their

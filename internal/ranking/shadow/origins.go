@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/rules"
 )
 
 // RefusedError says that a rebuild may not swap, and what would let it.
@@ -64,21 +66,33 @@ func (p *Plan) newOrigins(c Choice, was, since map[string]ledger.Origin) map[str
 // Those that are kept lack what they lacked, and so do those that are left out, if they begin later.
 func (p *Plan) newSince(c Choice, was map[string]int64) map[string]int64 {
 	write := map[string]int64{}
-	for period, had := range was {
+	before := &ledger.State{Since: was}
+	for key, had := range was {
+		board, period, listed := strings.Cut(key, ":")
+		if !listed {
+			board, period = "", key
+		}
 		since := p.From
 		for i := range p.Windows {
 			w := &p.Windows[i]
 			stays := w.Action == Kept || w.Action == LeftOut
-			if w.Period == period && (w.Incomplete || stays && w.Start < had) {
+			concerned := w.Period == period && (!listed || board == w.Board || board == rules.AnyBoard)
+			if concerned && (w.Incomplete || stays && w.Start < min(had, ranking.CountedSince(before, w.Board, period))) {
 				since = max(since, w.Start+1)
 			}
 		}
-		if len(c.Boards) == 0 && since < had {
-			write[period] = since
+		if _, others := was[ledger.SinceKey(rules.AnyBoard, period)]; others && listed && board != rules.AnyBoard && since == 0 {
+			since = counted // without its own, that of the other boards would be the board's
+		}
+		if since < had && (len(c.Boards) == 0 || listed && slices.Contains(c.Boards, board)) {
+			write[key] = since
 		}
 	}
 	return write
 }
+
+// counted is the time of a period that a board was counted in from the beginning, as lua/swap.lua removes 0.
+const counted = -1
 
 // concerns reports whether a window that is kept, or replaced in part, may lack events of
 // a partition that was read since an origin.

@@ -317,7 +317,10 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 		counted := map[string]string{"t/0": "1"} // a partition without an origin lacks what all lack
 		before := ledger.State{Origins: maps.Clone(then), Since: map[string]int64{}, Ledger: counted}
 		if rapid.Bool().Draw(t, "the period was added") {
-			before.Since["weekly"] = at.Draw(t, "counted since")
+			before.Since[rapid.SampledFrom([]string{"weekly", "global:weekly", "*:weekly"}).Draw(t, "to")] = at.Draw(t, "counted since")
+			if rapid.Bool().Draw(t, "twice") {
+				before.Since["global:weekly"] = at.Draw(t, "counted since, too")
+			}
 		}
 		after := ledger.State{Origins: then, Since: maps.Clone(before.Since), Ledger: counted}
 		for field, text := range p.newOrigins(all, was, read) {
@@ -325,9 +328,9 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 		}
 		maps.Copy(after.Since, p.newSince(all, before.Since))
 		for _, w := range p.Windows {
-			lacked, err := ranking.Incomplete(&before, w.Period, w.Start)
+			lacked, err := ranking.Incomplete(&before, w.Board, w.Period, w.Start)
 			require.NoError(t, err)
-			lacks, err := ranking.Incomplete(&after, w.Period, w.Start)
+			lacks, err := ranking.Incomplete(&after, w.Board, w.Period, w.Start)
 			require.NoError(t, err)
 			switch {
 			case w.Incomplete:

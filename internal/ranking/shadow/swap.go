@@ -162,8 +162,8 @@ func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 	for _, field := range slices.Sorted(maps.Keys(p.Shadow)) {
 		args = append(args, field, p.Live[field], p.Shadow[field], p.origins[field])
 	}
-	for _, period := range slices.Sorted(maps.Keys(p.since)) {
-		args = append(args, ranking.SinceField(period), p.since[period])
+	for _, key := range slices.Sorted(maps.Keys(p.since)) {
+		args = append(args, ranking.SinceField(key), p.since[key])
 	}
 	reply, err := r.live.Call(ctx, lua.Swap, keys, append(args, windows...)...)
 	if err != nil {
