@@ -27,7 +27,8 @@ local since = tonumber(time[1]) * 1000 + math.ceil(tonumber(time[2]) / 1000) + t
 for i = 4, #ARGV, 2 do
   local first = tonumber(ARGV[i + 1])
   if ARGV[i + 1] == 'always' then
-    if not call('HGET', KEYS[2], ARGV[i]) then call('HSET', KEYS[2], ARGV[i], '0') end
+    local known = call('HGET', KEYS[2], ARGV[i])
+    if not known then call('HSET', KEYS[2], ARGV[i], '0') end
   elseif not first or first < since then
     call('HSET', KEYS[2], ARGV[i], string.format('%.0f', since))
   end
