@@ -182,9 +182,31 @@ func (l *locator) extend(ctx context.Context, states []ledger.State) error {
 }
 
 // sameLog halts if the log has lost events that count, and notes the lineage of what was read.
-func (l *locator) sameLog(ctx context.Context, f *located, at ledger.Positions) (err error) {
-	l.carried.trail.Lineage, err = l.lineage(ctx, f.committed, f.states, at)
+func (l *locator) sameLog(ctx context.Context, f *located, at ledger.Positions) error {
+	was, err := l.lineage(ctx, f.committed, f.states, at)
+	if err == nil {
+		was, err = l.upToDate(ctx, was, at.Lowest())
+	}
+	l.carried.trail.Lineage = was
 	return err
+}
+
+// upToDate returns the lineage up to a position. The committed one may end before it: an owner that died has counted
+// events and not committed that.
+func (l *locator) upToDate(ctx context.Context, was trail.Lineage, position int64) (trail.Lineage, error) {
+	if was.Offset >= position {
+		return was, nil
+	}
+	log, err := l.resolver.identities.of(ctx, l.Partition)
+	if err != nil || log.Topic == "" {
+		return was, err
+	}
+	// The broker that reports the leader's epoch may be behind. Then the leader's log ends that epoch early.
+	end, err := kafkaconn.EpochEnd(ctx, l.kafka, l.Topic, l.Number, log.Epoch)
+	if err != nil || end < position {
+		return was, err
+	}
+	return trail.Lineage{Offset: position, Epoch: log.Epoch}, nil
 }
 
 // begun is the trail by the origin of the first shard that has one of the partition.
