@@ -103,3 +103,64 @@ func TestARebuildCompletesTheRunningWindowOfAPeriodThatWasAdded(t *testing.T) {
 		}
 	})
 }
+
+// lists has the board global list its periods, as a consumer that starts with that does.
+func (p *place) lists(of ...periods.Period) {
+	p.t.Helper()
+	p.config.Lists = map[string][]periods.Period{"global": of}
+	p.settings.Rules.Boards = map[string]*fold.Board{"global": {Periods: 1<<len(of) - 1}}
+	all := boards.New(p.config)
+	states, errs := all.States(p.t.Context())
+	for _, err := range errs {
+		require.NoError(p.t, err)
+	}
+	_, err := all.Extend(p.t.Context(), states, 5*time.Minute)
+	require.NoError(p.t, err)
+	require.NoError(p.t, all.CheckSchemas(states))
+	p.live = all.Shards()
+	p.job.Live = p.live
+}
+
+func TestARebuildOfABoardCompletesThePeriodThatWasAddedToItsList(t *testing.T) {
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		p.adds(periods.Monthly)
+		_, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		counts := func(to int64) {
+			p.publish(10, 7)
+			require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(to)}))
+		}
+		p.lists(periods.Weekly)
+		counts(30)
+		p.lists(periods.Weekly, periods.Monthly)
+		counts(40)
+		incomplete := func(board string, period periods.Period) []string {
+			w, err := p.config.Calendar.At(period, time.Now().UnixMilli())
+			require.NoError(t, err)
+			b, err := boards.New(p.config).Top(t.Context(), board, w, 0, 100)
+			require.NoError(t, err)
+			return b.Incomplete
+		}
+		require.Equal(t, []string{topic + "/0"}, incomplete("global", periods.Monthly))
+		require.Empty(t, incomplete("global", periods.Weekly))
+		require.Empty(t, incomplete("eu", periods.Monthly))
+		p.job.Choice.Boards = []string{"global"}
+		r, err := p.job.Run(t.Context())
+		require.NoError(t, err)
+		require.True(t, r.Swapped)
+		require.Empty(t, incomplete("global", periods.Monthly))
+		points := map[string]int64{}
+		for name, rows := range p.boards() {
+			for _, row := range rows {
+				points[periodOf(name)] += int64(row.Score)
+			}
+		}
+		require.Equal(t, points["weekly"], points["monthly"])
+		for _, s := range p.live {
+			st, err := s.State(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, st.Since)
+		}
+	})
+}

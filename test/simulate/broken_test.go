@@ -509,6 +509,12 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 		seed:   1000,
 	},
 	{
+		name: "new boards open windows in the last tenth", what: "events that name new boards keep a new week of the others from starting",
+		script: []patch{{"apply.lua", "        w.beyond = string.sub(told, i, i) ~= '1'\n", ""}},
+		wrong:  "boards that had no window",
+		seed:   1000,
+	},
+	{
 		name: "dropped boards are opened again", what: "the next event opens a dropped board, which then looks whole and isn't",
 		script: []patch{{"apply.lua", "call('HGET', dropped, name) or ", ""}},
 		wrong:  "the standings differ from the oracle's",

@@ -174,11 +174,13 @@ func (w *world) carryOut(c *call, trouble redissim.Fault, lost bool) (struck boo
 	var err error
 	outcome := "answered"
 	if c.command != nil {
+		before := w.roomOf(c)
 		r := c.command.Execute(trouble)
 		struck = r.Struck
 		value = redissim.Answer{Reply: r.Reply}
 		outcome = short(r.Reply)
 		w.executed(c, r)
+		before.held(c)
 	} else {
 		w.mu.Lock()
 		value, err = c.do()

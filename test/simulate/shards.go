@@ -55,6 +55,7 @@ type shard struct {
 	evicted  map[string]bool       // keys
 	known    map[int]int64         // how far partitions were when it was lost
 	half     bool                  // a swap died midway
+	opened   map[string]bool       // boards that were ever seen to have a window, if there is little room
 }
 
 // inside is what the simulation knows of how a shard came to where it is: it goes back with it.
@@ -91,7 +92,7 @@ func (w *world) build() {
 	for i := range n {
 		sh := &shard{
 			w: w, on: w.masters[i*masters/n], number: i, tag: tagOf(i, n),
-			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, heads: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}, sealed: newSealedOf()}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{},
+			inside: inside{starts: map[int]int64{}, looked: map[int]int64{}, heads: map[int]int64{}, books: map[int][]counted{}, aligned: map[banned]bool{}, sealed: newSealedOf()}, furthest: map[int]int64{}, moved: map[int]int64{}, began: map[int]int64{}, counted: map[string]bool{}, opened: map[string]bool{},
 			torn: map[string]bool{}, evicted: map[string]bool{},
 		}
 		sh.on.shards = append(sh.on.shards, sh)
