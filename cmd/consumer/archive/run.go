@@ -19,8 +19,8 @@ import (
 	"github.com/standings/standings/cmd/consumer/terminal"
 	"github.com/standings/standings/cmd/consumer/units"
 	"github.com/standings/standings/internal/archive"
-	"github.com/standings/standings/internal/archive/lease"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/lease"
 )
 
 // runLease is how long it goes on being the leader where it dies: as long as a replica.

@@ -14,8 +14,8 @@ import (
 	"github.com/standings/standings/cmd/consumer/clients"
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/internal/archive"
-	"github.com/standings/standings/internal/archive/lease"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/lease"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/retry"
 )
