@@ -271,8 +271,8 @@ func (r *Rebuild) both(ctx context.Context) (live, shadow side, now int64, err e
 	var both []string
 	var kinds []any
 	for _, k := range []ranking.Keys{r.live.Keys(), r.shadow.Keys()} {
-		both = append(both, k.Schema(), k.Ledger(), k.Origin(), k.Windows())
-		kinds = append(kinds, "text", "hash", "hash", "size")
+		both = append(both, k.Ledger(), k.Schema(), k.Origin(), k.Windows())
+		kinds = append(kinds, "hash", "text", "hash", "size")
 	}
 	reply, err := r.live.Call(ctx, lua.State, both, kinds...)
 	if err != nil {
@@ -293,9 +293,9 @@ func (r *Rebuild) both(ctx context.Context) (live, shadow side, now int64, err e
 }
 
 func readSide(all []any) (s side, err error) {
-	s.schema, _ = all[0].(string)
+	s.schema, _ = all[1].(string)
 	for i, into := range []*map[string]string{&s.ledger, &s.origins} {
-		if *into, err = ranking.Fields(all[i+1]); err != nil {
+		if *into, err = ranking.Fields(all[2*i]); err != nil {
 			return side{}, err
 		}
 	}
