@@ -175,10 +175,11 @@ func (w *world) windowAt(period string, at int64) *ruledWindow {
 		panic(err)
 	}
 	for listing, text := range want.Windows {
-		found := &ruledWindow{period: period, name: strings.TrimPrefix(listing, "global:")}
-		if _, err := fmt.Sscan(text, &found.start, &found.end, &found.expires); err != nil {
+		l, err := oracle.ReadListing(text)
+		if err != nil {
 			panic(err)
 		}
+		found := &ruledWindow{period: period, name: strings.TrimPrefix(listing, "global:"), start: l.Start, end: l.End, expires: l.Expires}
 		if w.windows == nil {
 			w.windows = map[string][]*ruledWindow{}
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/standings/standings/cmd/consumer/logging"
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/archive"
-	"github.com/standings/standings/internal/archive/lease"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/lease"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/cmd/consumer/reopen"
-	"github.com/standings/standings/internal/archive/lease"
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/lease"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking/boards"

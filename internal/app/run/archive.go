@@ -13,9 +13,9 @@ import (
 
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/archive"
-	"github.com/standings/standings/internal/archive/lease"
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/lease"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/retry"
 )

@@ -15,11 +15,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/app"
-	"github.com/standings/standings/internal/archive/lease"
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/archive/topic"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/lease"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/retry"
 )

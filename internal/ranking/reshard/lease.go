@@ -10,13 +10,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/ranking/lua"
 )
 
 // BusyError says that another reshard, or a rebuild, is under way.
@@ -81,25 +81,19 @@ func (l *lease) home() *ranking.Store { return l.shards[0] }
 
 // one takes a lock, also if it is ours already.
 func (l *lease) one(ctx context.Context, s *ranking.Store, key, what string) error {
-	reply, err := s.Call(ctx, lua.Lock, []string{key}, "take", l.length.Milliseconds(), l.text)
+	err := s.TakeLock(ctx, ranking.Lock{Key: key, Holds: l.text}, l.length)
+	if other, ok := errors.AsType[*ranking.LockedError](err); ok {
+		busy := &BusyError{What: what, Owner: "someone", Left: other.Left}
+		var whose ranking.Reshard
+		if json.Unmarshal([]byte(other.Holds), &whose) == nil && whose.Owner != "" {
+			busy.Owner = whose.Owner
+		}
+		return busy
+	}
 	if err != nil {
 		return fmt.Errorf("take the lock of %s: %w", what, err)
 	}
-	if len(reply) == 1 && reply[0] == "done" {
-		return nil
-	}
-	if len(reply) != 3 || reply[0] != "busy" {
-		return ranking.Unexpected(lua.Lock, reply)
-	}
-	busy := &BusyError{What: what, Owner: "someone"}
-	text, _ := reply[1].(string)
-	ms, _ := reply[2].(int64)
-	busy.Left = time.Duration(max(ms, 0)) * time.Millisecond
-	var other ranking.Reshard
-	if json.Unmarshal([]byte(text), &other) == nil && other.Owner != "" {
-		busy.Owner = other.Owner
-	}
-	return busy
+	return nil
 }
 
 // hold has nothing be applied any more to some shards, until release. It returns a *BusyError
@@ -121,12 +115,30 @@ func (l *lease) release(ctx context.Context, shards []*ranking.Store) error {
 	l.mu.Lock()
 	l.held = nil
 	l.mu.Unlock()
-	var errs []error
-	for _, s := range shards {
-		_, err := s.Call(ctx, lua.Lock, []string{s.Keys().Hold()}, "release", 0, l.text)
-		errs = append(errs, err)
+	return ranking.ReleaseLocks(ctx, shards, l.holds(shards))
+}
+
+// holds are the holds of shards.
+func (l *lease) holds(shards []*ranking.Store) []ranking.Lock {
+	locks := make([]ranking.Lock, len(shards))
+	for i, s := range shards {
+		locks[i] = ranking.Lock{Key: s.Keys().Hold(), Holds: l.text}
 	}
-	return errors.Join(errs...)
+	return locks
+}
+
+// rebuilds are the locks of rebuilds on all shards.
+func (l *lease) rebuilds() []ranking.Lock {
+	locks := make([]ranking.Lock, len(l.shards))
+	for i, s := range l.shards {
+		locks[i] = ranking.Lock{Key: s.Keys().Rebuild(), Holds: l.text}
+	}
+	return locks
+}
+
+// own is the lock that makes it the only reshard.
+func (l *lease) own() []ranking.Lock {
+	return []ranking.Lock{{Key: ranking.ReshardKey(l.prefix), Holds: l.text}}
 }
 
 // renew lets everything live on, until the context ends.
@@ -157,26 +169,18 @@ func (l *lease) prolong(ctx context.Context) error {
 	l.mu.Lock()
 	held := l.held
 	l.mu.Unlock()
-	calls := []ranking.ScriptCall{{Store: l.home(), Script: lua.Lock, Keys: []string{ranking.ReshardKey(l.prefix)}, Args: []any{"renew", l.length.Milliseconds(), l.text}}}
-	for _, s := range l.shards {
-		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Lock, Keys: []string{s.Keys().Rebuild()}, Args: []any{"renew", l.length.Milliseconds(), l.text}})
-	}
-	for _, s := range held {
-		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Lock, Keys: []string{s.Keys().Hold()}, Args: []any{"renew", l.length.Milliseconds(), l.text}})
-	}
-	replies, errs := ranking.CallEach(ctx, calls)
-	for i, err := range errs {
-		if err != nil {
-			return fmt.Errorf("renew the reshard's lease: %w", err)
+	shards := slices.Concat([]*ranking.Store{l.home()}, l.shards, held)
+	err := ranking.RenewLocks(ctx, l.length, shards, slices.Concat(l.own(), l.rebuilds(), l.holds(held)))
+	if errors.Is(err, ranking.ErrUnlocked) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if held != nil && l.held == nil {
+			return nil // released meanwhile
 		}
-		if len(replies[i]) == 2 && replies[i][0] == "lost" {
-			l.mu.Lock()
-			released := held != nil && l.held == nil // meanwhile
-			l.mu.Unlock()
-			if !released {
-				return fmt.Errorf("%w (%v)", ErrHeld, replies[i][1])
-			}
-		}
+		return fmt.Errorf("%w: %w", ErrHeld, err)
+	}
+	if err != nil {
+		return fmt.Errorf("renew the reshard's lease: %w", err)
 	}
 	return nil
 }
@@ -193,19 +197,9 @@ func (l *lease) end() {
 	l.mu.Lock()
 	held := l.held
 	l.mu.Unlock()
-	var calls []ranking.ScriptCall
-	let := func(s *ranking.Store, key string) {
-		calls = append(calls, ranking.ScriptCall{Store: s, Script: lua.Lock, Keys: []string{key}, Args: []any{"release", 0, l.text}})
-	}
-	for _, s := range held {
-		let(s, s.Keys().Hold())
-	}
-	for _, s := range l.shards {
-		let(s, s.Keys().Rebuild())
-	}
-	ranking.CallEach(ctx, calls)
+	_ = ranking.ReleaseLocks(ctx, slices.Concat(held, l.shards), slices.Concat(l.holds(held), l.rebuilds()))
 	// The last: whoever pauses for it finds nothing held any more.
-	_, _ = l.home().Call(ctx, lua.Lock, []string{ranking.ReshardKey(l.prefix)}, "release", 0, l.text)
+	_ = ranking.ReleaseLocks(ctx, []*ranking.Store{l.home()}, l.own())
 }
 
 // TryCommands checks that this user may run all that a reshard runs, on every shard.

@@ -294,7 +294,7 @@ func (r *run) forget(ctx context.Context) {
 	}
 	for _, s := range r.to {
 		if err == nil {
-			_, err = s.Call(going, lua.Lock, []string{s.Keys().Copy()}, "release", 0, r.lease.text)
+			err = ranking.ReleaseLocks(going, []*ranking.Store{s}, []ranking.Lock{{Key: s.Keys().Copy(), Holds: r.lease.text}})
 		}
 	}
 	if err != nil {

@@ -86,18 +86,17 @@ func Lock(ctx context.Context, live *ranking.Store, owner string, lease time.Dur
 		panic(err) // two texts and a time
 	}
 	r := &Rebuild{live: live, shadow: &Store{Store: live.Shadow(id, lease)}, id: id, lock: string(text), lease: lease}
-	lock := live.Keys().Rebuild()
-	busy, left, err := take(ctx, live, lock, r.lock, lease, lock, "")
-	if err != nil {
-		return nil, fmt.Errorf("take the lock of a rebuild of %q: %w", live.Prefix(), err)
-	}
-	if busy != "" {
-		e := &BusyError{Prefix: live.Prefix(), Owner: "someone", Until: time.Now().Add(left)}
+	err = live.TakeLock(ctx, r.locked(), lease)
+	if busy, ok := errors.AsType[*ranking.LockedError](err); ok {
+		e := &BusyError{Prefix: live.Prefix(), Owner: "someone", Until: time.Now().Add(busy.Left)}
 		var other lockText
-		if json.Unmarshal([]byte(busy), &other) == nil {
+		if json.Unmarshal([]byte(busy.Holds), &other) == nil {
 			e.Owner, e.Began = other.Owner, other.Began
 		}
 		return nil, e
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take the lock of a rebuild of %q: %w", live.Prefix(), err)
 	}
 	return r, nil
 }
@@ -107,33 +106,14 @@ func TryCommands(ctx context.Context, live *ranking.Store) error {
 	return live.TryUsed(ctx, ranking.UsedByRebuild)
 }
 
-// take takes a lock, if another one is ours. busy is what it holds instead, for as long
-// as left.
-func take(ctx context.Context, live *ranking.Store, key, value string, lease time.Duration, ours, is string) (busy string, left time.Duration, err error) {
-	keys, args := []string{key}, []any{"take", lease.Milliseconds(), value}
-	if ours != key {
-		keys, args = append(keys, ours), append(args, is)
-	}
-	reply, err := live.Call(ctx, lua.Lock, keys, args...)
-	if err != nil {
-		return "", 0, err
-	}
-	switch {
-	case len(reply) == 1 && reply[0] == "done":
-		return "", 0, nil
-	case len(reply) == 2 && reply[0] == "lost":
-		return "", 0, ErrLost
-	case len(reply) == 3 && reply[0] == "busy":
-		busy, _ = reply[1].(string)
-		ms, _ := reply[2].(int64)
-		return busy, time.Duration(max(ms, 0)) * time.Millisecond, nil
-	}
-	return "", 0, ranking.Unexpected(lua.Lock, reply)
+// locked is the lock, and held the hold.
+func (r *Rebuild) locked() ranking.Lock {
+	return ranking.Lock{Key: r.live.Keys().Rebuild(), Holds: r.lock}
 }
+func (r *Rebuild) held() ranking.Lock { return ranking.Lock{Key: r.live.Keys().Hold(), Holds: r.id} }
 
-func release(ctx context.Context, live *ranking.Store, key, value string) error {
-	_, err := live.Call(ctx, lua.Lock, []string{key}, "release", 0, value)
-	return err
+func (r *Rebuild) release(ctx context.Context, l ranking.Lock) error {
+	return ranking.ReleaseLocks(ctx, []*ranking.Store{r.live}, []ranking.Lock{l})
 }
 
 // Shadow is where the log is folded into.
@@ -249,9 +229,11 @@ func (r *Rebuild) whole(shadow *side) error {
 // Hold stops all ingestion of the shard until it is released, swapped, or lease is over.
 // ErrUnheld says that it is held by another, ErrLost that the lock is lost.
 func (r *Rebuild) Hold(ctx context.Context, lease time.Duration) error {
-	busy, left, err := take(ctx, r.live, r.live.Keys().Hold(), r.id, lease, r.live.Keys().Rebuild(), r.lock)
-	if err == nil && busy != "" {
-		err = fmt.Errorf("%w (for another %v)", ErrUnheld, left)
+	err := r.live.TakeLock(ctx, r.held(), lease, r.locked())
+	if busy, ok := errors.AsType[*ranking.LockedError](err); ok {
+		err = fmt.Errorf("%w (for another %v)", ErrUnheld, busy.Left)
+	} else if errors.Is(err, ranking.ErrUnlocked) {
+		err = ErrLost
 	}
 	if err != nil {
 		return fmt.Errorf("hold up ingestion under %q: %w", r.live.Prefix(), err)
@@ -261,7 +243,7 @@ func (r *Rebuild) Hold(ctx context.Context, lease time.Duration) error {
 
 // Release ends the hold, if it is still ours.
 func (r *Rebuild) Release(ctx context.Context) error {
-	if err := release(ctx, r.live, r.live.Keys().Hold(), r.id); err != nil {
+	if err := r.release(ctx, r.held()); err != nil {
 		return fmt.Errorf("let ingestion under %q go on: %w", r.live.Prefix(), err)
 	}
 	return nil
@@ -270,7 +252,7 @@ func (r *Rebuild) Release(ctx context.Context) error {
 // Close lets go of the hold and the lock, if they are still ours. What the rebuild leaves
 // behind is for Unlink, before, or expires.
 func (r *Rebuild) Close(ctx context.Context) error {
-	if err := errors.Join(r.Release(ctx), release(ctx, r.live, r.live.Keys().Rebuild(), r.lock)); err != nil {
+	if err := errors.Join(r.Release(ctx), r.release(ctx, r.locked())); err != nil {
 		return fmt.Errorf("let go of the lock of the rebuild of %q: %w", r.live.Prefix(), err)
 	}
 	return nil
@@ -289,8 +271,8 @@ func (r *Rebuild) both(ctx context.Context) (live, shadow side, now int64, err e
 	var both []string
 	var kinds []any
 	for _, k := range []ranking.Keys{r.live.Keys(), r.shadow.Keys()} {
-		both = append(both, k.Schema(), k.Ledger(), k.Origin(), k.Windows())
-		kinds = append(kinds, "text", "hash", "hash", "size")
+		both = append(both, k.Ledger(), k.Schema(), k.Origin(), k.Windows())
+		kinds = append(kinds, "hash", "text", "hash", "size")
 	}
 	reply, err := r.live.Call(ctx, lua.State, both, kinds...)
 	if err != nil {
@@ -311,9 +293,9 @@ func (r *Rebuild) both(ctx context.Context) (live, shadow side, now int64, err e
 }
 
 func readSide(all []any) (s side, err error) {
-	s.schema, _ = all[0].(string)
+	s.schema, _ = all[1].(string)
 	for i, into := range []*map[string]string{&s.ledger, &s.origins} {
-		if *into, err = ranking.Fields(all[i+1]); err != nil {
+		if *into, err = ranking.Fields(all[2*i]); err != nil {
 			return side{}, err
 		}
 	}
