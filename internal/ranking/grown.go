@@ -91,7 +91,7 @@ func grown(before, after string) (all []addition, ok bool) {
 		_, listed := b.boards[board]
 		for _, name := range a.boards[board] {
 			counted := slices.Contains(b.of(board), name)
-			if _, kept := b.periods[name]; kept && !(listed && counted) {
+			if _, kept := b.periods[name]; kept && (!listed || !counted) {
 				all = append(all, addition{board, name, counted})
 			}
 		}

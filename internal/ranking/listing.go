@@ -155,16 +155,17 @@ func (l *Listing) Whole(is Present) bool {
 }
 
 // With is the entry of a window that has these sets.
-func (l Listing) With(is Present) Listing {
+func (l *Listing) With(is Present) Listing {
+	w := *l
 	switch {
 	case is.Hidden && is.Shown:
-		l.Sets = "both"
+		w.Sets = "both"
 	case is.Hidden:
-		l.Sets = "hidden"
+		w.Sets = "hidden"
 	case !is.Shown && l.Final > 0:
-		l.Sets = "none"
+		w.Sets = "none"
 	default:
-		l.Sets = ""
+		w.Sets = ""
 	}
-	return l
+	return w
 }

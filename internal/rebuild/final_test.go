@@ -93,7 +93,7 @@ func TestARebuildBringsInWhatHadPassedAFinalWindowBy(t *testing.T) {
 		require.Equal(t, was, p.boards())
 		for shard := range p.live {
 			_, record := on(shard)
-			require.Equal(t, `{"at":1700000000000000,"reopened":8,"revision":3,"why":"case 9"}`, record)
+			require.JSONEq(t, `{"at":1700000000000000,"reopened":8,"revision":3,"why":"case 9"}`, record)
 		}
 	})
 }

@@ -135,7 +135,7 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 		redisSide.difference = reader.CheckSchema(kafkaSide.cluster, redisSide.states)
 	}
 	want := &wanted{
-		rules: consumer.Rules, largestBatch: ingest.LargestBatch(cfg.FoldMemory),
+		rules: consumer.Rules, largestBatch: app.LargestBatch(cfg),
 		group: cfg.Kafka.Group, session: cfg.Kafka.SessionTimeout, start: cfg.Start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
 	}
 	r := &checkReport{At: units.TimeMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state), Shards: redisSide.shards}

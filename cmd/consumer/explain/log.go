@@ -17,7 +17,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/scan"
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ingest/trail"
@@ -235,7 +234,7 @@ func (l *logs) first(ctx context.Context, s *source) (start.First, error) {
 func (l *logs) stretch(s *source, from int64, bytes int32) *scan.Stretch {
 	return &scan.Stretch{
 		Client: l.client, Topic: s.Topic, Partition: s.Number, From: from, End: s.log.End, MaxBytes: bytes,
-		MaxRecord: largestRecord, MaxBatch: ingest.LargestBatch(l.cfg.FoldMemory), MaxCodec: app.LargestCodec(l.cfg), // as the consumer: what it can't read isn't counted
+		MaxRecord: largestRecord, MaxBatch: app.LargestBatch(l.cfg), MaxCodec: app.LargestCodec(l.cfg), // as the consumer: what it can't read isn't counted
 	}
 }
 
