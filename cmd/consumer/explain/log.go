@@ -18,7 +18,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/config"
 	"github.com/standings/standings/cmd/consumer/scan"
 	"github.com/standings/standings/cmd/consumer/units"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/recordbatch"
 	"github.com/standings/standings/internal/ingest/start"
@@ -235,7 +234,7 @@ func (l *logs) first(ctx context.Context, s *source) (start.First, error) {
 func (l *logs) stretch(s *source, from int64, bytes int32) *scan.Stretch {
 	return &scan.Stretch{
 		Client: l.client, Topic: s.Topic, Partition: s.Number, From: from, End: s.log.End, MaxBytes: bytes,
-		MaxRecord: largestRecord, MaxBatch: ingest.LargestBatch(l.cfg.FoldMemory), MaxCodec: clients.LargestCodec(l.cfg), // as the consumer: what it can't read isn't counted
+		MaxRecord: largestRecord, MaxBatch: clients.LargestBatch(l.cfg), MaxCodec: clients.LargestCodec(l.cfg), // as the consumer: what it can't read isn't counted
 	}
 }
 
