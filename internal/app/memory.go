@@ -31,7 +31,7 @@ func LimitMemory(cfg *config.Config, partitions int, log *zap.Logger) {
 	log.Debug("memory limit", zap.Int64("bytes", debug.SetMemoryLimit(-1)))
 }
 
-// LargestBatch is the largest record batch, in bytes, that a consumer reads: a larger one isn't counted.
+// LargestBatch is the largest record batch, in bytes, whose events a consumer counts.
 func LargestBatch(cfg *config.Config) int64 { return ingest.LargestBatch(cfg.FoldMemory) }
 
 // LargestCodec is the most that a consumer's codec holds, in bytes: what takes more isn't counted.

@@ -323,8 +323,9 @@ func (c *copier) paste(ctx context.Context, page []span, rows [][]row) error {
 
 // text is how a window is listed on a shard of the copy where it has these sets.
 func (c *copier) text(name string, is ranking.Present) string {
-	l := c.listings[name].With(is)
-	return l.Text()
+	was := c.listings[name]
+	listing := was.With(is)
+	return listing.Text()
 }
 
 // has notes that a shard of the copy has rows of a set.
