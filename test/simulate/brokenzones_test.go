@@ -19,6 +19,6 @@ var brokenZones = []broken{
 		name: "the last to settle a border decides", what: "windows that are open change their bounds",
 		script: []patch{{"settle.lua", "    if not at and now < tonumber", "    if now < tonumber"}},
 		wrong:  "the standings differ from the oracle's",
-		seed:   zonesFrom + 32,
+		seed:   zonesFrom + 126,
 	},
 }
