@@ -63,7 +63,7 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 			require.Empty(t, stdout)
 		}
 		for _, text := range listings() {
-			require.Contains(t, text, " =3 ")
+			require.Contains(t, text, `"final":3`)
 		}
 
 		code, stdout, stderr := reopen("global weekly 2100-W10 --reason case-1234 --for 2h")
@@ -71,7 +71,7 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 		require.Contains(t, stdout, "global weekly 2100-W10, revision 3, isn't final any more. It is sealed again, as revision 4, after ")
 		require.NotEmpty(t, listings())
 		for _, text := range listings() {
-			require.NotContains(t, text, "=")
+			require.NotContains(t, text, `"final"`)
 		}
 		code, _, stderr = reopen("global weekly 2100-W10 --reason case-1234")
 		require.Equal(t, 1, code)
@@ -88,7 +88,7 @@ func TestAWindowWhoseRetentionIsOverIsNotReopened(t *testing.T) {
 	require.Contains(t, stderr, "the retention of global weekly 2100-W10 is over")
 	require.NotEmpty(t, listings())
 	for _, text := range listings() {
-		require.Contains(t, text, " =3 ")
+		require.Contains(t, text, `"final":3`)
 	}
 }
 

@@ -1,8 +1,6 @@
 package finaltest
 
 import (
-	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -30,15 +28,12 @@ func (w *World) Reopen() {
 	require.NoError(w.t, err)
 }
 
-var revision = regexp.MustCompile(` =\d+`)
-
 // GoBack leaves the window as it was before the seal, as a dump that was loaded does.
 func (w *World) GoBack() {
 	w.t.Helper()
 	for _, s := range w.Shards() {
 		k := s.Keys()
-		listing := w.Redis.HGet(w.t.Context(), k.Windows(), w.Listed()).Val()
-		require.NoError(w.t, w.Redis.HSet(w.t.Context(), k.Windows(), w.Listed(), revision.ReplaceAllString(listing, "")).Err())
+		w.relist(s, func(l *ranking.Listing) { l.Final = 0 })
 		require.NoError(w.t, w.Redis.HDel(w.t.Context(), k.Final(), w.Listed()).Err())
 	}
 }
@@ -70,15 +65,24 @@ func (w *World) Expires() time.Time {
 	return time.UnixMilli(all[0].Expires)
 }
 
-var lastWord = regexp.MustCompile(`\d+$`)
-
 // Expire has every shard let go of the window at another time.
 func (w *World) Expire(at time.Time) {
 	w.t.Helper()
 	for _, s := range w.Shards() {
-		key := s.Keys().Windows()
-		if listing := w.Redis.HGet(w.t.Context(), key, w.Listed()).Val(); listing != "" {
-			require.NoError(w.t, w.Redis.HSet(w.t.Context(), key, w.Listed(), lastWord.ReplaceAllString(listing, strconv.FormatInt(at.UnixMilli(), 10))).Err())
-		}
+		w.relist(s, func(l *ranking.Listing) { l.Expires = at.UnixMilli() })
 	}
+}
+
+// relist changes how a shard lists the window, if it does.
+func (w *World) relist(s *ranking.Store, change func(*ranking.Listing)) {
+	w.t.Helper()
+	key := s.Keys().Windows()
+	text := w.Redis.HGet(w.t.Context(), key, w.Listed()).Val()
+	if text == "" {
+		return
+	}
+	listing, err := ranking.ParseListing(w.Listed(), text)
+	require.NoError(w.t, err)
+	change(&listing)
+	require.NoError(w.t, w.Redis.HSet(w.t.Context(), key, w.Listed(), listing.Text()).Err())
 }

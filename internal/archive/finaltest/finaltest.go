@@ -94,11 +94,11 @@ func (w *World) home(member string) int { return w.Of().Of(xxhash.Sum64String(me
 // some are of the same tick too.
 func (w *World) Fill(members int) {
 	w.t.Helper()
-	rule := ""
+	listed := ranking.Listing{Window: ledger.Window{Start: w.Window.Start, End: w.Window.End}, Expires: w.Window.End + retention.Milliseconds()}
 	if w.Rule != nil {
-		rule = w.Rule.Text() + " "
+		listed.Rule = w.Rule.Text()
 	}
-	listing := fmt.Sprintf("%d %d %s%d", w.Window.Start, w.Window.End, rule, w.Window.End+retention.Milliseconds())
+	listing := listed.Text()
 	all := make([][]redis.Z, len(w.Shards()))
 	for range members {
 		member := fmt.Sprint("m", w.members)

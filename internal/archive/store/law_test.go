@@ -45,7 +45,7 @@ func TestWhateverOrderACopyIsWrittenInItComesToItsRows(t *testing.T) {
 				case "same token": // a Redis that has gone back gives a token twice
 					if len(leaders) > 0 {
 						of := rapid.SampledFrom(leaders).Draw(t, "whose")
-						leaders = append(leaders, &leader{fence: Fence{of.fence.Token, of.fence.Owner + "'"}})
+						leaders = append(leaders, &leader{fence: Fence{of.fence.Token, fmt.Sprintf("%s'%d", of.fence.Owner, len(leaders))}})
 					}
 				default:
 					if len(leaders) == 0 {
