@@ -25,19 +25,20 @@ type generationFaults struct {
 type generationRule string
 
 const (
-	numberIsName   generationRule = "the keys of a copy have the generation's number, and no id of the attempt"
-	bornLive       generationRule = "a shard of a new copy names itself as live before the switch"
-	backByNumber   generationRule = "a switch back writes the earlier record again"
-	expiryKept     generationRule = "a shard that learns that its copy is live again keeps its expiry"
-	emptyStarted   generationRule = "a shard without its completion mark is taken for an empty one"
-	switchBlind    generationRule = "a switch doesn't compare the record"
-	recordUnread   generationRule = "a worker looks at its shards alone, not at the record"
-	schemaUnread   generationRule = "a call doesn't compare what its shard knows"
-	commitTrusted  generationRule = "a lost record is restored from the commits alone"
-	configured     generationRule = "a lost record is written by the configuration"
-	bansOnce       generationRule = "a replica that moves to another copy has its bans applied already"
-	doneUnmarked   generationRule = "a job is done once it has switched"
-	markNotFollows generationRule = "a record that is older than a mark is left as it is"
+	numberIsName    generationRule = "the keys of a copy have the generation's number, and no id of the attempt"
+	bornLive        generationRule = "a shard of a new copy names itself as live before the switch"
+	backByNumber    generationRule = "a switch back writes the earlier record again"
+	expiryKept      generationRule = "a shard that learns that its copy is live again keeps its expiry"
+	emptyStarted    generationRule = "a shard without its completion mark is taken for an empty one"
+	switchBlind     generationRule = "a switch doesn't compare the record"
+	recordUnread    generationRule = "a worker looks at its shards alone, not at the record"
+	schemaUnread    generationRule = "a call doesn't compare what its shard knows"
+	commitTrusted   generationRule = "a lost record is restored from the commits alone"
+	configured      generationRule = "a lost record is written by the configuration"
+	bansOnce        generationRule = "a replica that moves to another copy has its bans applied already"
+	doneUnmarked    generationRule = "a job is done once it has switched"
+	doneUnconfirmed generationRule = "a job reports its switch without reading the record again"
+	markNotFollows  generationRule = "a record that is older than a mark is left as it is"
 )
 
 const (
@@ -110,6 +111,7 @@ const (
 	jobChecks
 	jobSwitches
 	jobMarks
+	jobConfirms
 	jobDone
 )
 

@@ -38,19 +38,20 @@ func TestOneCopyIsLiveWhateverHappens(t *testing.T) {
 func TestEveryBrokenRuleOfGenerationsIsCaught(t *testing.T) {
 	t.Parallel()
 	for variant, w := range map[generationRule]*generations{
-		numberIsName:   {workers: 1, jobs: 2},
-		bornLive:       {workers: 1, jobs: 1, faults: generationFaults{wipe: 1, death: 1}},
-		backByNumber:   {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
-		expiryKept:     {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
-		emptyStarted:   {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
-		switchBlind:    {workers: 1, jobs: 2},
-		recordUnread:   {workers: 1, jobs: 1, faults: generationFaults{death: 1}},
-		schemaUnread:   {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
-		commitTrusted:  {workers: 1, jobs: 1, faults: generationFaults{wipe: 1}},
-		configured:     {workers: 1, jobs: 1, faults: generationFaults{wipe: 1}},
-		bansOnce:       {workers: 1, jobs: 1, faults: generationFaults{ban: 1}},
-		doneUnmarked:   {workers: 1, jobs: 1, faults: generationFaults{wipe: 1}},
-		markNotFollows: {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
+		numberIsName:    {workers: 1, jobs: 2},
+		bornLive:        {workers: 1, jobs: 1, faults: generationFaults{wipe: 1, death: 1}},
+		backByNumber:    {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
+		expiryKept:      {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
+		emptyStarted:    {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
+		switchBlind:     {workers: 1, jobs: 2},
+		recordUnread:    {workers: 1, jobs: 1, faults: generationFaults{death: 1}},
+		schemaUnread:    {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
+		commitTrusted:   {workers: 1, jobs: 1, faults: generationFaults{wipe: 1}},
+		configured:      {workers: 1, jobs: 1, faults: generationFaults{wipe: 1}},
+		bansOnce:        {workers: 1, jobs: 1, faults: generationFaults{ban: 1}},
+		doneUnmarked:    {workers: 1, jobs: 1, faults: generationFaults{wipe: 1}},
+		doneUnconfirmed: {workers: 1, jobs: 1, faults: generationFaults{together: 1}},
+		markNotFollows:  {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
 	} {
 		t.Run(string(variant), func(t *testing.T) {
 			w.variant = variant

@@ -217,12 +217,18 @@ func (w *generations) jobSteps(s generationsState, j int, out func(generationsSt
 		out(s, w.say("job %d switches to %v", j, to))
 	case jobMarks:
 		w.raise(&s, []int8{job.source.copy, job.copy}[i%2], int(i/2), to)
-		if goesOn(jobDone, 2*shardCount); job.phase == jobDone || w.variant == doneUnmarked {
-			if to.newer(s.promised) {
-				s.promised = to
-			}
-			*job = generationJob{phase: jobDone}
+		if goesOn(jobConfirms, 2*shardCount); w.variant == doneUnmarked {
+			job.phase = jobConfirms
 		}
 		out(s, w.say("job %d marks a shard", j))
+	case jobConfirms:
+		if s.record.number < to.number && w.variant != doneUnconfirmed {
+			ends("its switch was undone")
+			return
+		}
+		if to.newer(s.promised) {
+			s.promised = to
+		}
+		ends("it reports its switch")
 	}
 }
