@@ -34,6 +34,7 @@ type copyFaults struct {
 	lapse    int8 // of a hold of a job that lives
 	rollback int8 // of one shard
 	ban      int8 // a ban of the members with the hash 1, or its end
+	seal     int8 // of one shard's window, by a leader that has taken the job's lease
 }
 
 // copyRule is a rule of the copy that is broken, empty for none.
@@ -52,6 +53,7 @@ const (
 	progressUnread  copyRule = "a call that writes a part doesn't compare how far the copy is"
 	holdUnread      copyRule = "a call that reads a part doesn't compare the hold"
 	banUnderHold    copyRule = "a ban is accepted under a hold"
+	lockUncompared  copyRule = "a switch doesn't compare the job's lock"
 	builtPast       copyRule = "a build goes past the live ledger"
 	keptBehind      copyRule = "a window is kept although the ledgers differ"
 	holdTrusted     copyRule = "a rename trusts the hold since the ledgers were compared"
@@ -68,6 +70,7 @@ type copyHold struct {
 type newCopy struct {
 	ledger position // of a build
 	parts  int8     // of a copy: how many are there
+	sealed bool     // the window is final in it
 	window [2]counts
 }
 
@@ -102,6 +105,8 @@ type copiesState struct {
 	lateTo   int8
 	jobs     [2]copyJob
 	switched bool
+	lockLost bool // another leader has the lock
+	unsealed bool // a switch made a final window an open one
 	faults   copyFaults
 }
 
@@ -251,6 +256,9 @@ func (w *copies) between(part, shard int, from, to position) set {
 func (w *copies) end(part int) position { return plain(len(w.members[part])) }
 
 func (w *copies) wrong(s copiesState) string {
+	if s.unsealed {
+		return "a final window is open after the switch"
+	}
 	for i, sh := range s.shards {
 		for part := range w.members {
 			want := counts(0).add(w.counted(part, i, sh.ledger[part]))

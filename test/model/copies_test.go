@@ -19,6 +19,19 @@ func TestACopyHasWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
 		{members: [][]int8{{1, 3}, {3}}, workers: 2, jobs: 1},
 		{members: [][]int8{{1, 3}}, workers: 1, jobs: 2},
 		{members: [][]int8{{1, 2}}, workers: 1, jobs: 1, faults: copyFaults{lapse: 1, ban: 1}},
+		{members: [][]int8{{1, 3}}, workers: 1, jobs: 1, faults: copyFaults{lapse: 1, seal: 1}},
+	}
+	if *large {
+		worlds = append(worlds, []*copies{
+			{members: [][]int8{{1, 3}}, workers: 2, jobs: 1, faults: copyFaults{crash: 1, rollback: 1, lapse: 1}},
+			{members: [][]int8{{1, 3, 2}}, workers: 1, jobs: 1, faults: copyFaults{death: 1, lapse: 1, rollback: 1}},
+			{members: [][]int8{{1, 3}}, workers: 1, jobs: 1, faults: copyFaults{rollback: 2}},
+			{members: [][]int8{{1, 3}}, workers: 1, jobs: 2, faults: copyFaults{lapse: 1, death: 1, rollback: 1}},
+			{members: [][]int8{{1, 3}, {3}}, workers: 2, jobs: 1, faults: copyFaults{lapse: 1, death: 1}},
+			{members: [][]int8{{1, 2, 3}}, workers: 1, jobs: 1, faults: copyFaults{lapse: 1, rollback: 1, ban: 2}},
+			{members: [][]int8{{1, 2, 1}}, workers: 1, jobs: 1, faults: copyFaults{crash: 1, lapse: 1, rollback: 1}, way: renames},
+			{members: [][]int8{{1, 2, 1}}, workers: 1, jobs: 2, faults: copyFaults{lapse: 1, rollback: 1}, way: renamesOne},
+		}...)
 	}
 	for _, w := range worlds {
 		t.Run(w.String(), func(t *testing.T) {
@@ -44,6 +57,7 @@ func TestEveryBrokenRuleOfCopiesIsCaught(t *testing.T) {
 		progressUnread:  {members: two, workers: 1, jobs: 1, faults: copyFaults{rollback: 1}},
 		holdUnread:      {members: [][]int8{{1, 2}}, workers: 1, jobs: 1, faults: copyFaults{lapse: 1, ban: 1}},
 		banUnderHold:    {members: [][]int8{{1, 2}}, workers: 1, jobs: 1, faults: copyFaults{ban: 1}},
+		lockUncompared:  {members: two, workers: 1, jobs: 1, faults: copyFaults{lapse: 1, seal: 1}},
 		builtPast:       {members: two, workers: 1, jobs: 1, way: renamesOne},
 		keptBehind:      {members: two, workers: 1, jobs: 1, way: renamesOne},
 		holdTrusted:     {members: two, workers: 1, jobs: 1, way: renamesOne, faults: copyFaults{lapse: 1}},

@@ -92,10 +92,15 @@ func (w *copies) renameShard(s copiesState, j, i int, out func(copiesState, stri
 func (w *copies) sealSteps(s copiesState, i int, out func(copiesState, string)) {
 	sh := &s.shards[i]
 	switch at := sh.ledger[0]; {
+	case s.faults.seal > 0 && sh.sealed == open && sh.hold.by == 0:
+		// Only a leader seals: a job that runs has lost its lock to it.
+		s.faults.seal--
+		sh.sealed, s.lockLost = sealedNow, s.jobs[0].runs()
+		out(s, w.say("another leader seals a window of shard %d", i))
 	case w.way == renames && sh.sealed == open && at.from() >= 2 && sh.hold.by == 0:
 		sh.sealed, sh.sealedAt = sealedNow, at
 		out(s, w.say("a window of shard %d is sealed at %v", i, at))
-	case sh.sealed == sealedNow && (w.variant == reopenedEarly || at.covers(sh.sealedAt)):
+	case w.way == renames && sh.sealed == sealedNow && (w.variant == reopenedEarly || at.covers(sh.sealedAt)):
 		sh.sealed = reopened
 		out(s, w.say("the seal of shard %d is taken back", i))
 	}

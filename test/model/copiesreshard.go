@@ -42,6 +42,7 @@ func (s *copiesState) begins(w *copies, j int) {
 	job.phase, job.begun = takesHolds, s.jobs[j].begun
 	if s.jobs[j].phase == noJob {
 		job.begun++
+		s.lockLost = false
 	}
 	if w.way != reshards {
 		job.phase = builds
@@ -60,7 +61,7 @@ func (s *copiesState) begins(w *copies, j int) {
 
 // again is a job that begins anew, unless another one has its lease.
 func (w *copies) again(s copiesState, j int, why string, out func(copiesState, string)) {
-	if j == 0 && s.jobs[1].runs() {
+	if j == 0 && s.jobs[1].runs() || s.lockLost {
 		s.ends(j)
 		out(s, w.say("job %d ends, as it has lost its lease: %s", j, why))
 		return
@@ -196,6 +197,7 @@ func (w *copies) copyPart(s copiesState, j int, out func(copiesState, string)) {
 		return
 	}
 	to.parts++
+	to.sealed = to.sealed || sh.sealed == sealedNow
 	for p := range w.members {
 		for e, m := range w.members[p] {
 			hash := int8(m-1)%2 + 1
@@ -217,6 +219,10 @@ func (w *copies) copyPart(s copiesState, j int, out func(copiesState, string)) {
 // switchOver is the one write that makes the new copy the live one. What comes for the old copy
 // from then on counts there alone. generations.go takes its checks apart.
 func (w *copies) switchOver(s copiesState, j int, out func(copiesState, string)) {
+	if s.lockLost && w.variant != lockUncompared {
+		w.again(s, j, "it has lost its lock", out)
+		return
+	}
 	for _, sh := range s.shards {
 		if sh.copy[j].parts != w.parts() && w.variant != progressUnread {
 			w.again(s, j, "the new copy went back", out)
@@ -225,6 +231,7 @@ func (w *copies) switchOver(s copiesState, j int, out func(copiesState, string))
 	}
 	for i := range s.shards {
 		sh := &s.shards[i]
+		s.unsealed = s.unsealed || sh.sealed == sealedNow && !sh.copy[j].sealed
 		*sh = copiedShard{ledger: s.jobs[j].target, window: sh.copy[j].window, banned: sh.banned, hold: noHold}
 	}
 	s.workers, s.late, s.lateTo = [2]copyWorker{}, copyCall{}, 0
