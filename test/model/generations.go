@@ -38,6 +38,7 @@ const (
 	bansOnce        generationRule = "a replica that moves to another copy has its bans applied already"
 	doneUnmarked    generationRule = "a job is done once it has switched"
 	doneUnconfirmed generationRule = "a job reports its switch without reading the record again"
+	oldUnmarked     generationRule = "the shards of the old copy learn of no switch"
 	markNotFollows  generationRule = "a record that is older than a mark is left as it is"
 )
 
@@ -186,7 +187,7 @@ func (w *generations) wrong(s generationsState) string {
 }
 
 // done is where all that are there go by one record, whose copy is whole and at the log's end.
-// A switch that was reported isn't undone, unless Redis goes back.
+// A switch that was reported is in force, also if the master of {0} alone goes back.
 func (w *generations) done(s generationsState) bool {
 	if s.promised.newer(s.record) {
 		return false
@@ -295,7 +296,10 @@ func (w *generations) goBack(s generationsState, out func(generationsState, stri
 		}
 	}
 	masters := s.olderOf
-	s.older, s.olderOf, s.promised = copiesInRedis{}, 0, liveCopy{}
+	s.older, s.olderOf = copiesInRedis{}, 0
+	if masters != 1<<0 || w.faults.apart > 1 {
+		s.promised = liveCopy{} // what the others know is left only if the first one goes back alone
+	}
 	for k := range s.workers {
 		s.workers[k].inLine = 0
 	}

@@ -50,6 +50,7 @@ func TestEveryBrokenRuleOfGenerationsIsCaught(t *testing.T) {
 		configured:      {workers: 1, jobs: 1, faults: generationFaults{wipe: 1}},
 		bansOnce:        {workers: 1, jobs: 1, faults: generationFaults{ban: 1}},
 		doneUnmarked:    {workers: 1, jobs: 1, faults: generationFaults{wipe: 1}},
+		oldUnmarked:     {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
 		doneUnconfirmed: {workers: 1, jobs: 1, faults: generationFaults{together: 1}},
 		markNotFollows:  {workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
 	} {

@@ -88,15 +88,12 @@ func (w *generations) apply(s generationsState, k, i int, out func(generationsSt
 // restore is the record of a lost {0}: the newest that a commit or a shard knows of.
 func (w *generations) restore(s generationsState, k int, out func(generationsState, string)) {
 	found := s.committed
-	if w.variant == configured {
-		found = liveCopy{firstGiven, 0}
-	}
-	for c := range s.shards {
-		for _, sh := range s.shards[c] {
-			if sh.ledger != noShard && sh.knows.newer(found) && w.variant != commitTrusted && w.variant != configured {
-				found = sh.knows
-			}
-		}
+	switch w.variant {
+	case configured:
+		found = liveCopy{firstGiven, copyCount - 1} // of another number of shards
+	case commitTrusted:
+	default:
+		found = s.newest(found)
 	}
 	if found.number == 0 {
 		return
@@ -106,6 +103,18 @@ func (w *generations) restore(s generationsState, k int, out func(generationsSta
 	}
 	s.record = found
 	out(s, w.say("replica %d restores the record %v", k, found))
+}
+
+// newest is the newest of a record and of those that shards know.
+func (r *copiesInRedis) newest(found liveCopy) liveCopy {
+	for c := range r.shards {
+		for _, sh := range r.shards[c] {
+			if sh.ledger != noShard && sh.knows.newer(found) {
+				found = sh.knows
+			}
+		}
+	}
+	return found
 }
 
 // refill is a shard that is lost, from the log.
@@ -140,11 +149,16 @@ func (w *generations) remedy(s generationsState, out func(generationsState, stri
 			continue
 		}
 		t := s
-		t.record = liveCopy{s.record.number + 1, int8(c)}
+		t.record = liveCopy{s.newest(s.record).number + 1, int8(c)}
 		if w.variant == backByNumber {
 			t.record.number = firstGiven
 		}
 		out(t, w.say("the operator switches back to copy %d: %v", c, t.record))
+		return
+	}
+	if newest := s.newest(s.record); newest != s.record {
+		s.record = newest
+		out(s, w.say("the operator writes the newest record that a shard knows: %v", newest))
 		return
 	}
 	for i, sh := range s.shards[s.record.copy] {
@@ -216,7 +230,9 @@ func (w *generations) jobSteps(s generationsState, j int, out func(generationsSt
 		s.named |= 1 << to.copy
 		out(s, w.say("job %d switches to %v", j, to))
 	case jobMarks:
-		w.raise(&s, []int8{job.source.copy, job.copy}[i%2], int(i/2), to)
+		if w.variant != oldUnmarked || i%2 == 1 {
+			w.raise(&s, []int8{job.source.copy, job.copy}[i%2], int(i/2), to)
+		}
 		if goesOn(jobConfirms, 2*shardCount); w.variant == doneUnmarked {
 			job.phase = jobConfirms
 		}
