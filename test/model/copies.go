@@ -12,7 +12,7 @@ type copies struct {
 	members [][]int8
 	way     copyWay
 	workers int // worker k applies partition k % len(members)
-	// jobs that may run at once: all but the first believe wrongly that the others are dead.
+	// jobs that may run at once: the first may have lost its lease to the second.
 	jobs    int
 	faults  copyFaults
 	variant copyRule

@@ -33,7 +33,7 @@ func (j *copyJob) goesOn(phase copyPhase, calls int8) {
 	}
 }
 
-func (j copyJob) runs() bool { return j.phase != noJob && j.phase != jobEnded }
+func (j *copyJob) runs() bool { return j.phase != noJob && j.phase != jobEnded }
 
 // begins is a job's new attempt. Its new copy has keys of its own, so that of an earlier
 // attempt nothing counts that is still there, comes late or comes back.
@@ -200,11 +200,11 @@ func (w *copies) copyPart(s copiesState, j int, out func(copiesState, string)) {
 	to.sealed = to.sealed || sh.sealed == sealedNow
 	for p := range w.members {
 		for e, m := range w.members[p] {
-			hash := int8(m-1)%2 + 1
+			hash := (m-1)%2 + 1
 			if sh.banned && hash == 1 {
 				hash = 3
 			}
-			if int8(m-1)/2 != i || hash != part+1 {
+			if (m-1)/2 != i || hash != part+1 {
 				continue
 			}
 			for range sh.window[p] >> (2 * e) & 3 {

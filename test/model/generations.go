@@ -43,11 +43,11 @@ const (
 )
 
 const (
-	copyCount  = 3 // the first one, and one of each job
-	logEnd     = 1
-	noShard    = -1
-	allInLine  = 1<<shardCount - 1
-	firstGiven = 1
+	copyCount   = 3 // the first one, and one of each job
+	logEnd      = 1 // of both shards
+	noShard     = -1
+	allInLine   = 1<<shardCount - 1
+	firstNumber = 1
 )
 
 // generationFault is what a step did that no step may do.
@@ -132,7 +132,7 @@ type generationsState struct {
 
 func (w *generations) space() space[generationsState] {
 	var begin generationsState
-	begin.record, begin.faults, begin.named = liveCopy{firstGiven, 0}, w.faults, 1
+	begin.record, begin.faults, begin.named = liveCopy{firstNumber, 0}, w.faults, 1
 	for c := range begin.shards {
 		for i := range begin.shards[c] {
 			begin.shards[c][i] = shardOfCopy{ledger: noShard}
@@ -211,8 +211,8 @@ func (w *generations) done(s generationsState) bool {
 }
 
 // whole reports whether all shards of a copy are there.
-func (r *copiesInRedis) whole(copy int8) bool {
-	for _, sh := range r.shards[copy] {
+func (r *copiesInRedis) whole(c int8) bool {
+	for _, sh := range r.shards[c] {
 		if sh.ledger == noShard {
 			return false
 		}
@@ -222,9 +222,9 @@ func (r *copiesInRedis) whole(copy int8) bool {
 
 // raise is the one script by which a shard learns of a newer record. A copy that isn't live
 // expires later.
-func (w *generations) raise(s *generationsState, copy int8, i int, to liveCopy) {
-	if sh := &s.shards[copy][i]; sh.ledger != noShard && to.newer(sh.knows) {
-		sh.knows, sh.expires = to, to.copy != copy || sh.expires && w.variant == expiryKept
+func (w *generations) raise(s *generationsState, c int8, i int, to liveCopy) {
+	if sh := &s.shards[c][i]; sh.ledger != noShard && to.newer(sh.knows) {
+		sh.knows, sh.expires = to, to.copy != c || sh.expires && w.variant == expiryKept
 	}
 }
 

@@ -16,15 +16,16 @@ func TestOneCopyIsLiveWhateverHappens(t *testing.T) {
 		{workers: 1, jobs: 1, faults: generationFaults{death: 1, ban: 1}},
 		{workers: 1, jobs: 1, faults: generationFaults{apart: 1}},
 		{workers: 1, jobs: 1, faults: generationFaults{together: 1}},
-		{workers: 1, jobs: 2},
 		{workers: 1, jobs: 1, faults: generationFaults{wipe: 1, restart: 1}},
 	}
 	if *large {
 		worlds = append(worlds, []*generations{
 			{workers: 2, jobs: 1, faults: generationFaults{death: 1, ban: 1}},
-			{workers: 1, jobs: 1, faults: generationFaults{death: 1, apart: 2}},
-			{workers: 1, jobs: 2, faults: generationFaults{death: 1, together: 1}},
-			{workers: 1, jobs: 1, faults: generationFaults{wipe: 1, apart: 1, restart: 1}},
+			{workers: 1, jobs: 2},
+			{workers: 1, jobs: 1, faults: generationFaults{death: 1, apart: 1, restart: 1}},
+			{workers: 1, jobs: 1, faults: generationFaults{apart: 2}},
+			{workers: 1, jobs: 1, faults: generationFaults{wipe: 1, apart: 1}},
+			{workers: 1, jobs: 2, faults: generationFaults{together: 1}},
 		}...)
 	}
 	for _, w := range worlds {

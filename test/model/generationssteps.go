@@ -90,7 +90,7 @@ func (w *generations) restore(s generationsState, k int, out func(generationsSta
 	found := s.committed
 	switch w.variant {
 	case configured:
-		found = liveCopy{firstGiven, copyCount - 1} // of another number of shards
+		found = liveCopy{firstNumber, copyCount - 1} // of another number of shards
 	case commitTrusted:
 	default:
 		found = s.newest(found)
@@ -118,14 +118,14 @@ func (r *copiesInRedis) newest(found liveCopy) liveCopy {
 }
 
 // refill is a shard that is lost, from the log.
-func (w *generations) refill(s generationsState, copy int8, i int, out func(generationsState, string)) {
+func (w *generations) refill(s generationsState, live int8, i int, out func(generationsState, string)) {
 	for c := range s.shards {
 		if s.whole(int8(c)) {
 			s.violated = refilledBesideWhole
 		}
 	}
-	s.shards[copy][i] = shardOfCopy{knows: s.record}
-	out(s, w.say("shard %d of copy %d is refilled", i, copy))
+	s.shards[live][i] = shardOfCopy{knows: s.record}
+	out(s, w.say("shard %d of copy %d is refilled", i, live))
 }
 
 // remedy is what an operator does where the live copy lacks a shard: another copy that is whole
@@ -151,7 +151,7 @@ func (w *generations) remedy(s generationsState, out func(generationsState, stri
 		t := s
 		t.record = liveCopy{s.newest(s.record).number + 1, int8(c)}
 		if w.variant == backByNumber {
-			t.record.number = firstGiven
+			t.record.number = firstNumber
 		}
 		out(t, w.say("the operator switches back to copy %d: %v", c, t.record))
 		return
