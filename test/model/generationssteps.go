@@ -85,7 +85,8 @@ func (w *generations) apply(s generationsState, k, i int, out func(generationsSt
 	}
 }
 
-// restore is the record of a lost {0}: the newest that a commit or a shard knows of.
+// restore is the record of a lost {0}: the newest that a commit or a shard knows of. In an empty
+// Redis it is the first one.
 func (w *generations) restore(s generationsState, k int, out func(generationsState, string)) {
 	found := s.committed
 	switch w.variant {
@@ -94,6 +95,9 @@ func (w *generations) restore(s generationsState, k int, out func(generationsSta
 	case commitTrusted:
 	default:
 		found = s.newest(found)
+	}
+	if s.newest(s.committed).number == 0 { // nothing is left that knows of one: an empty Redis
+		found, s.promised = liveCopy{firstNumber, 0}, liveCopy{}
 	}
 	if found.number == 0 {
 		return
