@@ -28,9 +28,6 @@ func TestACopyHasWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
 			{members: [][]int8{{1, 3}}, workers: 1, jobs: 1, faults: copyFaults{rollback: 2}},
 			{members: [][]int8{{1, 3}}, workers: 1, jobs: 2, faults: copyFaults{lapse: 1, death: 1, rollback: 1}},
 			{members: [][]int8{{1, 3}, {3}}, workers: 2, jobs: 1, faults: copyFaults{lapse: 1, death: 1}},
-			{members: [][]int8{{1, 2, 3}}, workers: 1, jobs: 1, faults: copyFaults{lapse: 1, rollback: 1, ban: 2}},
-			{members: [][]int8{{1, 2, 1}}, workers: 1, jobs: 1, faults: copyFaults{crash: 1, lapse: 1, rollback: 1}, way: renames},
-			{members: [][]int8{{1, 2, 1}}, workers: 1, jobs: 2, faults: copyFaults{lapse: 1, rollback: 1}, way: renamesOne},
 		}...)
 	}
 	for _, w := range worlds {

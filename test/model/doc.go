@@ -106,7 +106,8 @@
 // shard is refilled from the log while a whole copy exists, and a replica that has read the record
 // and applied its bans shows no banned member. Every fair run without further faults reaches the
 // end: one record, all shards of its copy know it and are at the end of the log, and all replicas
-// use it. A switch that was reported is still in force, unless Redis went back.
+// use it. A switch that was reported is still in force, also after the master of {0} went back
+// alone or was lost. The model does not promise that after several such faults.
 //
 // It leaves out the scores, which the sixth model has, and time. It takes for granted that an old
 // copy does not expire before a replica that meets a shard of it has repaired what the shard knows

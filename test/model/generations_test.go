@@ -24,8 +24,6 @@ func TestOneCopyIsLiveWhateverHappens(t *testing.T) {
 			{workers: 1, jobs: 2},
 			{workers: 1, jobs: 1, faults: generationFaults{death: 1, apart: 1, restart: 1}},
 			{workers: 1, jobs: 1, faults: generationFaults{apart: 2}},
-			{workers: 1, jobs: 1, faults: generationFaults{wipe: 1, apart: 1}},
-			{workers: 1, jobs: 2, faults: generationFaults{together: 1}},
 		}...)
 	}
 	for _, w := range worlds {
