@@ -79,6 +79,40 @@
 // It takes for granted that nobody seals by a clock that is ahead of all others, and that of the process
 // one piece a shard is on its way at a time: more of them are the first model's.
 //
+// The sixth model is of a second copy of the standings (copies.go). One or two partitions, two
+// shards, workers that may own a partition at once and leave a late call. A job pauses the
+// partitions, copies each shard part by part and switches; or it builds each shard from the log
+// and renames it, and keeps a window or replaces all of them. A job dies at any step, a hold
+// lapses at any moment, one shard goes back with its scores, ledger, hold and new copy. Two jobs
+// run at once: each of their steps is one call, so this covers the late calls of a dead job and
+// a job that has lost its lease. Bans move standings, and a new leader seals a window.
+//
+// In every state the scores of the live copy, and of a window that a rename keeps, are what the
+// ledger denotes; no event is in a final window twice; a switch does not open a final window.
+// Every fair run without further faults reaches the end, where every event counts and no job and
+// no hold is left (see space.actor).
+//
+// It leaves out: another number of shards, as a shard is copied to a shard of the same number;
+// final windows under a reshard, but for that seal; the origin and the listing of windows; what
+// happens between a job's last check of the new copy and the switch, and after the switch.
+//
+// The seventh model is of generations (generations.go): the record of the live copy, what each
+// shard knows of it, and what the replicas remember. Jobs copy shard by shard, check, switch, mark
+// both copies and report. Between any two steps a job dies, a replica restarts, one master or all
+// of them go back, or the master with the record is lost. An operator makes another copy live
+// where the live one lacks a shard. Copies that are not live expire. A member is banned.
+//
+// In every state no job writes to the live copy, no copy is live that no switch has named, no
+// shard is refilled from the log while a whole copy exists, and a replica that has read the record
+// and applied its bans shows no banned member. Every fair run without further faults reaches the
+// end: one record, all shards of its copy know it and are at the end of the log, and all replicas
+// use it. A switch that was reported is still in force, also after the master of {0} went back
+// alone or was lost. The model does not promise that after several such faults.
+//
+// It leaves out the scores, which the sixth model has, and time. It takes for granted that an old
+// copy does not expire before a replica that meets a shard of it has repaired what the shard knows
+// (a day against a second), and that replicas apply their bans again after Redis has gone back.
+//
 // A variant breaks one rule of a protocol. Each has to be caught: a rule whose loss
 // nobody notices is no rule, or this is no model of it.
 package model

@@ -12,6 +12,11 @@ type space[S comparable] struct {
 	wrong func(S) string
 	// done reports whether all is counted. From every state one such can be reached.
 	done func(S) bool
+	// actor, if set, returns the process that takes the step being emitted, from 1 on, or 0 if
+	// the step is a fault. Then no state may rely on a fault to reach the end, and no run
+	// without faults may go on forever without reaching it, provided that a process which can
+	// always take a step takes one (weak fairness). A step that changes nothing is no step.
+	actor func() int8
 }
 
 // narrator words what happens, which millions of states are searched without.
@@ -44,6 +49,8 @@ func search[S comparable](sp space[S]) (found, *violation) {
 	states, parents := []S{sp.begin}, []int32{0}
 	index := map[S]int32{sp.begin: 0}
 	var from, to []int32
+	var by []int8
+	transitions := 0
 	story := func(i int32) []string {
 		var ways []int32
 		for ; i != 0; i = parents[i] {
@@ -66,14 +73,24 @@ func search[S comparable](sp space[S]) (found, *violation) {
 				index[s] = j
 				states, parents = append(states, s), append(parents, int32(i))
 			}
-			from, to = append(from, int32(i)), append(to, j)
+			transitions++
+			if sp.actor == nil {
+				from, to = append(from, int32(i)), append(to, j)
+			} else if a := sp.actor(); a != 0 && int32(i) != j {
+				from, to, by = append(from, int32(i)), append(to, j), append(by, a)
+			}
 		})
 	}
-	f := found{states: len(states), transitions: len(from)}
+	f := found{states: len(states), transitions: transitions}
 	index = nil
 	lost, ends := dead(states, from, to, sp.done)
 	if lost >= 0 {
 		return found{}, &violation{"nothing that follows leads to the end", story(lost), len(states)}
+	}
+	if sp.actor != nil {
+		if i := endless(states, from, to, by, sp.done); i >= 0 {
+			return found{}, &violation{"from here on a fair run never reaches the end", story(i), len(states)}
+		}
 	}
 	f.ends = ends
 	return f, nil
