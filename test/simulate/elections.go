@@ -94,7 +94,7 @@ func (w *world) elects() bool {
 	for i := range w.kafka.partitions {
 		p := w.kafka.partitions[(n+i)%len(w.kafka.partitions)]
 		if at := p.loses(n); at >= 0 {
-			w.elect(p, at, n%2 == 1)
+			w.elect(p, at, n/10%2 == 1)
 			return true
 		}
 	}
