@@ -2,6 +2,7 @@ package fence
 
 import (
 	"testing"
+	"time"
 
 	"github.com/standings/standings/test/harness"
 )
@@ -13,9 +14,20 @@ func hangs(t *testing.T, place *harness.Place, c *harness.Consumer) (events *har
 	events = place.Traffic(t, 2)
 	events.More(t, 500)
 	place.AwaitBegun(t, harness.Within)
-	place.Redis.Pause()
-	says(t, c, "apply")
-	return events
+	for until := time.Now().Add(harness.Within); ; {
+		before := said(c, "apply")
+		place.Redis.Pause()
+		for again := time.Now().Add(20 * time.Second); time.Now().Before(again); time.Sleep(50 * time.Millisecond) {
+			if said(c, "apply") > before {
+				return events
+			}
+		}
+		if time.Now().After(until) {
+			t.Fatalf("it gives no call up that applies; its log ends with\n%s", c.Log.Tail(5))
+		}
+		place.Redis.Resume() // it was between two calls that apply
+		events.More(t, 500)
+	}
 }
 
 // A Redis that hangs loses answers: the worker gives a call up and sends it again, and Redis carries out

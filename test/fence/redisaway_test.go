@@ -16,21 +16,23 @@ import (
 // text in the reason.
 func says(t *testing.T, c *harness.Consumer, text string) {
 	t.Helper()
-	said := func() (n int) {
-		for _, line := range c.Log.Lines() {
-			if line.Level == "warn" && strings.Contains(fmt.Sprint(line.Fields["error"]), text) {
-				n++
-			}
-		}
-		return n
-	}
-	before := said()
+	before := said(c, text)
 	harness.Eventually(t, harness.Within, func() string {
-		if said() == before {
+		if said(c, text) == before {
 			return fmt.Sprintf("it doesn't say that it waits, with %q; its log ends with\n%s", text, c.Log.Tail(5))
 		}
 		return ""
 	})
+}
+
+// said returns how many warnings have had an error with the text.
+func said(c *harness.Consumer, text string) (n int) {
+	for _, line := range c.Log.Lines() {
+		if line.Level == "warn" && strings.Contains(fmt.Sprint(line.Fields["error"]), text) {
+			n++
+		}
+	}
+	return n
 }
 
 func TestARedisThatIsAwayLosesNothing(t *testing.T) {
