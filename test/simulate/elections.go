@@ -35,10 +35,11 @@ const (
 // firstEpoch is that of every leader until an election loses records.
 const firstEpoch = 1
 
-// elections makes it a plan with an election. Its logs are whole, so that a rebuild brings everything back.
+// elections makes it a plan with an election. Its logs are whole, so that a rebuild brings all standings back. A name that
+// a lost event gave would stay.
 func (p *plan) elections() {
 	s := &p.setup
-	if s.Disorder || s.MaxWindows > 0 || s.Beheaded > 0 {
+	if s.Disorder || s.MaxWindows > 0 || s.Beheaded > 0 || s.Names {
 		return
 	}
 	s.Election = true
