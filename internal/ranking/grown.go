@@ -23,7 +23,7 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// schemaParts are a schema's.
+// schemaParts are the parts of a schema that grow.
 type schemaParts struct {
 	rest    map[string]any // what doesn't grow
 	periods map[string]any
@@ -44,7 +44,7 @@ func partsOf(text string) (p schemaParts, ok bool) {
 	return p, true
 }
 
-// of are the periods of a board.
+// of returns the periods of a board.
 func (p *schemaParts) of(board string) []string {
 	if list, ok := p.boards[board]; ok {
 		return list
@@ -63,8 +63,8 @@ type addition struct {
 
 func (a addition) String() string { return ledger.Added{Board: a.board, Period: a.period}.String() }
 
-// grown returns what a schema has more than another. It has nothing less, and is the same in what
-// doesn't grow, if ok.
+// grown returns what one schema has in addition to another. It reports whether the rest of the two is equal and
+// nothing is missing.
 func grown(before, after string) (all []addition, ok bool) {
 	b, one := partsOf(before)
 	a, two := partsOf(after)
@@ -99,7 +99,7 @@ func grown(before, after string) (all []addition, ok bool) {
 	return all, true
 }
 
-// target returns the schema that the store writes with beside a schema that was found.
+// target returns the schema that the store writes with, given the one found in Redis.
 func (s *Store) target(found string) string {
 	f, ok := partsOf(found)
 	if !ok {
@@ -121,7 +121,7 @@ func (s *Store) target(found string) string {
 	return own.Text()
 }
 
-// adopt has the store read and write beside a schema that it found, if it can.
+// adopt makes the store use the lists of a schema found in Redis. It reports false if the rest of that differs.
 func (s *Store) adopt(found string) bool {
 	if found != s.text() {
 		if found != s.target(found) {

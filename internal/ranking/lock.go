@@ -1,6 +1,6 @@
 package ranking
 
-// Locks that end by themselves: a rebuild's, a reshard's, and their holds.
+// Locks with an expiry: those of rebuilds and reshards, and their holds.
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Lock is a lock, and what it holds while it is one's own.
+// Lock is a lock's key, and the value that the key has while the caller owns the lock.
 type Lock struct{ Key, Holds string }
 
-// LockedError says that another has a lock.
+// LockedError reports that another process owns a lock.
 type LockedError struct {
 	Holds string
 	Left  time.Duration // until it ends, unless it is renewed
@@ -24,11 +24,11 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("another has the lock for at least %v, by %q", e.Left, clip(e.Holds))
 }
 
-// ErrUnlocked says that a lock isn't its owner's any more.
+// ErrUnlocked reports that the caller no longer owns a lock.
 var ErrUnlocked = errors.New("a lock has ended, or is another's")
 
-// TakeLock takes a lock, also if it is one's own already. The locks in own have to be. The error is a *LockedError
-// or ErrUnlocked.
+// TakeLock takes a lock; a lock that the caller owns already is renewed. The caller must own every lock in own. The
+// error is a *LockedError or ErrUnlocked.
 func (s *Store) TakeLock(ctx context.Context, l Lock, length time.Duration, own ...Lock) error {
 	call := s.locks("take", length, append([]Lock{l}, own...))
 	reply, err := s.Call(ctx, call.Script, call.Keys, call.Args...)
@@ -45,7 +45,7 @@ func (s *Store) TakeLock(ctx context.Context, l Lock, length time.Duration, own 
 	return locked(reply)
 }
 
-// RenewLocks lets locks live on for a length, each on its shard. The error is ErrUnlocked if one isn't one's own.
+// RenewLocks extends locks by a length, each on its shard. The error is ErrUnlocked if the caller doesn't own one.
 func RenewLocks(ctx context.Context, length time.Duration, shards []*Store, locks []Lock) error {
 	calls := make([]ScriptCall, len(locks))
 	for i, s := range shards {
@@ -63,7 +63,7 @@ func RenewLocks(ctx context.Context, length time.Duration, shards []*Store, lock
 	return nil
 }
 
-// ReleaseLocks lets go of locks, each on its shard, if they are one's own.
+// ReleaseLocks releases the locks that the caller owns, each on its shard.
 func ReleaseLocks(ctx context.Context, shards []*Store, locks []Lock) error {
 	calls := make([]ScriptCall, len(locks))
 	for i, s := range shards {
@@ -76,7 +76,7 @@ func ReleaseLocks(ctx context.Context, shards []*Store, locks []Lock) error {
 	return errors.Join(errs...)
 }
 
-// locks is a call of the script.
+// locks returns a call of lock.lua.
 func (s *Store) locks(what string, length time.Duration, all []Lock) ScriptCall {
 	call := ScriptCall{Store: s, Script: lua.Lock, Args: []any{what, length.Milliseconds()}}
 	for _, l := range all {

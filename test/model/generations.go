@@ -282,7 +282,7 @@ func (w *generations) faultSteps(s generationsState, out func(generationsState, 
 	}
 }
 
-// goBack is what was saved. Replicas then read the bans again.
+// goBack restores what was saved. Replicas then read the bans again.
 func (w *generations) goBack(s generationsState, out func(generationsState, string)) {
 	for m := range shardCount {
 		if !s.olderOf.has(m) {

@@ -55,7 +55,7 @@ func (w *generations) checkRecord(s generationsState, k int, out func(generation
 	out(s, w.say("replica %d finds the record %v", k, s.record))
 }
 
-// apply is a call to one shard. What it compares is what the shard knows.
+// apply is a call to one shard. It compares the record that the shard knows.
 func (w *generations) apply(s generationsState, k, i int, out func(generationsState, string)) {
 	c := &s.workers[k]
 	sh := &s.shards[c.record.copy][i]
@@ -132,8 +132,8 @@ func (w *generations) refill(s generationsState, live int8, i int, out func(gene
 	out(s, w.say("shard %d of copy %d is refilled", i, live))
 }
 
-// remedy is what an operator does where the live copy lacks a shard: another copy that is whole
-// becomes live; if there is none, what is lacking is refilled. And old copies expire.
+// remedy is the operator's answer to a live copy that lacks a shard: another whole copy becomes live, or, without
+// one, the lost shards are refilled. Old copies expire meanwhile.
 func (w *generations) remedy(s generationsState, out func(generationsState, string)) {
 	for c := range s.shards {
 		for i, sh := range s.shards[c] {

@@ -56,7 +56,7 @@ type election struct {
 	count int64 // offsets that were lost
 }
 
-// epoch is the leader's.
+// epoch returns the leader's epoch.
 func (p *partition) epoch() int32 {
 	if n := len(p.elections); n > 0 {
 		return p.elections[n-1].epoch
@@ -102,8 +102,8 @@ func (w *world) elects() bool {
 	return false
 }
 
-// loses returns the index of the first batch that an election may lose, -1 if there is none: no transaction is cut, and
-// an event that counts is lost.
+// loses returns the index of the first batch that an election may lose, or -1. The election cuts no transaction, and
+// loses at least one event that counts.
 func (p *partition) loses(n int) int {
 	var all []int
 	for i, b := range p.batches {

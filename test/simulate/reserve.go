@@ -7,7 +7,7 @@ import "strings"
 // inReserve counts boards that opened windows in the last tenth.
 const inReserve = "a board opened a window in the last tenth"
 
-// room is what a shard lists before a piece is applied.
+// room holds what a shard listed before a piece was applied.
 type room struct {
 	listed int64
 	boards map[string]bool

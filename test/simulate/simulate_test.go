@@ -47,7 +47,7 @@ func fewer(n int) int {
 	return n
 }
 
-// goAlone is make test with Go alone: other packages run beside this one, and fewer worlds are lived.
+// goAlone reports make test with Go alone: other packages run at the same time, and fewer worlds are run.
 var goAlone bool
 
 func TestMain(m *testing.M) {

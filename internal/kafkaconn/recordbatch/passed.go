@@ -18,7 +18,7 @@ type Passed struct {
 	Err error
 }
 
-// Size is how many bytes the batch has with which records begin, or 0 if too few of them are there to tell.
+// Size returns the size, in bytes, of the batch at the start of records, or 0 if records ends before the size does.
 func Size(records []byte) int64 {
 	if len(records) < headerSize {
 		return 0
@@ -26,7 +26,7 @@ func Size(records []byte) int64 {
 	return int64(int32(binary.BigEndian.Uint32(records[8:]))) + prefixSize
 }
 
-// Header is the part of records that Pass leaves as it is.
+// Header returns the part of records that Pass doesn't overwrite.
 func Header(records []byte) []byte { return records[:headerSize:headerSize] }
 
 // Pass reads a batch to its end: records have its beginning, a header at least, and rest has what follows. It
@@ -69,7 +69,7 @@ func (r *Reader) ResetPassed(header []byte, p *Passed, from int64, aborted []Abo
 	r.passed = p
 }
 
-// passedBatch goes past the batch. It reports whether rec stands for it.
+// passedBatch skips the batch. It reports whether rec stands for it.
 func (r *Reader) passedBatch(p *Passed) (whole bool, err error) {
 	if p.Err != nil {
 		return false, p.Err
