@@ -140,7 +140,7 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 		return &health.Halt{Reason: health.HaltUnlisted, What: fmt.Sprintf("%s: the board %s has a key in Redis that isn't listed: something else wrote it, or a part of Redis was restored", field, got.Window),
 			Remedy: "delete that key if it isn't yours, else " + health.RebuildRemedy}
 	case ledger.OtherBounds:
-		e := &boundsError{field: field, name: got.Window, listing: got.Found}
+		e := &boundsError{field: field, name: got.Window, listing: got.Found, start: got.Start, end: got.End}
 		for i := range p.Windows {
 			if p.Windows[i].Listing() == got.Window {
 				e.window = p.Windows[i]

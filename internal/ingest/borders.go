@@ -26,8 +26,6 @@ package ingest
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -140,6 +138,8 @@ type boundsError struct {
 	name    string        // of the window, in the listing
 	window  ledger.Window // as it was folded
 	listing string        // empty if it isn't listed
+	// As it is listed, Unix ms; 0 if the listing can't be read.
+	start, end int64
 }
 
 func (e *boundsError) Error() string {
@@ -157,22 +157,13 @@ func (b *borders) learn(e *boundsError) error {
 		return nil
 	}
 	start, end, ok := b.of(&e.window)
-	words := strings.Fields(e.listing)
-	for i, is := range []struct {
-		border periods.Border
-		here   int64
-	}{{start, e.window.Start}, {end, e.window.End}} {
-		if !ok || len(words) < 2 {
-			return b.halt(e)
-		}
-		at, err := strconv.ParseInt(words[i], 10, 64)
-		if err != nil || max(at-is.here, is.here-at) >= periods.MaxShift {
-			return b.halt(e)
-		}
-		b.mu.Lock()
-		b.listed[is.border] = at
-		b.mu.Unlock()
+	far := max(e.start-e.window.Start, e.window.Start-e.start, e.end-e.window.End, e.window.End-e.end)
+	if !ok || far >= periods.MaxShift {
+		return b.halt(e)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.listed[start], b.listed[end] = e.start, e.end
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -171,7 +170,7 @@ func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 		is := [2]int64{w.Start, w.End}
 		was, listed := f.bounds[w.Listing()]
 		if listed && was != is {
-			return ledger.Answer{Outcome: ledger.OtherBounds, Window: w.Listing(), Found: fmt.Sprint(was[0], was[1], math.MaxInt64)}
+			return ledger.Answer{Outcome: ledger.OtherBounds, Window: w.Listing(), Found: "as it is listed", Start: was[0], End: was[1]}
 		}
 		for i, at := range is {
 			if f.zoned == nil || listed {

@@ -263,7 +263,7 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 	}{
 		"lost":     {answer: &ledger.Answer{Outcome: ledger.Lost, Window: "global:weekly:2026-W47"}, reason: health.HaltBoard},
 		"unlisted": {answer: &ledger.Answer{Outcome: ledger.Unlisted, Window: "global:weekly:2026-W47"}, reason: health.HaltUnlisted},
-		"bounds":   {answer: &ledger.Answer{Outcome: ledger.OtherBounds, Window: "w", Found: "1 2 3"}, reason: health.HaltBounds},
+		"bounds":   {answer: &ledger.Answer{Outcome: ledger.OtherBounds, Window: "w", Found: "as it is listed", Start: 1, End: 2}, reason: health.HaltBounds},
 		"foreign":  {answer: &ledger.Answer{Outcome: ledger.Foreign, Window: "w", Members: []string{"m"}}, reason: health.HaltForeign},
 		"schema":   {answer: &ledger.Answer{Outcome: ledger.OtherSchema, Found: "{}"}, reason: health.HaltSchema},
 		"rights":   {err: errHalting, reason: health.HaltRedis},

@@ -20,7 +20,7 @@ const (
 	Lost
 	// Unlisted: a window that isn't listed has a key (Window).
 	Unlisted
-	// OtherBounds: a listed window has other bounds (Window; Found is the listing).
+	// OtherBounds: a listed window has other bounds (Window; Found is the listing, Start and End are in it).
 	OtherBounds
 	// Foreign: a member's score (Members) in Window is none that the layout writes.
 	Foreign
@@ -44,9 +44,11 @@ type Answer struct {
 	Outcome Outcome
 	Found   string
 	Window  string
-	Windows []string // by their names in the listing
-	Members []string
-	Refused []Refusal
+	// Start and End are in Unix ms. Both are 0 if the window isn't listed or its listing can't be read.
+	Start, End int64
+	Windows    []string // by their names in the listing
+	Members    []string
+	Refused    []Refusal
 	// Beyond is where those of the refused who would leave a field's range would leave it:
 	// only on boards that have a rule of their own.
 	Beyond []Beyond

@@ -279,6 +279,9 @@ func answer(reply []any) (ledger.Answer, error) {
 		a.Found = rest[0]
 	case ledger.OtherBounds, ledger.OtherRule:
 		a.Window, a.Found = rest[0], rest[1]
+		if l, err := ParseListing(a.Window, a.Found); err == nil && outcome == ledger.OtherBounds {
+			a.Start, a.End = l.Start, l.End
+		}
 	case ledger.Foreign:
 		a.Window, a.Members = rest[0], rest[1:2]
 	case ledger.Lost, ledger.Unlisted:

@@ -135,7 +135,7 @@ func TestAWindowListedWithOtherBoundsStopsAPiece(t *testing.T) {
 		f := someone(t)
 		w := f.piece.Windows[1]
 		change(&f.piece.Windows[1])
-		f.answers(t, ledger.Answer{Outcome: ledger.OtherBounds, Window: w.Listing(), Found: f.listing(t, w)})
+		f.answers(t, ledger.Answer{Outcome: ledger.OtherBounds, Window: w.Listing(), Found: f.listing(t, w), Start: w.Start, End: w.End})
 	}
 	f := someone(t)
 	name := f.piece.Windows[1].Listing()

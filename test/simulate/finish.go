@@ -312,6 +312,9 @@ func (sh *shard) asks(p *partition) (must string, may []string) {
 			may = append(may, health.HaltUnlisted)
 		}
 	}
+	if w.setup.Zones && sh.evicted[sh.key(bordersKey)] { // settled again, by other rules than a window is listed by
+		may = append(may, health.HaltBounds)
+	}
 	return must, may
 }
 

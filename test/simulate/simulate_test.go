@@ -144,8 +144,10 @@ var failedOnce = []int64{
 	10591980473769,                              // Redis evicted a final window that a rebuild had found whole and kept
 	3994913938915,                               // dead letters that a takeover had gathered left it no memory for the members
 	1795887451367, 1795887447118, 2895399076280, // a takeover lost its turn as the first fetch after a halving failed, and halved again, for ever
-	4398046512326, // a topic began while a rebuild by another configuration was under way
-	1795894978276, // a start failed after it had written the schema: boards without a ledger were shown as whole
+	4398046512326,  // a topic began while a rebuild by another configuration was under way
+	10592004661511, // Redis's clock went back and on again while a rebuild was under way, and its listing expired before its ledger
+	19388097683438, // Redis evicted the borders of windows, and a process with other time zone rules settled them again
+	1795894978276,  // a start failed after it had written the schema: boards without a ledger were shown as whole
 }
 
 func TestWorldsThatFailedOnceAndThoseThatNoticeWhatIsBrokenEndAsTheOracleSays(t *testing.T) {

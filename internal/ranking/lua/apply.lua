@@ -266,17 +266,23 @@ for _, write in ipairs(writes) do
 end
 for from = 1, #values, 2 * SLICE do
   call('HSET', namesKey, unpack(values, from, math.min(from + 2 * SLICE - 1, #values)))
-  if lease then call('PEXPIREAT', namesKey, lease) end
 end
 for _, w in ipairs(windows) do
   if w.written and (w.begins or w.sets) then
-    if lease and w.new then call('PEXPIREAT', listings, lease) end
     local expires = lease or string.format('%.0f', w.listing.expires + DAY)
     if w.begins then call('PEXPIREAT', w.key, expires) end
     if w.hides then call('PEXPIREAT', w.hidden, expires) end
     local is = w.sets and present(w.key, w.hidden)
     if is ~= w.sets then call('HSET', listings, w.name, listingText(w.listing, is)) end
   end
+end
+-- A shadow's keys expire together, or its ledger first. Redis's clock may have gone back since the last renewal, and
+-- then what is new here would expire before the ledger.
+if lease then
+  for _, key in ipairs({listings, namesKey}) do
+    if call('PTTL', key) == -1 then call('PEXPIREAT', key, lease) end
+  end
+  if call('PTTL', ledger) > tonumber(ARGV[5]) then call('PEXPIREAT', ledger, lease) end
 end
 call('HSET', ledger, field, ARGV[3])
 return {'applied'}

@@ -50,6 +50,34 @@ func TestALeaseIsRenewedForAllAtOnce(t *testing.T) {
 	require.Positive(t, f.client.Exists(t.Context(), f.key(0)).Val())
 }
 
+// If the clock of Redis goes back, a piece writes keys that expire before those that are there. A ledger that outlived
+// the listing would be that of a shadow without windows, and the swap would believe it.
+func TestTheLedgerExpiresNoLaterThanTheListing(t *testing.T) {
+	f := someone(t)
+	r, err := Lock(t.Context(), f.store, "me", lease)
+	require.NoError(t, err)
+	f.fold(t, r, ledger.Origin{})
+	k := r.shadow.Keys()
+	beforeTheClockWentBack := func() {
+		for _, key := range []string{k.Ledger(), k.Schema(), k.Origin()} {
+			require.NoError(t, f.client.PExpire(t.Context(), key, 10*lease).Err())
+		}
+	}
+	left := func(key string) time.Duration { return f.client.PTTL(t.Context(), key).Val() }
+	beforeTheClockWentBack()
+	p := f.newPiece()
+	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 7)}}}
+	a, _, err := r.Shadow().Apply(t.Context(), &p)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, a)
+	require.LessOrEqual(t, left(k.Ledger()), left(k.Windows()))
+	require.LessOrEqual(t, left(k.Windows()), lease)
+	require.NoError(t, f.client.PExpire(t.Context(), k.Windows(), 10*lease).Err())
+	beforeTheClockWentBack()
+	require.NoError(t, r.Renew(t.Context()))
+	require.Equal(t, f.client.PExpireTime(t.Context(), k.Ledger()).Val(), f.client.PExpireTime(t.Context(), k.Windows()).Val(), "a renewal gives both the same time")
+}
+
 func TestARebuildThatHasLostAnythingIsTold(t *testing.T) {
 	for name, lose := range map[string]func(f *fixture, r *Rebuild) string{
 		"its lock":           func(_ *fixture, r *Rebuild) string { return r.live.Keys().Rebuild() },

@@ -131,7 +131,8 @@ func (r *Rebuild) Renew(ctx context.Context) error {
 // renew goes through the shadow's windows some hundred a call, so that Redis hardly
 // notices however many there are, and ends with what says that they are there, and the
 // lock. All get the moment that is chosen at first: so no window goes before the ledger
-// does. Windows that are opened meanwhile get a later one.
+// does. A window that opens meanwhile is listed; if Redis's clock has gone back, it may expire before the ledger, and
+// the swap then finds it listed and gone.
 func (r *Rebuild) renew(ctx context.Context) error {
 	k, lock := r.shadow.Keys(), r.live.Keys().Rebuild()
 	r.mu.Lock()
@@ -171,8 +172,9 @@ func (r *Rebuild) renew(ctx context.Context) error {
 			}
 		}
 	}
-	// The names, if there are any, live on until they are among those of the live boards.
-	_, err = r.renewed(ctx, swapped, until, append(core, lock, k.Names(), lock), 2)
+	// The listing, if there is one, is renewed in the call that renews the ledger, since a piece may have begun it
+	// meanwhile. The names, if there are any, live on until they are among those of the live boards.
+	_, err = r.renewed(ctx, swapped, until, append(core, lock, k.Names(), lock, k.Windows(), lock), 4)
 	return err
 }
 
