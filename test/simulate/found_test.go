@@ -140,7 +140,7 @@ func TestAnEventOfAWindowWhoseLifeIsOverDoesNotCountWhenTheClockGoesBack(t *test
 // The ledger that a worker reads may be of a Redis that has gone back since the worker hid a member.
 func TestAMemberWhoIsBannedIsHiddenAgainBeforeAWorkerCountsInARedisThatWentBack(t *testing.T) {
 	for step := 84; step < 96; step++ {
-		for n := 256; n < 268; n++ { // connections stay
+		for n := 256; n < 256+fewer(12); n++ { // connections stay
 			p := small()
 			p.setup.Bans, p.setup.BansLag = true, 3*time.Millisecond
 			p.events = []fault{{at: 40, kind: erases}, {at: 79, kind: slow, on: "state", n: 900}, {at: 80, kind: rebalance}, {at: step, kind: rollback, n: n}}
