@@ -27,23 +27,28 @@ type carried struct {
 	differed time.Time
 	// lostTurn: it ended for its turn at reading a batch again.
 	lostTurn bool
+	move     error // the last move, until its cause is known
 }
 
-// moved counts a move, and logs it. What was known of the ledger and of the dead letters
-// behind its position is void.
+// moved notes a move. What was known of the ledger and of the dead letters behind its position is void.
 func (c *carried) moved(err error) {
-	c.stats.moved(err)
-	c.log.Info("the ledger has moved: going on from what it says", zap.Error(err))
-	c.stood, c.written, c.writtenRefused = nil, deadletter.Written{}, deadletter.Written{}
+	c.move, c.stood, c.written, c.writtenRefused = err, nil, deadletter.Written{}, deadletter.Written{}
 }
 
-// compare holds the ledgers against where the flow before left it: what happened in between,
-// as while Redis was away, nobody was there to see.
-func (c *carried) compare(texts []string) {
-	for i, stood := range c.stood {
-		if texts[i] != stood.String() {
-			c.moved(&movedError{c.field + onShard(i, ledger.Shards(len(texts))), stood, texts[i]})
-			return
+// compare compares the ledgers with where the flow before left them, since no worker saw what happened in between, as
+// while Redis was away. It counts and logs a move: a ledger that is further back was moved by a rebuild, or Redis went
+// back.
+func (c *carried) compare(states []ledger.State) {
+	rebuilt := false
+	for i, s := range states {
+		if rebuilt = rebuilt || s.Rebuilt[c.field]; i < len(c.stood) && s.Ledger[c.field] != c.stood[i].String() {
+			c.moved(&movedError{c.field + onShard(i, ledger.Shards(len(states))), c.stood[i], s.Ledger[c.field]})
 		}
 	}
+	if c.move == nil {
+		return
+	}
+	cause := c.stats.moved(c.move, rebuilt)
+	c.log.Info("the ledger moved: continuing from its position", zap.String("cause", cause), zap.Error(c.move))
+	c.move = nil
 }

@@ -18,9 +18,10 @@ func TestAMoveVoidsWhatIsKnownOfTheLedgerAndOfDeadLetters(t *testing.T) {
 	c.written.Begin(10)
 	c.writtenRefused.Begin(10)
 	known := c.written
-	c.compare([]string{"15"})
+	at := func(text string) []ledger.State { return []ledger.State{{Ledger: map[string]string{c.field: text}}} }
+	c.compare(at("15"))
 	require.Equal(t, known, c.written, "it is where it was")
-	c.compare([]string{""})
+	c.compare(at(""))
 	require.Nil(t, c.stood)
 	require.Equal(t, [2]deadletter.Written{}, [2]deadletter.Written{c.written, c.writtenRefused})
 }

@@ -115,7 +115,7 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 		return nil, start.OtherSchema(err)
 	}
 	texts := textsOf(states, l.field)
-	l.carried.compare(texts)
+	l.carried.compare(states)
 	l.lag.Refills(refillOf(states, l.field))
 	f := &located{states: states, facts: start.Facts{Partition: l.Partition}}
 	if f.facts.Now, err = l.identities.of(ctx, l.Partition); err != nil {

@@ -31,6 +31,8 @@ const (
 	// MoveRolledBack: it stands further back. Redis has lost what it had last: by a
 	// failover, or a backup that was restored.
 	MoveRolledBack = "rolled_back"
+	// MoveRebuilt: a rebuild replaced the boards, and its ledger is further back.
+	MoveRebuilt = "rebuilt"
 	// MoveEmptied: nothing stands there any more.
 	MoveEmptied = "emptied"
 	// MoveTorn: a piece was written in part.
@@ -39,7 +41,7 @@ const (
 	MoveUnreadable = "unreadable"
 )
 
-var moveCauses = [...]string{MoveAdvanced, MoveRolledBack, MoveEmptied, MoveTorn, MoveUnreadable}
+var moveCauses = [...]string{MoveAdvanced, MoveRolledBack, MoveRebuilt, MoveEmptied, MoveTorn, MoveUnreadable}
 
 // MoveCauses lists all of them.
 func MoveCauses() []string { return moveCauses[:] }

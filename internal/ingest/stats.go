@@ -216,17 +216,21 @@ func (s *Stats) AllMoves() int64 {
 	return n
 }
 
-// moved counts one.
-func (s *Stats) moved(err error) {
-	cause := MoveEmptied // of the schema alone
+// moved counts one and returns its cause. rebuilt: the boards are refilled since a rebuild.
+func (s *Stats) moved(err error, rebuilt bool) (cause string) {
+	cause = MoveEmptied // of the schema alone
 	if e, ok := errors.AsType[*movedError](err); ok {
 		cause = e.cause()
+	}
+	if cause == MoveRolledBack && rebuilt {
+		cause = MoveRebuilt
 	}
 	for i, known := range moveCauses {
 		if cause == known {
 			s.moves[i].Add(1)
 		}
 	}
+	return cause
 }
 
 // Of times, in ns.

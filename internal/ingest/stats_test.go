@@ -111,9 +111,14 @@ func TestTheCauseOfAMoveIsToldByTheLedger(t *testing.T) {
 		require.Equal(t, m.want, e.cause(), "from %s to %q", m.from, m.to)
 		require.ErrorIs(t, e, errMoved)
 		var s Stats
-		s.moved(e)
+		require.Equal(t, m.want, s.moved(e, false))
 		require.Equal(t, int64(1), s.Moves(m.want))
 		require.Equal(t, int64(1), s.AllMoves())
+		want := m.want
+		if want == MoveRolledBack {
+			want = MoveRebuilt
+		}
+		require.Equal(t, want, s.moved(e, true), "the boards are refilled since a rebuild")
 	}
 	require.Panics(t, func() { new(Stats).Moves("another") })
 }

@@ -70,6 +70,8 @@ type State struct {
 	// until its position is there, boards lack events that they had. Those that are
 	// through stay in it.
 	Refills map[string]int64
+	// Rebuilt has those of Refills that a rebuild wrote, which moved the ledger back.
+	Rebuilt map[string]bool
 	Held    bool
 	// Rules has texts of rules by their fingerprints, and by "<topic>/<partition>" the fingerprint
 	// of those that the partition is counted by. Nil in what Together makes of several.

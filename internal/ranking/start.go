@@ -76,26 +76,30 @@ func beside(schema string, now, positions, origins, workers any) (ledger.State, 
 	if st.Since, err = TakeSince(st.Origins); err != nil {
 		return ledger.State{}, err
 	}
-	st.Refills, err = takeRefills(st.Workers)
+	st.Refills, st.Rebuilt, err = takeRefills(st.Workers)
 	return st, err
 }
 
-// takeRefills takes what start.lua wrote beside the workers' lines out of them.
-func takeRefills(workers map[string]string) (map[string]int64, error) {
-	refills := map[string]int64{}
+// takeRefills takes what start.lua and swap.lua wrote beside the workers' lines out of them.
+func takeRefills(workers map[string]string) (refills map[string]int64, rebuilt map[string]bool, err error) {
+	refills, rebuilt = map[string]int64{}, map[string]bool{}
 	for name, text := range workers {
 		field, ok := strings.CutPrefix(name, "refill:")
 		if !ok {
 			continue
 		}
-		to, err := strconv.ParseInt(text, 10, 64)
+		offset, isRebuilt := strings.CutSuffix(text, " rebuilt")
+		to, err := strconv.ParseInt(offset, 10, 64)
 		if err != nil {
-			return nil, Faultf("%s is refilled up to %q, which is no offset", field, clip(text))
+			return nil, nil, Faultf("%s is refilled up to %q, which is no offset", field, clip(text))
 		}
 		refills[field] = to
+		if isRebuilt {
+			rebuilt[field] = true
+		}
 		delete(workers, name)
 	}
-	return refills, nil
+	return refills, rebuilt, nil
 }
 
 // CheckSchema says what differs between the schema found in Redis and the

@@ -143,6 +143,12 @@ func (a *attempt) run(ctx context.Context, live []ledger.State) error {
 	if err != nil {
 		return err
 	}
+	if !a.pauses() {
+		err = a.takeOver(ctx)
+		if !errors.Is(err, shadow.ErrKeeps) {
+			return err
+		}
+	}
 	return a.turns(ctx)
 }
 

@@ -20,6 +20,7 @@ import (
 func TestConsumersThatAreAsFastAsTheRebuildAreHeldInTheEndAndTheBoardsAreSwapped(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 0)
+		p.job.Compare = true // so that it holds ingestion
 		p.publish(2000, 70)
 		p.begin()
 		consumer := p.consumer()

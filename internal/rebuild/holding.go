@@ -13,8 +13,8 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// betweenHolds is how long consumers have to themselves between two holds.
-var betweenHolds = retry.Policy{First: 20 * time.Millisecond, Longest: time.Second}
+// betweenTries is how long consumers have to themselves between two holds, or Redis between two tries.
+var betweenTries = retry.Policy{First: 20 * time.Millisecond, Longest: time.Second}
 
 // finish holds ingestion, reads what is left, and swaps; again until that works:
 //
@@ -24,7 +24,7 @@ var betweenHolds = retry.Policy{First: 20 * time.Millisecond, Longest: time.Seco
 //	a ledger that it can't reach      likewise, until that hasn't moved for too long
 //	any other error                   that is returned
 func (p *part) finish(ctx context.Context) error {
-	pauses := betweenHolds.Start()
+	pauses := betweenTries.Start()
 	var still *retry.Backoff
 	var at ledger.Position // of still
 	for n := 1; ; n++ {
@@ -111,25 +111,27 @@ func (p *part) held(ctx context.Context) (missed, err error) {
 		p.result.Held = time.Since(began)
 		return nil, nil
 	}
-	return p.swap(ctx, began)
+	return p.replace(ctx, began, p.Swap)
 }
 
-// swap is tried until its outcome is known.
-func (p *part) swap(ctx context.Context, began time.Time) (missed, err error) {
+// replace calls Swap or TakeOver until the outcome is known.
+func (p *part) replace(ctx context.Context, began time.Time, swap func(context.Context, shadow.Choice) (*shadow.Plan, error)) (missed, err error) {
 	var plan *shadow.Plan
 	// Told to stop, it still asks for a while: else nobody would know whether it had swapped.
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.leaveTime(), cancel) })()
-	err = shadow.Retry(asking, func() (err error) { plan, err = p.Swap(asking, p.Choice); return err })
+	err = shadow.Retry(asking, func() (err error) { plan, err = swap(asking, p.Choice); return err })
 	p.result.Unsure = p.Unsure()
 	_, moved := errors.AsType[*shadow.MovedError](err)
 	switch {
 	case err == nil:
-		p.result.Held, p.result.At, p.result.Swapped = time.Since(began), time.Now(), true
+		if p.result.At, p.result.Swapped = time.Now(), true; p.result.Holds > 0 {
+			p.result.Held = time.Since(began)
+		}
 		p.result.Plan.Plan = plan
 		return nil, nil
-	case moved, errors.Is(err, shadow.ErrUnheld):
+	case moved, errors.Is(err, shadow.ErrUnheld), errors.Is(err, shadow.ErrListed):
 		return err, nil
 	}
 	return nil, err

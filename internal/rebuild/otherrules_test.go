@@ -46,6 +46,7 @@ func TestARebuildByOtherRulesSettlesInASweepByThoseItWasBegunBy(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		const events, members = 600, 60
 		p := newPlaceOn(t, testenv.Redis(t).Client(t), of, 0, members)
+		p.job.Compare = true // so that it holds ingestion
 		p.send(events, func(i int) []byte { return fmt.Appendf(nil, `{"user_id":"m%d","old":1,"new":1000}`, i%members) })
 		p.begin()
 		p.by("old")

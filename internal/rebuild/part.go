@@ -115,7 +115,7 @@ func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Positi
 		if !ingest.Leads(stands, at) {
 			return nil, fmt.Errorf("%s is at %v, and the rebuild at %v: %w", field, at, stands, ingest.ErrWentBack)
 		}
-		if at.Sweeping() && !exact && (last[field] != text || !ledger.Shards(len(p.Live)).CanBeAt(p.shard, at)) {
+		if at.Sweeping() && !exact && (!p.result.Plan.Keeps() || last[field] != text || !ledger.Shards(len(p.Live)).CanBeAt(p.shard, at)) {
 			if at = ledger.At(at.From); !ingest.Leads(stands, at) {
 				continue // it is in that sweep already
 			}

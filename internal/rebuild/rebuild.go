@@ -1,16 +1,19 @@
 // Package rebuild folds the log into a shadow of the live boards, beside the consumers,
 // and swaps the two where both hold the very same events.
 //
-//	lock ─▶ begin ─▶ read, round by round ─▶ hold ─▶ read the rest ─▶ swap ─▶ unlink
-//	 ▲                ▲                        │
-//	 │ went back      └─── release ◀───────────┘ not there in time, or the ledger moved
-//	 └─── anew
+//	lock ─▶ begin ─▶ read, round by round ─▶ take over ────────────────────▶ unlink
+//	 ▲                ▲              │                                         ▲
+//	 │ went back      │              └─▶ hold ─▶ read the rest ─▶ swap ────────┘
+//	 └─── anew        └─── release ◀───────┘ not there in time, or the ledger moved
 //
 // A rebuild is the consumer's own worker without a group (ingest.Replay), writing through
 // the same script into keys of its own (shadow.Rebuild). It never goes past the live
-// ledger, since what is in can't be taken out again; nothing is renamed unless both ledgers
-// are equal, in the call that renames. All that it has in Redis ends by a lease: killed at
+// ledger, since what is in can't be taken out again. All that it has in Redis ends by a lease: killed at
 // any point, it leaves the live boards as they are.
+//
+// If it replaces every window that takes events, it takes over: the consumers continue from its ledger, which is a
+// little behind theirs, and are never held. If it keeps some, or compares the boards, it holds ingestion, and nothing
+// is renamed unless both ledgers are equal, in the call that renames.
 //
 // Of several shards all are locked, and read at first together, folded once. Then it is one
 // shard's turn after the other: read the rest, hold, swap. Each is exact for its own ledger,

@@ -72,6 +72,7 @@ func TestEachShardIsRebuiltToTheVeryPositionOfItsOwnLedger(t *testing.T) {
 	const events, members = 600, 60
 	sweep := ledger.Position{From: 200, To: 600, Hash: 0x8000000000000000}
 	p := newPlaceOn(t, testenv.Redis(t).Client(t), 3, 0, members)
+	p.job.Compare = true // so that it holds ingestion
 	p.publish(events, members)
 	p.begin()
 	p.standsAt(0, ledger.At(events))
@@ -359,6 +360,7 @@ func TestNamesThatCannotBeReadAreANote(t *testing.T) {
 // As one whose master was lost, and whose log had begun later by then.
 func TestAShardThatBeganPastWhereAnotherIsBeginsThereAgain(t *testing.T) {
 	p := newPlaceOn(t, testenv.Redis(t).Client(t), 3, 0, 7)
+	p.job.Compare = true // so that it holds ingestion
 	p.publish(60, 7)
 	p.begin()
 	p.standsAt(0, ledger.At(30))

@@ -48,6 +48,7 @@ const soon = 14 * time.Second
 func TestAConsumerThatWentOnAsTheHoldLapsedIsFollowedAndTheBoardsAreSwapped(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 21)
+		p.job.Compare = true // so that it holds ingestion
 		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "20").Err())
 		done := p.meddle(func(c *redis.Client) { // as if the rebuild had slept past its hold
 			require.NoError(t, c.Del(context.Background(), p.key("hold")).Err())

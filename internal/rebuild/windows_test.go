@@ -38,7 +38,8 @@ func TestWhatARebuildAsksOfRedisGrowsFarSlowerThanItsWindows(t *testing.T) {
 func TestWhatIsSentUnderTheHoldDoesNotGrowWithWindows(t *testing.T) {
 	const windows = 4000
 	p := manyBoards(t, testenv.RealRedis(t, manyKeys).Client(t), windows)
-	var mu sync.Mutex // the lease is renewed beside
+	p.job.Compare = true // so that it holds ingestion
+	var mu sync.Mutex    // the lease is renewed beside
 	var held, over bool
 	var sent []string // from the hold until it ends
 	p.redis.AddHook(watched(func(cmds ...redis.Cmder) {

@@ -37,6 +37,7 @@ type call struct {
 	// width is how much Redis has to do, in member-windows.
 	width   int
 	command *redissim.Command // of Redis
+	was     map[int]string    // the ledger before a swap
 	shard   *shard            // that it is about
 	// writes says that carrying it out may change something.
 	writes bool

@@ -113,7 +113,7 @@ func kinds() (all []string) {
 		"halt: torn", "halt: ledger_lost", "halt: gap", "halt: schema", "halt: board_lost",
 		takenOver, refuses, lessMemory, otherCuts, readAgain, "memory was waited for", "events are lost in a gap, as on_gap says",
 		rebuilds, sleeps, crash+": of a rebuild", lateDone+": rebuild", lostAnswer+": rebuild",
-		lateDone+": swap", "swap answers unheld", dies+": swap",
+		lateDone+": swap", "swap answers unheld", rebuiltBehind, dies+": swap",
 		"rebuild: swapped", "rebuild: another was under way", "rebuild: ended without a swap", "the operator rebuilds a torn shard",
 		throttledEmpty, throttledFull, empties, flaky, sweepHindered,
 		lettersDeleted, lettersNoLeader, lettersRefused, lettersMade, lettersGrown,

@@ -175,6 +175,9 @@ func (w *world) carryOut(c *call, trouble redissim.Fault, lost bool) (struck boo
 	outcome := "answered"
 	if c.command != nil {
 		before := w.roomOf(c)
+		if c.kind == "swap" {
+			c.was = c.shard.ledger()
+		}
 		r := c.command.Execute(trouble)
 		struck = r.Struck
 		value = redissim.Answer{Reply: r.Reply}

@@ -17,7 +17,11 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-const rebuildLease = 10 * time.Second
+const (
+	rebuildLease = 10 * time.Second
+
+	rebuiltBehind = "a rebuild moves the ledger back"
+)
 
 // rebuilding is a rebuild under way.
 type rebuilding struct {
@@ -43,6 +47,7 @@ func (w *world) rebuild(s size) {
 			return ingest.NewReplay(c), nil
 		},
 		MaxHold: 2 * time.Second, Lease: rebuildLease,
+		Compare: p.id%2 == 0, // and then it pauses the consumers
 	}
 	for _, sh := range w.shards {
 		job.Live = append(job.Live, p.store(sh))
@@ -126,6 +131,7 @@ func (w *world) swapped(c *call, r redissim.Result) {
 	w.tellf("the boards are swapped%s: %s; the ledger is %s", sh.named(), short(r.Reply), w.ledgers())
 	if list[0] == "swapped" {
 		sh.settles() // whatever it was, it is settled
+		sh.movedBack(c.was)
 		listed := sh.hash(windowsKey)
 		maps.DeleteFunc(w.dropped, func(name string, _ bool) bool { _, back := listed[name]; return back })
 		sh.since = sh.origins()
@@ -133,6 +139,22 @@ func (w *world) swapped(c *call, r redissim.Result) {
 		sh.rebuiltFinal(c)
 		sh.on.keep()
 		sh.looks(c)
+	}
+}
+
+// movedBack notes how far the partitions had come before a swap: until they are there again, boards are shown as
+// refilling.
+func (sh *shard) movedBack(was map[int]string) {
+	now := sh.ledger()
+	for p, text := range was {
+		before, _, _ := parse(strings.TrimPrefix(text, "torn:"))
+		if at, _, _ := parse(now[p]); at < before {
+			if sh.known == nil {
+				sh.known = map[int]int64{}
+			}
+			sh.known[p] = max(sh.known[p], before)
+			sh.w.count(rebuiltBehind)
+		}
 	}
 }
 

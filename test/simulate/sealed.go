@@ -259,7 +259,7 @@ func (sh *shard) rebuiltFinal(c *call) {
 }
 
 // firstSwapped is the first key of swap.lua's that is of a window.
-const firstSwapped = 12
+const firstSwapped = 13
 
 // finalSets are the keys of final windows on a master.
 func (m *master) finalSets() (all []string) {

@@ -123,9 +123,13 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 	}
 	last := max(r.Held.Round(time.Millisecond), time.Millisecond)
 	held := fmt.Sprintf("Ingestion was held for %s.", last)
-	switch {
-	case len(r.Shards) > 1:
+	if len(r.Shards) > 1 {
 		writeShards(&b, r)
+	}
+	switch {
+	case r.Holds == 0:
+		held = "Ingestion was not paused; consumers refill the last events."
+	case len(r.Shards) > 1:
 		held = fmt.Sprintf("Ingestion was held for one shard after another, for %s at the longest.", last)
 	case r.Holds > 1:
 		held = fmt.Sprintf("Ingestion was held %d times, at last for %s.", r.Holds, last)
@@ -147,7 +151,11 @@ func writeShards(b *strings.Builder, r *rebuild.Result) {
 		if s.Swapped {
 			at = s.At.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 		}
-		t.Add(strconv.Itoa(i), s.Addr, at, max(s.Held.Round(time.Millisecond), time.Millisecond).String(), strconv.Itoa(s.Holds))
+		held := "-"
+		if s.Holds > 0 {
+			held = max(s.Held.Round(time.Millisecond), time.Millisecond).String()
+		}
+		t.Add(strconv.Itoa(i), s.Addr, at, held, strconv.Itoa(s.Holds))
 	}
 	b.WriteString("\n")
 	t.Write(b)

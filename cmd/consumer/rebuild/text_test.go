@@ -115,6 +115,11 @@ func TestARebuildSaysWhatItDid(t *testing.T) {
 	require.NotContains(t, b.String(), "dry run")
 
 	b.Reset()
+	r.Holds, r.Held = 0, 0
+	require.NoError(t, writeResult(&b, r, &flags{}, time.UTC))
+	require.Contains(t, b.String(), "Ingestion was not paused")
+
+	b.Reset()
 	r = result()
 	r.Held, r.Exact, r.Differ[0].Differ = 300*time.Microsecond, false, 1
 	require.NoError(t, writeResult(&b, r, &flags{dryRun: true}, time.UTC))

@@ -65,7 +65,7 @@ var (
 
 // What went otherwise.
 var (
-	moves     = desc("ledger_moves_total", "Times that the ledger was found at another position than expected, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), emptied, torn, unreadable.", "cause")
+	moves     = desc("ledger_moves_total", "Times that the ledger was found at another position than expected, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), rebuilt (by a rebuild that paused no consumer), emptied, torn, unreadable.", "cause")
 	others    = desc("readings_by_other_rules_total", "Readings by the rules of whoever began a sweep, since they aren't this process's: a configuration was changed while that was under way.")
 	broken    = desc("disordered_records_total", "Records whose time is further before that of an earlier record of their partition than `disorder` allows: windows may be shown as complete that aren't. 0 if `disorder` isn't set.")
 	retries   = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")

@@ -280,9 +280,11 @@ end
 -- then what is new here would expire before the ledger.
 if lease then
   for _, key in ipairs({listings, namesKey}) do
-    if call('PTTL', key) == -1 then call('PEXPIREAT', key, lease) end
+    local left = call('PTTL', key)
+    if left == -1 then call('PEXPIREAT', key, lease) end
   end
-  if call('PTTL', ledger) > tonumber(ARGV[5]) then call('PEXPIREAT', ledger, lease) end
+  local left = call('PTTL', ledger)
+  if left > tonumber(ARGV[5]) then call('PEXPIREAT', ledger, lease) end
 end
 call('HSET', ledger, field, ARGV[3])
 return {'applied'}

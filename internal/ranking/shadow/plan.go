@@ -59,6 +59,7 @@ type Planned struct {
 	over    bool   // it lives by its listing, and not by today's retention
 	stray   bool   // its key is there, and not listed
 	opens   bool   // neither is it listed, nor has it a key
+	final   bool   // and it is kept
 	// otherRule: the live one was written by another rule of its board.
 	otherRule bool
 }
@@ -82,7 +83,10 @@ type Plan struct {
 	origins map[string]string // to be written
 	since   map[string]int64  // to be written, of periods that were added; 0 to be removed
 	listed  int               // windows that the shadow lists
-	boards  map[string]bool   // those that have a window in the live listing
+	// Windows that the live boards list, and whether the shadow takes over without a hold.
+	liveListed int
+	takesOver  bool
+	boards     map[string]bool // those that have a window in the live listing
 }
 
 // Plan says what Swap would do if both ledgers stood where the live one does now. Until
@@ -171,7 +175,7 @@ func (r *Rebuild) decide(ctx context.Context, p *Plan, c Choice, live, shadow *s
 	if err != nil {
 		return err
 	}
-	p.listed, p.boards = len(all.shadow), map[string]bool{}
+	p.listed, p.liveListed, p.boards = len(all.shadow), len(all.live), map[string]bool{}
 	for name := range all.live {
 		board, _, _ := strings.Cut(name, ":")
 		p.boards[board] = true
@@ -232,7 +236,7 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 	case len(c.Boards) > 0 && !slices.Contains(c.Boards, w.Board):
 		w.Action, w.Why = Kept, "its board isn't to be rebuilt"
 	case listed.Final > 0 && !w.Lost:
-		w.Action, w.Why = Kept, "it is final: consumer reopen takes that back"
+		w.Action, w.Why, w.final = Kept, "it is final: consumer reopen takes that back", true
 	case !configured:
 		w.Action, w.Why = Kept, fmt.Sprintf("no period %q is configured", w.Period)
 	case live != "" && w.End+rule.Retention.Milliseconds() <= now:

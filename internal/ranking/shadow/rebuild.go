@@ -1,8 +1,9 @@
 // Package shadow is what a rebuild does in Redis: it takes the lock that makes it the only
 // one, keeps a shadow of the live standings into which the log is folded, plans what becomes
-// of each window, compares, and swaps under a hold.
+// of each window, compares, and swaps, under a hold or by taking over.
 //
 //	Lock ─▶ Shadow().Begin, Apply, … ─▶ Plan, Compare ─▶ Hold ─▶ Swap ─▶ Unlink ─▶ Close
+//	  │                                    └─────────────▶ TakeOver ───────┘
 //	  └──── Renew: all that the rebuild has lives on for a lease ────────────┘
 //
 // The live standings change in one call, swap.lua, or not at all. Whatever a rebuild has in

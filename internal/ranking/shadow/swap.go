@@ -35,6 +35,23 @@ func (e *MovedError) Error() string {
 // it may not. It takes the hold, and ends it. After an error with an unknown outcome (see
 // Classify) it can be called again.
 func (r *Rebuild) Swap(ctx context.Context, c Choice) (*Plan, error) {
+	return r.replace(ctx, c, (*Plan).ready)
+}
+
+// ErrKeeps says that a plan keeps windows that take events.
+var ErrKeeps = errors.New("windows that take events are kept")
+
+// ErrListed says that more is listed than was planned for. Nothing was changed.
+var ErrListed = errors.New("a window was listed meanwhile")
+
+// TakeOver is like Swap, but needs no hold. The shadow's ledger may be behind the live one; consumers then continue
+// from there. ErrKeeps says that some window that takes events would be kept, which is for Swap. After ErrListed,
+// *MovedError and ErrUnheld it can be called again.
+func (r *Rebuild) TakeOver(ctx context.Context, c Choice) (*Plan, error) {
+	return r.replace(ctx, c, (*Plan).readyToTakeOver)
+}
+
+func (r *Rebuild) replace(ctx context.Context, c Choice, ready func(*Plan) error) (*Plan, error) {
 	r.mu.Lock()
 	swapped, last := r.swapped, r.last
 	r.mu.Unlock()
@@ -49,7 +66,7 @@ func (r *Rebuild) Swap(ctx context.Context, c Choice) (*Plan, error) {
 		return last, nil
 	}
 	if err == nil {
-		if err = p.ready(); err == nil {
+		if err = ready(p); err == nil {
 			err = r.swapBy(ctx, p)
 		} else {
 			r.sure(true) // it was looked at: nothing has moved
@@ -87,6 +104,23 @@ func (p *Plan) ready() error {
 		return &RefusedError{p.Refused}
 	}
 	return p.apart()
+}
+
+// readyToTakeOver reports why a plan can't be carried out without a hold. The script compares the ledgers.
+func (p *Plan) readyToTakeOver() error {
+	if len(p.Refused) > 0 {
+		return &RefusedError{p.Refused}
+	}
+	if p.Keeps() {
+		return ErrKeeps
+	}
+	p.takesOver = true
+	return nil
+}
+
+// Keeps reports whether the plan keeps a window that takes events.
+func (p *Plan) Keeps() bool {
+	return slices.ContainsFunc(p.Windows, func(w Planned) bool { return w.Action == Kept && !w.final })
 }
 
 // apart reports where the two ledgers differ.
@@ -144,7 +178,7 @@ const markFor = 10 * time.Minute
 func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 	live, shadow := r.live.Keys(), r.shadow.Keys()
 	keys := []string{live.Hold(), live.Rebuild(), live.Ledger(), live.Schema(), live.Origin(), live.Windows(),
-		shadow.Ledger(), shadow.Schema(), shadow.Windows(), live.Dropped(), live.Banned(), live.Final()}
+		shadow.Ledger(), shadow.Schema(), shadow.Windows(), live.Dropped(), live.Banned(), live.Final(), live.Workers()}
 	var windows []any
 	for i := range p.Windows {
 		if w := &p.Windows[i]; w.Action == Replaced || w.Action == Dropped {
@@ -158,7 +192,11 @@ func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 	r.mu.Lock()
 	r.last = p
 	r.mu.Unlock()
-	args := []any{r.id, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow), version, len(p.since)}
+	hold := r.id
+	if p.takesOver {
+		hold = ""
+	}
+	args := []any{hold, r.lock, r.live.Schema(), markFor.Milliseconds(), p.listed, len(p.Shadow), version, len(p.since), p.liveListed}
 	for _, field := range slices.Sorted(maps.Keys(p.Shadow)) {
 		args = append(args, field, p.Live[field], p.Shadow[field], p.origins[field])
 	}
@@ -189,6 +227,11 @@ func (r *Rebuild) swapAnswer(reply []any) error {
 		return nil
 	case "unheld":
 		return ErrUnheld
+	case "again":
+		r.mu.Lock()
+		r.read = nil
+		r.mu.Unlock()
+		return ErrListed
 	case "banned": // while the hold had lapsed
 		return fmt.Errorf("%w: somebody was banned, or shown again", ErrUnheld)
 	case "unlocked":

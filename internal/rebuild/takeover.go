@@ -1,0 +1,65 @@
+package rebuild
+
+// The end of a rebuild that pauses no consumer: every window that takes events is replaced, so the new boards may be a
+// little behind. The consumers continue from their ledger and refill them, as if Redis had gone back.
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// pauses reports whether the rebuild has to hold ingestion: for windows that it keeps, as an event must not count
+// twice in them, or to compare boards as of one moment.
+func (a *attempt) pauses() bool {
+	return a.Compare || slices.ContainsFunc(a.left(), func(p *part) bool { return p.result.Plan.Keeps() })
+}
+
+// takeOver replaces the boards of one shard after the other. ErrKeeps says that a window has to be kept after all.
+func (a *attempt) takeOver(ctx context.Context) error {
+	if err := a.alignBans(ctx); err != nil {
+		return err
+	}
+	for _, p := range a.left() {
+		if a.DryRun {
+			if err := p.named(p.plan(ctx)); err != nil {
+				return err
+			}
+			p.result.done = true
+			continue
+		}
+		if err := a.takeOverShard(ctx, p); err != nil {
+			return p.named(err)
+		}
+		if p.result.done = true; len(a.parts) > 1 {
+			a.reads.Leave(p.shard)
+			// Early, for the memory's sake; what isn't removed now is once all are through.
+			_ = p.Unlink(ctx, removalPause)
+		}
+	}
+	return nil
+}
+
+// takeOverShard repeats the call until it has replaced the boards. Between two tries it reads on, for what was listed
+// or added meanwhile.
+func (a *attempt) takeOverShard(ctx context.Context, p *part) error {
+	pauses := betweenTries.Start()
+	for n := 1; ; n++ {
+		missed, err := p.replace(ctx, time.Now(), p.TakeOver)
+		if missed == nil || err != nil {
+			return err
+		}
+		if n%5 == 0 {
+			p.notef("the boards were not replaced in %d tries: %v; trying again", n, missed)
+		}
+		if err := pauses.Next(ctx); err != nil {
+			return err
+		}
+		if err := a.alignBans(ctx); err != nil {
+			return err
+		}
+		if err := a.round(ctx); err != nil {
+			return err
+		}
+	}
+}
