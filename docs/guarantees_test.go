@@ -35,44 +35,47 @@ func sources(t *testing.T) string {
 }
 
 func TestEverythingThatTheGuaranteesNameExists(t *testing.T) {
-	text, err := os.ReadFile("guarantees.md")
+	code := sources(t)
+	files, tests, functions := named(t, "guarantees.md", code)
+	if files < 15 || tests < 60 || functions < 8 {
+		t.Errorf("only %d files, %d tests and %d functions were found: the patterns are wrong", files, tests, functions)
+	}
+	files, _, functions = named(t, "architecture.md", code)
+	if files < 40 || functions < 2 {
+		t.Errorf("only %d files and %d functions were found in architecture.md: the patterns are wrong", files, functions)
+	}
+}
+
+// named counts the files, tests and functions that a document names. Each has to exist.
+func named(t *testing.T, document, code string) (files, tests, functions int) {
+	t.Helper()
+	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := sources(t)
 	file := regexp.MustCompile(`^[a-z][\w./-]*/[\w.-]+$`)
 	test := regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w+$`)
 	function := regexp.MustCompile(`^(\w+)\(\)$`)
-	files, tests, functions := 0, 0, 0
 	for _, quoted := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(string(text), -1) {
 		name := quoted[1]
 		switch {
 		case test.MatchString(name):
 			tests++
 			if !strings.Contains(code, "\nfunc "+name+"(") {
-				t.Errorf("there is no test %s", name)
+				t.Errorf("%s: there is no test %s", document, name)
 			}
 		case function.MatchString(name):
 			functions++
 			bare := function.FindStringSubmatch(name)[1]
 			if !regexp.MustCompile(`\nfunc (\([^)\n]+\) )?` + bare + `\(`).MatchString(code) {
-				t.Errorf("there is no function %s", bare)
+				t.Errorf("%s: there is no function %s", document, bare)
 			}
 		case file.MatchString(name):
 			files++
 			if _, err := os.Stat(filepath.Join("..", name)); err != nil {
-				t.Errorf("there is no file %s", name)
+				t.Errorf("%s: there is no file %s", document, name)
 			}
 		}
 	}
-	if files < 15 || tests < 60 || functions < 8 {
-		t.Errorf("only %d files, %d tests and %d functions were found: the patterns are wrong", files, tests, functions)
-	}
-	for _, link := range regexp.MustCompile(`\]\((#?)([^)#]+)(?:#[^)]*)?\)`).FindAllStringSubmatch(string(text), -1) {
-		if link[1] == "" {
-			if _, err := os.Stat(link[2]); err != nil {
-				t.Errorf("a link leads nowhere: %s", link[2])
-			}
-		}
-	}
+	return files, tests, functions
 }

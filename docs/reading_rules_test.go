@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/standings/standings/docs/examples"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/rules"
@@ -64,14 +65,14 @@ func parsedRule(t *testing.T, text string) rules.Rule {
 }
 
 // row is the row of a member that has the score.
-func (v *ruledVector) row(t *testing.T, member string) Row {
+func (v *ruledVector) row(t *testing.T, member string) examples.Row {
 	t.Helper()
 	fields := map[string]int64{}
 	rule := parsedRule(t, v.rule)
 	for i, f := range rule.Fields.List() {
 		fields[f.Name] = v.fields[i]
 	}
-	return Row{Member: member, Points: v.packed, ReachedAt: v.reachedAt, Fields: fields}
+	return examples.Row{Member: member, Points: v.packed, ReachedAt: v.reachedAt, Fields: fields}
 }
 
 func TestTheScoresByRulesInTheReadersGuideAreTheCodecs(t *testing.T) {
@@ -96,10 +97,10 @@ func TestTheScoresByRulesInTheReadersGuideAreTheCodecs(t *testing.T) {
 
 // The Go example's layout is the codec's for every rule and length, and what it unpacks is
 // what was packed.
-func TestTheLayoutByARuleInTheReadersGuideIsTheCodecs(t *testing.T) {
+func TestTheLayoutByARuleInTheExampleIsTheCodecs(t *testing.T) {
 	seen := map[string]bool{}
 	lengths := []int64{1, 60_000, 1 << 40}
-	for _, length := range Lengths {
+	for _, length := range examples.Lengths {
 		lengths = append(lengths, length)
 	}
 	for _, v := range append(ruledVectors(t),
@@ -114,7 +115,7 @@ func TestTheLayoutByARuleInTheReadersGuideIsTheCodecs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := ByRule(v.kind, fields, length); got.K != want.K || got.Tick != want.Tick {
+			if got := examples.ByRule(v.kind, fields, length); got.K != want.K || got.Tick != want.Tick {
 				t.Errorf("%s %s over %d ms: %+v by the example, %v by the codec", v.kind, v.rule, length, got, want)
 			}
 			var tuple codec.Tuple
@@ -123,9 +124,9 @@ func TestTheLayoutByARuleInTheReadersGuideIsTheCodecs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			packed, _ := ByRule(v.kind, fields, length).Decode(score, 0, length)
+			packed, _ := examples.ByRule(v.kind, fields, length).Decode(score, 0, length)
 			for i, f := range rule.Fields.List() {
-				if got := Unpack(v.kind, fields, packed)[f.Name]; got != v.fields[i] {
+				if got := examples.Unpack(v.kind, fields, packed)[f.Name]; got != v.fields[i] {
 					t.Errorf("%s %s: %s is %d by the example, want %d", v.kind, v.rule, f.Name, got, v.fields[i])
 				}
 			}
@@ -137,9 +138,9 @@ func TestTheLayoutByARuleInTheReadersGuideIsTheCodecs(t *testing.T) {
 	}
 }
 
-func parsedFields(t *testing.T, rule string) []Field {
+func parsedFields(t *testing.T, rule string) []examples.Field {
 	t.Helper()
-	fields, err := ParseRule(rule)
+	fields, err := examples.ParseRule(rule)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func parsedFields(t *testing.T, rule string) []Field {
 func TestThePeriodsLengthsInTheReadersGuideAreThePeriods(t *testing.T) {
 	for _, p := range periods.All() {
 		want := p.Length().Milliseconds()
-		if Lengths[string(p)] != want || !strings.Contains(readingText(t), fmt.Sprintf("| `%s` | %d |", p, want)) {
+		if examples.Lengths[string(p)] != want || !strings.Contains(readingText(t), fmt.Sprintf("| `%s` | %d |", p, want)) {
 			t.Errorf("%s windows have a length of %d ms", p, want)
 		}
 	}
@@ -164,7 +165,7 @@ func ruledBoards(t *testing.T) []*exampleBoard {
 	for i, v := range ruledVectors(t) {
 		b := byRule[v.kind+v.rule]
 		if b == nil {
-			b = &exampleBoard{prefix: fmt.Sprintf("rule-%d", i), period: "weekly", layout: Layout{v.kind, 20, 618, 99999999}, rule: v.rule}
+			b = &exampleBoard{prefix: fmt.Sprintf("rule-%d", i), period: "weekly", layout: examples.Layout{Kind: v.kind, K: 20, Tick: 618, Max: 99999999}, rule: v.rule}
 			byRule[v.kind+v.rule], all = b, append(all, b)
 		}
 		b.scores, b.want = append(b.scores, v.score), append(b.want, v.row(t, fmt.Sprintf("u%d", i)))
@@ -204,7 +205,7 @@ func (b *exampleBoard) season(t *testing.T) *exampleBoard {
 	return s
 }
 
-func TestTheExamplesInTheReadersGuideReadABoardByARule(t *testing.T) {
+func TestTheExamplesOfReadingRedisReadABoardByARule(t *testing.T) {
 	client := startRedis(t)
 	for _, b := range ruledBoards(t) {
 		b.write(t, client)

@@ -3,6 +3,7 @@ package docs
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/docs/examples"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/embedded"
 	"github.com/standings/standings/internal/rules"
@@ -22,7 +24,7 @@ const weekStart, weekEnd = 1794787200000, 1795392000000
 
 // vector is a row of the scores in reading.md.
 type vector struct {
-	layout                   Layout
+	layout                   examples.Layout
 	score                    float64
 	points, ticks, reachedAt int64
 }
@@ -36,17 +38,14 @@ func readingText(t *testing.T) string {
 	return string(text)
 }
 
-// fenced is the blocks of a language in reading.md, in their order.
-func fenced(t *testing.T, language string) string {
+// exampleText returns the text of a file in examples.
+func exampleText(t *testing.T, name string) string {
 	t.Helper()
-	var blocks []string
-	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(readingText(t), -1) {
-		blocks = append(blocks, m[1])
+	text, err := os.ReadFile(filepath.Join("examples", name))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(blocks) == 0 {
-		t.Fatalf("reading.md has no %s", language)
-	}
-	return strings.Join(blocks, "\n")
+	return string(text)
 }
 
 func vectors(t *testing.T) []vector {
@@ -66,7 +65,7 @@ func vectors(t *testing.T) []vector {
 			t.Fatal(err)
 		}
 		all = append(all, vector{
-			Layout{Kind: m[1], K: int(number(m[2])), Tick: number(m[3]), Max: number(m[4])},
+			examples.Layout{Kind: m[1], K: int(number(m[2])), Tick: number(m[3]), Max: number(m[4])},
 			score, number(m[6]), number(m[7]), number(m[8]),
 		})
 	}
@@ -93,26 +92,15 @@ func TestTheScoresInTheReadersGuideAreTheCodecs(t *testing.T) {
 			t.Errorf("%v was reached at %d by the row, at %d by the codec", v.score, v.reachedAt, at)
 		}
 		if points, at := v.layout.Decode(v.score, weekStart, weekEnd); points != v.points || at != v.reachedAt {
-			t.Errorf("the example in Go decodes %v as %d points at %d, want %d at %d", v.score, points, at, v.points, v.reachedAt)
+			t.Errorf("redis.go decodes %v as %d points at %d, want %d at %d", v.score, points, at, v.points, v.reachedAt)
 		}
 	}
 }
 
-func TestTheGoInTheReadersGuideIsWhatIsTested(t *testing.T) {
-	source, err := os.ReadFile("reading_example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(source), "// reading.md begins here.\n\n")
-	if got := fenced(t, "go"); got != code {
-		t.Errorf("the Go in reading.md isn't that of reading_example_test.go:\n%s", got)
-	}
-}
-
 // The examples read a board of each layout from a Redis, and find the rows of the table.
-func TestTheExamplesInTheReadersGuideReadABoard(t *testing.T) {
+func TestTheExamplesOfReadingRedisReadABoard(t *testing.T) {
 	client := startRedis(t)
-	byLayout := map[Layout]*exampleBoard{}
+	byLayout := map[examples.Layout]*exampleBoard{}
 	for i, v := range vectors(t) {
 		b := byLayout[v.layout]
 		if b == nil {
@@ -120,13 +108,13 @@ func TestTheExamplesInTheReadersGuideReadABoard(t *testing.T) {
 			byLayout[v.layout] = b
 		}
 		b.scores = append(b.scores, v.score)
-		b.want = append(b.want, Row{Member: fmt.Sprintf("u%d", i), Points: v.points, ReachedAt: v.reachedAt})
+		b.want = append(b.want, examples.Row{Member: fmt.Sprintf("u%d", i), Points: v.points, ReachedAt: v.reachedAt})
 	}
 	for _, b := range byLayout {
 		b.write(t, client)
 		b.check(t, client)
 	}
-	if _, err := Top(t.Context(), client, "lb-wide", "eu", "weekly", "2026-W46", 10); err != redis.Nil { //nolint:errorlint // as the document says
+	if _, err := examples.Top(t.Context(), client, "lb-wide", "eu", "weekly", "2026-W46", 10); err != redis.Nil { //nolint:errorlint // as Top documents
 		t.Errorf("a window that isn't there: %v", err)
 	}
 }
@@ -147,11 +135,11 @@ func startRedis(t *testing.T) *redis.Client {
 // are named as in want, and have the scores in the same order.
 type exampleBoard struct {
 	prefix, period string
-	layout         Layout // the period's, in the schema
-	of             string // JSON of a period of one's own
-	rule           string // empty: the default rule
+	layout         examples.Layout // the period's, in the schema
+	of             string          // JSON of a period of one's own
+	rule           string          // empty: the default rule
 	scores         []float64
-	want           []Row
+	want           []examples.Row
 }
 
 func (b *exampleBoard) listing() string { return "eu:" + b.period + ":2026-W47" }
@@ -182,14 +170,14 @@ func (b *exampleBoard) write(t *testing.T, client *redis.Client) {
 	}
 }
 
-// check reads the board by the examples in Go and in Lua.
+// check reads the board with redis.go and redis.lua.
 func (b *exampleBoard) check(t *testing.T, client *redis.Client) {
 	t.Helper()
-	rows, err := Top(t.Context(), client, b.prefix, "eu", b.period, "2026-W47", 100)
+	rows, err := examples.Top(t.Context(), client, b.prefix, "eu", b.period, "2026-W47", 100)
 	if err != nil || len(rows) != len(b.want) {
 		t.Fatalf("%s: %d rows of %d: %v", b.prefix, len(rows), len(b.want), err)
 	}
-	byMember := map[string]Row{}
+	byMember := map[string]examples.Row{}
 	for i, r := range rows {
 		byMember[r.Member] = r
 		if i > 0 && r.Points > rows[i-1].Points {
@@ -198,7 +186,7 @@ func (b *exampleBoard) check(t *testing.T, client *redis.Client) {
 	}
 	for _, w := range b.want {
 		if !reflect.DeepEqual(byMember[w.Member], w) {
-			t.Errorf("%s %s: the Go reads %+v, want %+v", b.prefix, b.rule, byMember[w.Member], w)
+			t.Errorf("%s %s: redis.go reads %+v, want %+v", b.prefix, b.rule, byMember[w.Member], w)
 		}
 	}
 	var flat []any
@@ -206,15 +194,15 @@ func (b *exampleBoard) check(t *testing.T, client *redis.Client) {
 		flat = append(flat, r.Member, b.points(t, r), r.ReachedAt)
 	}
 	key := b.prefix + ":{0}:"
-	got, err := redis.NewScript(fenced(t, "lua")).Run(t.Context(), client,
+	got, err := redis.NewScript(exampleText(t, "redis.lua")).Run(t.Context(), client,
 		[]string{key + "schema", key + "windows", key + b.listing()}, b.period, b.listing(), 100).Slice()
 	if err != nil || !reflect.DeepEqual(got, flat) {
-		t.Errorf("%s %s: the Lua reads %v, %v; the Go %v", b.prefix, b.rule, got, err, flat)
+		t.Errorf("%s %s: redis.lua reads %v, %v; redis.go %v", b.prefix, b.rule, got, err, flat)
 	}
 }
 
 // points are a row's points as the Lua returns them: by a rule a list of its fields.
-func (b *exampleBoard) points(t *testing.T, r Row) any {
+func (b *exampleBoard) points(t *testing.T, r examples.Row) any {
 	t.Helper()
 	if b.rule == "" {
 		return r.Points

@@ -1,6 +1,6 @@
 package docs
 
-// The TypeScript of reading.md, run by node without its types.
+// redis.mts, run by node without its types.
 
 import (
 	"encoding/json"
@@ -12,10 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/standings/standings/docs/examples"
 	"github.com/standings/standings/test/testenv"
 )
 
-// stripped is TypeScript without types: with the few forms that reading.md has of them.
+// stripped is TypeScript without types: with the few forms that redis.mts has of them.
 func stripped(text string) string {
 	for _, form := range []struct{ types, rest string }{
 		{`(?m)^import .*$`, ""},
@@ -66,14 +67,14 @@ type nodeAnswer struct {
 	Sent [][]any
 }
 
-func TestTheTypeScriptInTheReadersGuideReadsABoard(t *testing.T) {
+func TestTheTypeScriptThatReadsRedisReadsABoard(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		testenv.NotRun(t, "it needs node")
 	}
 	client := startRedis(t)
 	boards := ruledBoards(t)
-	byLayout := map[Layout]*exampleBoard{}
+	byLayout := map[examples.Layout]*exampleBoard{}
 	for i, v := range vectors(t) {
 		b := byLayout[v.layout]
 		if b == nil {
@@ -81,7 +82,7 @@ func TestTheTypeScriptInTheReadersGuideReadsABoard(t *testing.T) {
 			byLayout[v.layout], boards = b, append(boards, b)
 		}
 		b.scores = append(b.scores, v.score)
-		b.want = append(b.want, Row{Member: fmt.Sprintf("u%d", i), Points: v.points, ReachedAt: v.reachedAt})
+		b.want = append(b.want, examples.Row{Member: fmt.Sprintf("u%d", i), Points: v.points, ReachedAt: v.reachedAt})
 	}
 	var input []nodeBoard
 	for _, b := range boards {
@@ -96,7 +97,7 @@ func TestTheTypeScriptInTheReadersGuideReadsABoard(t *testing.T) {
 		}
 		input = append(input, one)
 	}
-	answers := runNode(t, node, stripped(fenced(t, "typescript"))+nodeProgram, input)
+	answers := runNode(t, node, stripped(exampleText(t, "redis.mts"))+nodeProgram, input)
 	if len(answers) != len(boards) {
 		t.Fatalf("%d boards of %d", len(answers), len(boards))
 	}
@@ -107,7 +108,7 @@ func TestTheTypeScriptInTheReadersGuideReadsABoard(t *testing.T) {
 			t.Errorf("%s: the TypeScript sends %s, want %s", b.prefix, got, sent)
 		}
 		for j, row := range answers[i].Rows {
-			if got := (Row{row.Member, row.Points, row.ReachedAt, row.Fields}); fmt.Sprint(got) != fmt.Sprint(b.want[j]) {
+			if got := (examples.Row{Member: row.Member, Points: row.Points, ReachedAt: row.ReachedAt, Fields: row.Fields}); fmt.Sprint(got) != fmt.Sprint(b.want[j]) {
 				t.Errorf("%s %s: the TypeScript reads %+v, want %+v", b.prefix, b.rule, got, b.want[j])
 			}
 		}
