@@ -58,14 +58,14 @@ func (c *commits) at(topic string, partition int, offset int64, t trail.Trail) {
 	}
 }
 
-// still notes where an idle partition is, if something else was committed for it: whoever
-// began a topic anew did so for all, and a piece that came late brought the ledger back to
-// where it was before its worker looked.
+// still notes where an idle partition is, if something else was committed for it: a process that began the topic anew
+// commits its plan for all partitions, also if it then finds that another one had begun; and a late piece can bring the
+// ledger back to where it was before its worker read it.
 func (c *commits) still(topic string, partition int, offset int64, t trail.Trail) {
 	c.mu.Lock()
 	last, known := c.last[topic][partition]
 	c.mu.Unlock()
-	if known && last.offset != offset {
+	if !known || last.offset != offset {
 		c.at(topic, partition, offset, t)
 	}
 }

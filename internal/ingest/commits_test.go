@@ -187,6 +187,24 @@ func TestWhatWasCommittedIsCommittedAgainNowAndThen(t *testing.T) {
 	})
 }
 
+// In order: a partition counts and commits 5; a start that this process had begun before comes to commit its plan, 0, for
+// all partitions, and then finds that another process has begun the topic.
+func TestAPlanIsNotWhatStaysCommittedForAPartitionThatIsIdle(t *testing.T) {
+	c, calls, _ := committing(nil)
+	c.at("a", 0, 5, trail.Trail{})
+	c.flush()
+	require.NoError(t, c.now(t.Context(), map[int]progress{0: {offset: 0, plan: "plan"}}, "a"))
+	*calls = nil
+	c.again()
+	c.flush()
+	require.Empty(t, *calls, "what was counted before may be of a Redis that was lost")
+	c.still("a", 0, 5, trail.Trail{}) // its worker has just found its ledger there
+	c.flush()
+	c.still("a", 0, 5, trail.Trail{})
+	c.flush()
+	require.Equal(t, []offsets{{"a": {0: 5}}}, *calls)
+}
+
 // In order: 5 is counted and committed; Redis goes back to 0, which is to be committed
 // next; and forth again to 5 before it is.
 func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {

@@ -353,7 +353,7 @@ func (w *world) checkAccounts(o referee) {
 // disturbed reports whether something made events be read again after they counted, or
 // never.
 func (w *world) disturbed() bool {
-	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade, configure, "apply answers sealed"} {
+	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade, configure, rebuiltBehind, "apply answers sealed"} {
 		if w.counts[kind] > 0 {
 			return true
 		}

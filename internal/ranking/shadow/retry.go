@@ -26,7 +26,7 @@ func Retry(ctx context.Context, do func() error) error {
 func passes(err error) bool {
 	_, moved := errors.AsType[*MovedError](err)
 	_, refused := errors.AsType[*RefusedError](err)
-	if moved || refused || errors.Is(err, ErrLost) || errors.Is(err, ErrUnheld) || errors.Is(err, errSwapped) || redisconn.IsFull(err) {
+	if moved || refused || errors.Is(err, ErrLost) || errors.Is(err, ErrUnheld) || errors.Is(err, ErrKeeps) || errors.Is(err, ErrListed) || errors.Is(err, errSwapped) || redisconn.IsFull(err) {
 		return false
 	}
 	return Classify(err) == ledger.Retry
