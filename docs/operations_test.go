@@ -29,8 +29,8 @@ func processReasons(t *testing.T) (all []string) {
 	return all
 }
 
-// runbook is where an alert leads to.
-const runbook = "https://github.com/standings/standings/blob/main/docs/operations.md#"
+// pages is where the pages of this folder are for the reader of an alert.
+const pages = "https://github.com/standings/standings/blob/main/docs/"
 
 func TestEveryAlertLeadsToItsSectionOfTheOperatorsGuide(t *testing.T) {
 	guide, err := os.ReadFile("operations.md")
@@ -41,7 +41,6 @@ func TestEveryAlertLeadsToItsSectionOfTheOperatorsGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := anchors(string(guide))
 	for _, text := range strings.Split(string(alerts), "- alert: ")[1:] {
 		name, rest, _ := strings.Cut(text, "\n")
 		m := regexp.MustCompile(`(?m)^ +runbook_url: (\S+)$`).FindStringSubmatch(rest)
@@ -49,10 +48,16 @@ func TestEveryAlertLeadsToItsSectionOfTheOperatorsGuide(t *testing.T) {
 			t.Errorf("%s has no runbook_url", name)
 			continue
 		}
-		anchor, ok := strings.CutPrefix(m[1], runbook)
+		place, ok := strings.CutPrefix(m[1], pages)
+		page, anchor, _ := strings.Cut(place, "#")
+		section, err := os.ReadFile(page)
+		if err != nil || !ok || !anchors(string(section))[anchor] {
+			t.Errorf("%s: %s leads to no section", name, m[1])
+		}
 		row := regexp.MustCompile("(?m)^\\|.*`" + name + "`.*$").FindString(string(guide))
-		if linked := strings.Contains(row, "](#"+anchor+")") || !strings.Contains(row, "](#"); !ok || !sections[anchor] || !linked {
-			t.Errorf("%s: %s leads to no section, or to another one than its row: %s", name, m[1], row)
+		linked := strings.Contains(row, "]("+place+")") || strings.Contains(row, "](#"+anchor+")")
+		if !linked && strings.Contains(row, "](") {
+			t.Errorf("%s: %s leads to another section than its row: %s", name, m[1], row)
 		}
 	}
 }
@@ -80,5 +85,27 @@ func TestTheOperatorsGuideHasASectionForEveryAlertAndReason(t *testing.T) {
 		if !strings.Contains(tables, "`"+word+"`") {
 			t.Errorf("no row leads from %s to a section", word)
 		}
+	}
+}
+
+// A table of many rows is of use to those who look for one if it is sorted.
+func TestTheTablesOfTheOperatorsGuideAreSorted(t *testing.T) {
+	guide, err := os.ReadFile("operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := 0
+	for _, part := range strings.Split(string(guide), "\n\n") {
+		if !strings.HasPrefix(part, "| ") {
+			continue
+		}
+		tables++
+		rows := strings.Split(strings.ToLower(strings.ReplaceAll(part, "`", "")), "\n")[2:]
+		if !slices.IsSorted(rows) {
+			t.Errorf("not sorted:\n%s", part)
+		}
+	}
+	if tables < 4 {
+		t.Errorf("only %d tables were found: the pattern is wrong", tables)
 	}
 }

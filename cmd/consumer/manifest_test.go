@@ -286,10 +286,10 @@ func TestTheUnitOfTheAPIIsConfinedAsTheConsumers(t *testing.T) {
 	}
 }
 
-// The unit of systemd confines the process, and gives a password as operations.md says: by
+// The unit of systemd confines the process, and gives a password as docs/replicas.md says: by
 // LoadCredential, in a file that its setting names.
 func TestTheUnitOfSystemdConfinesTheProcessAndGivesPasswordsAsDocumented(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/operations.md")
+	guide, err := os.ReadFile("../../docs/replicas.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestTheUnitOfSystemdConfinesTheProcessAndGivesPasswordsAsDocumented(t *test
 	}
 	for _, word := range []string{"LoadCredential", "SystemCallFilter"} {
 		if !strings.Contains(string(guide), word) {
-			t.Errorf("operations.md doesn't name %s", word)
+			t.Errorf("docs/replicas.md doesn't name %s", word)
 		}
 	}
 	name, _, _ := strings.Cut(set["LoadCredential"][0], ":")

@@ -21,7 +21,7 @@ At start every wrong setting is listed, with its place and what would be right; 
 **Can't be changed later** marks a setting that decides how standings are stored. Redis keeps it beside the
 boards, and a consumer that is configured otherwise refuses to start. Choose these before the first start; to
 change one later takes a second group and prefix beside the first:
-[To another layout, zone or week](operations.md#to-another-layout-zone-or-week).
+[Change a fixed setting](changes.md#change-a-fixed-setting).
 
 What else decides what a record results in can be changed in a rolling way, one replica after the other: ` + "`boards`" + `,
 ` + "`event.fields`, `event.duplicates`, `max_event_bytes`, `max_future`, `lateness`" + `. A record counts by one configuration,
@@ -64,7 +64,7 @@ periods:
   sprint:    {every: 72h, from: 2026-01-01T00:00:00Z}
 ` + "```" + `
 
-An event before a season's start, or at its end or later, isn't in it. Periods [can be added](operations.md#add-a-period)
+An event before a season's start, or at its end or later, isn't in it. Periods [can be added](changes.md#add-a-period)
 at any time. ` + "`consumer config`" + ` shows the windows of each
 period; [reading.md](reading.md#names-of-windows) has their names. In the environment a name's hyphens are underscores, and
 everything is in capitals.

@@ -228,7 +228,7 @@ func apiOptions(c *API) []option {
 		{Key: "api.hosts", value: listValue(&c.Hosts, 0, "boards.example, …", hostName),
 			doc: "Accepted `Host` names in addition to localhost and IP addresses, if `api.listen` is a loopback address and no token is required. The API refuses other names, since a page in a browser on this machine could read the boards by a name of its own (DNS rebinding)."},
 		{Key: "api.trusted_proxies", value: listValue(&c.TrustedProxies, 0, networkRule, checkNetwork),
-			doc: "The proxies, and nobody else, from which the port is reached: of what they send, `X-Forwarded-For` says which client it is for. Empty: a client is whoever connects. See [operations.md](operations.md#behind-a-proxy)."},
+			doc: "The proxies, and nobody else, from which the port is reached: of what they send, `X-Forwarded-For` says which client it is for. Empty: a client is whoever connects. See [api-production.md](api-production.md#behind-a-proxy)."},
 		{Key: "api.requests", def: "64", value: intValue(&c.Requests, 1, 10_000),
 			doc: "Maximum concurrent reads. As many requests may wait for an event, and a quarter as many each may be exports and requests about bans. A client gets a further one while it has fewer than are free, so one client alone has half. Others get 429 or 503 with Retry-After."},
 		{Key: "api.streams", def: "2000", value: intValue(&c.Streams, 1, 100_000),

@@ -49,7 +49,7 @@ const (
 )
 
 // addedLater is a part of the text about enabling a period.
-const addedLater = "A period [can be added later](operations.md#add-a-period), and not removed."
+const addedLater = "A period [can be added later](changes.md#add-a-period), and not removed."
 
 // ownOptions are the settings of a period of one's own.
 func ownOptions(p *Period) []option {

@@ -1,7 +1,7 @@
 // Package fence shows what real servers do to the exactness: the built consumer runs as
 // processes on a real Kafka and a real Redis that are killed, paused, rolled back and damaged
 // under it, once for each kind of fault. Each test ends in the oracle's standings, or in the
-// halt that docs/operations.md lists for it. When faults meet, test/simulate and test/chaos
+// halt that docs/halts.md lists for it. When faults meet, test/simulate and test/chaos
 // show it.
 package fence
 

@@ -1,6 +1,6 @@
 package rediskinds
 
-// The rights of the way to another layout, as docs/operations.md lists them.
+// The rights of the way to another layout, as docs/changes.md lists them.
 
 import (
 	"os"
@@ -19,10 +19,10 @@ func prefixOf(rule, prefix string) string {
 	return prefix
 }
 
-// The way from one layout to another, as docs/operations.md has it, by one user.
+// The way from one layout to another, as docs/changes.md has it, by one user.
 func TestTheWayToAnotherLayoutTakesTheRightsThatItLists(t *testing.T) {
 	t.Parallel()
-	runbook, err := os.ReadFile("../../docs/operations.md")
+	runbook, err := os.ReadFile("../../docs/changes.md")
 	must(t, err)
 	more := rulesOf(t, string(runbook), "rights of the way to another layout")
 	rules := append(leastRights(t, "consumer"), more...)

@@ -64,7 +64,7 @@ func (d *drawer) disorder(p *plan) {
 }
 
 // untimed takes the times of all records. In a log of both kinds a look-up by time goes past records that have none,
-// and what is read from there on lacks them (docs/operations.md).
+// and what is read from there on lacks them (docs/kafka-problems.md).
 func (p *plan) untimed() {
 	for _, s := range p.sendings {
 		for j := range s.records {
