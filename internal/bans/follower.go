@@ -204,12 +204,15 @@ func (f *Follower) publish(state State, read int64) {
 // and changes nothing: it must not hold up the others.
 func (f *Follower) take(state State, rec *recordbatch.Record) bool {
 	k, r, err := Decode(rec.Key, rec.Value)
-	if rec.Oversize > 0 {
+	switch {
+	case rec.Whole != nil:
+		err = errors.New(rec.TooLarge("this reader"))
+	case rec.Oversize > 0:
 		err = fmt.Errorf("it has %d bytes", rec.Oversize)
 	}
 	if err != nil {
 		f.mu.Lock()
-		f.bad++
+		f.bad += rec.Count()
 		f.mu.Unlock()
 		f.Log.Error("a record of the bans topic is no ban, and is ignored", zap.String("topic", f.Topic), zap.Int64("offset", rec.Offset), zap.Error(err))
 		return false

@@ -202,7 +202,7 @@ func TestWhatCanNotWorkIsRefused(t *testing.T) {
 		{"TIME_ZONE=Mars/Olympus", "time_zone"},
 		{"WEEK_START=lundi", "week_start"},
 		{"BOARDS=eu,no good", "boards"},
-		{"FOLD_MEMORY=31MiB", "fold_memory"},
+		{"FOLD_MEMORY=34MiB", "fold_memory"},
 		{"FOLD_MEMORY=-1", "fold_memory"},
 		{"LATENESS=-1s", "lateness"},
 		{"LATENESS=1", "lateness"},
@@ -275,11 +275,13 @@ func TestHostsAreNamesWithoutAPort(t *testing.T) {
 
 func TestEventsThatFoldMemoryHasNoRoomForAreRefusedWithTheNumberThatHas(t *testing.T) {
 	for text, want := range map[string]string{
-		"max_event_bytes: 1MiB\nfold_memory: 32MiB":   "",
-		"max_event_bytes: 8MiB\nfold_memory: 64MiB":   "fold_memory: 64MiB is less than events of max_event_bytes, 8MiB, need: 129MiB would do",
-		"max_event_bytes: 8MiB\nfold_memory: 129MiB":  "",
-		"max_event_bytes: 16MiB\nfold_memory: 256MiB": "257MiB would do",
-		"max_event_bytes: 16MiB\nfold_memory: 257MiB": "",
+		"max_event_bytes: 1KiB\nfold_memory: 35MiB":   "",
+		"fold_memory: 43MiB":                          "fold_memory: 43MiB is less than events of max_event_bytes, 1MiB, need: 44MiB would do",
+		"fold_memory: 44MiB":                          "",
+		"max_event_bytes: 8MiB\nfold_memory: 157MiB":  "fold_memory: 157MiB is less than events of max_event_bytes, 8MiB, need: 158MiB would do",
+		"max_event_bytes: 8MiB\nfold_memory: 158MiB":  "",
+		"max_event_bytes: 16MiB\nfold_memory: 256MiB": "313MiB would do",
+		"max_event_bytes: 16MiB\nfold_memory: 313MiB": "",
 		"max_event_bytes: 64MiB":                      "would do",
 	} {
 		_, err := Load(writeFile(t, text), nil)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ledger"
@@ -185,7 +186,7 @@ func eventOptions(c *Config) []option {
 		// call has 1,048,576 at most.
 		{Key: "max_windows", def: "200000", value: intValue(&c.MaxWindows, 1, 300_000),
 			doc: "Windows of all boards, each counted until it is gone. An event that would open one more is a dead letter, `window_limit`. The last tenth is for boards that have a window already. Of several shards it is the limit of each, for the windows that its members are in."},
-		{Key: "max_event_bytes", def: "1MiB", value: bytesValue(&c.MaxEventBytes, units.KiB, 64*units.MiB),
+		{Key: "max_event_bytes", def: "1MiB", value: bytesValue(&c.MaxEventBytes, smallestEvent, 64*units.MiB),
 			doc: "A larger event is malformed."},
 		{Key: "max_future", def: "5m", value: durationValue(&c.MaxFuture, 0, units.Day),
 			doc: "How far `occurred_at` may be past the record's time."},
@@ -245,10 +246,13 @@ func archiveOptions(c *Archive) []option {
 			doc: "How old the [backup](archive.md#backups) of an open window in the archive may become before the next replaces it; 0: no backups. Otherwise a minute at least."})
 }
 
+// smallestEvent is the least that max_event_bytes can be.
+const smallestEvent = units.KiB
+
 func processOptions(c *Config) []option {
 	return []option{
-		{Key: "fold_memory", def: "256MiB", value: bytesValue(&c.FoldMemory, 32*units.MiB, 1024*units.GiB),
-			doc: "The memory for fetched and folded events, of the whole process and any number of partitions. At least some sixteen times `max_event_bytes`."},
+		{Key: "fold_memory", def: "256MiB", value: bytesValue(&c.FoldMemory, ingest.LeastMemory(smallestEvent), 1024*units.GiB),
+			doc: "The memory for fetched and folded events, of the whole process and any number of partitions. At least " + units.FormatBytes(ingest.LeastMemory(units.MiB)) + " with the default `max_event_bytes`, and some twenty times that if it is larger."},
 		{Key: "listen", def: "127.0.0.1:8080", value: textValue(&c.Listen, "host:port, :port, or off", listenAddress),
 			doc: "The operations port: `/healthz`, `/readyz` with the reasons, `/metrics`. It has no password, so by default only this machine reaches it; the image sets `:8080`. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
 		{Key: "log.level", def: "info", value: choiceValue(&c.LogLevel, []string{"debug", "info", "warn", "error"}),

@@ -128,7 +128,7 @@ func (l *Loaded) validateTogether() []*settingError {
 	}
 	if least := ingest.LeastMemory(cfg.MaxEventBytes); cfg.FoldMemory < least {
 		complain("fold_memory", "is less than events of max_event_bytes, %s, need: %dMiB would do, as one partition may have a third of it and a record batch a sixteenth",
-			units.ShortBytes(cfg.MaxEventBytes), (least+units.MiB-1)/units.MiB)
+			units.ShortBytes(cfg.MaxEventBytes), least/units.MiB)
 	}
 	before := len(problems)
 	validateOwn(cfg, complain)

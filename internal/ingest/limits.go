@@ -5,13 +5,12 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 )
 
-// What fold_memory has room for. A turn at it is a third, and one partition has to be able
-// to read anything valid with that.
+// What fold_memory has room for. A turn at it is a third. One partition has to be able to read with that
+// whatever isn't passed over: otherwise it would halt at a batch that no restart gets past.
 
 const (
-	// lz4Codec is what lz4 holds with blocks of 4 MiB, in bytes: those of kafka-go's own
-	// writers. minCodec is what a codec may hold however small the budget.
-	lz4Codec = 8<<20 + 16<<10
+	// minCodec is what a codec may hold however small the budget, in bytes. lz4 holds 8 MiB and 16 KiB with
+	// blocks of 4 MiB, those of kafka-go's own writers; zstd holds a little more at level 19.
 	minCodec = 9 << 20
 	// besideEvent is what a record batch with one event takes beside the event, in bytes:
 	// its key and headers, the batch's own header and the response's.
@@ -24,13 +23,33 @@ const (
 // of a larger one are dead letters.
 func LargestBatch(foldMemory int64) int64 { return foldMemory / 16 }
 
-// LeastMemory is the least fold_memory, in bytes, with which every event of a size can be
-// read, however it is compressed.
+// LeastMemory is the least fold_memory, in bytes and to the MiB, with which one turn suffices to read any batch
+// that isn't passed over, and no batch of one event of the given size is.
 func LeastMemory(maxEventBytes int64) int64 {
 	record := maxEventBytes + besideEvent
-	window := record + record/4 + 8<<10 // as it grows to a record
-	turn := record + window + max(lz4Codec, eventCodec(maxEventBytes)) + leastBatch
-	return max(16*record, 3*turn)
+	for least := int64(1 << 20); ; least += 1 << 20 {
+		if LargestBatch(least) >= record && turnOf(least) >= turnTakes(least, maxEventBytes, record) {
+			return least
+		}
+	}
+}
+
+// turnOf is what one partition gets at its turn, in bytes.
+func turnOf(foldMemory int64) int64 { return foldMemory / 3 }
+
+// turnTakes is the most that it takes to read a batch, in bytes, until an event of it is folded. record is
+// the length of its longest record.
+func turnTakes(foldMemory, maxEventBytes, record int64) int64 {
+	window := record + record + record/4 + 8<<10 // as it grows from one that was a little too small
+	return LargestBatch(foldMemory) + fetch.Beside + window + LargestCodec(foldMemory, maxEventBytes) + leastBatch
+}
+
+// longestRecord is the longest record that is read, in bytes: as long as a turn allows, so that dead letters
+// have the values of events that are too long.
+func longestRecord(foldMemory, maxEventBytes int64) int64 {
+	batch := LargestBatch(foldMemory)
+	room := (turnOf(foldMemory) - turnTakes(foldMemory, maxEventBytes, 0)) / 9 * 4 // see window
+	return min(batch, max(room, maxEventBytes+besideEvent))
 }
 
 // eventCodec is the most that a codec holds for a batch of one event: snappy in a single
@@ -47,18 +66,21 @@ func LargestCodec(foldMemory, maxEventBytes int64) int64 {
 // room is what reading may take of the process's memory, of which partitions share one
 // budget. The budget guards itself; the rest doesn't change.
 type room struct {
-	memory   *memory.Budget
-	maxBatch int64 // bytes: the largest batch whose records are read
-	maxCodec int64 // bytes: the most that a codec may hold
+	memory    *memory.Budget
+	maxBatch  int64 // bytes: the largest batch whose records are read
+	maxRecord int64 // bytes: the longest record that is read
+	maxCodec  int64 // bytes: the most that a codec may hold
 }
 
 // maxResponse is the most that is held of a response, in bytes.
 func (r *room) maxResponse() int64 { return r.maxBatch + fetch.Beside }
 
 func newRoom(foldMemory, maxEventBytes int64) room {
-	r := room{maxBatch: LargestBatch(foldMemory), maxCodec: LargestCodec(foldMemory, maxEventBytes)}
+	r := room{
+		maxBatch: LargestBatch(foldMemory), maxRecord: longestRecord(foldMemory, maxEventBytes), maxCodec: LargestCodec(foldMemory, maxEventBytes),
+	}
 	// A tenth is for what was let go of and isn't collected yet. What a batch
 	// is read again with, outside of the budget, is set aside.
-	r.memory = memory.New(foldMemory*9/10-r.maxResponse(), foldMemory/3)
+	r.memory = memory.New(foldMemory*9/10-r.maxResponse(), turnOf(foldMemory))
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +69,101 @@ func TestTheLargestEventCountsInTheLeastMemoryHoweverItIsCompressed(t *testing.T
 					b.counts(time.Minute)
 				})
 			})
+		}
+	}
+}
+
+// With the least fold_memory every partition gets through its log while others hold all memory but one
+// turn, however large the batches in it are and however they are compressed.
+func TestEveryPartitionReadsTheLargestBatchesInTheLeastMemoryHoweverTheyAreCompressed(t *testing.T) {
+	oneShard(t, "what reading takes is the same for any number of shards")
+	const partitions, each = 3, 2
+	single, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true), zstd.WithWindowSize(8<<20))
+	require.NoError(t, err)
+	wide, err := zstd.NewWriter(nil, zstd.WithWindowSize(8<<20))
+	require.NoError(t, err)
+	by := func(codec int) func([]byte) []byte { return func(b []byte) []byte { return compressed(codec, b) } }
+	ways := []struct {
+		name   string
+		codec  int
+		encode func([]byte) []byte
+	}{
+		{"none", 0, by(0)}, {"gzip", 1, by(1)}, {"snappy", 2, by(2)}, {"lz4", 3, by(3)}, {"zstd", 4, by(4)},
+		{"snappy in one block", 2, func(b []byte) []byte { return s2.EncodeSnappy(nil, b) }},
+		{"zstd in one segment", 4, func(b []byte) []byte { return single.EncodeAll(b, nil) }},
+		{"zstd with a window of 8 MiB", 4, func(b []byte) []byte { return wide.EncodeAll(b, nil) }},
+	}
+	for _, size := range []int{1 << 20, 3 << 20} {
+		foldMemory := LeastMemory(int64(size))
+		room := int(LargestBatch(foldMemory)) - 8<<10 // for heads, and for what compression adds
+		var full []int
+		for left := room; left > 1<<10; left -= min(left, size) {
+			full = append(full, min(left, size)-100)
+		}
+		event := largest(t, size)
+		for _, way := range ways {
+			for shape, sizes := range map[string][]int{
+				"a full batch": full, "events that grow": {min(size*79/100, room-size), size - 100}, "many that inflate": {size - 200<<10},
+			} {
+				if shape == "many that inflate" && way.codec == 0 || size > 1<<20 && shape != "a full batch" {
+					continue
+				}
+				t.Run(fmt.Sprint(way.name, " ", size, " ", shape), func(t *testing.T) {
+					var raw []byte
+					n := 0
+					add := func(v []byte) {
+						r := kmsg.Record{Value: v, OffsetDelta: int32(n)}
+						r.Length = int32(len(r.AppendTo(nil)) - 1)
+						raw = r.AppendTo(raw)
+						n++
+					}
+					for _, size := range sizes {
+						add(append(bytes.Clone(event[:size-2]), `"}`...))
+					}
+					for small := largest(t, 100); shape == "many that inflate" && n < 20_000; {
+						add(small)
+					}
+					encoded := way.encode(raw)
+					if way.name == "snappy in one block" && int64(len(raw)+2*len(encoded)) > LargestCodec(foldMemory, int64(size)) {
+						return // it is passed over
+					}
+					require.Less(t, len(encoded), int(LargestBatch(foldMemory)))
+					// kafka-go pools decoders of zstd, and those of another bubble can't be used here.
+					runtime.GC()
+					runtime.GC()
+					synctest.Test(t, func(t *testing.T) {
+						b := newBubble(t, partitions, func(c *Config) { c.Events.MaxEventBytes, c.FoldMemory = size, foldMemory })
+						hog := b.consumer.memory.Account()
+						require.True(t, hog.Take(b.consumer.memory.Total()-b.consumer.memory.Reserve()))
+						stop := b.run()
+						defer stop()
+						for p := range partitions {
+							for range each {
+								b.logs.addRaw(int32(p), way.codec, n, encoded)
+								b.want += int64(n)
+							}
+						}
+						b.counts(30 * time.Second)
+						hog.Release(hog.Held())
+					})
+				})
+			}
+		}
+	}
+}
+
+// A MiB less than the least is too little.
+func TestTheLeastMemoryIsTheLeast(t *testing.T) {
+	fits := func(foldMemory, size int64) bool {
+		return LargestBatch(foldMemory) >= size+besideEvent && turnOf(foldMemory) >= turnTakes(foldMemory, size, longestRecord(foldMemory, size))
+	}
+	for _, size := range []int64{1, 1 << 10, 1 << 20, 8 << 20, 64 << 20} {
+		least := LeastMemory(size)
+		t.Log(size, least>>20)
+		require.True(t, fits(least, size), size)
+		require.False(t, fits(least-1<<20, size), size)
+		for more := least; more < 4*least; more += 1 << 20 {
+			require.True(t, fits(more, size), "more is never worse")
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.A
 	r := &reader{
 		partition: p.partition, books: p.books, borders: p.borders, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written,
 		until: until, stats: p.stats,
-		records: recordbatch.Reader{MaxRecord: p.maxBatch, MaxCodec: p.maxCodec, Memory: account},
+		records: recordbatch.Reader{MaxRecord: p.maxRecord, MaxCodec: p.maxCodec, Memory: account},
 		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
 	}
 	r.times.Begin(p.carried.trail, at.Next().From)

@@ -305,11 +305,7 @@ func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id 
 // have one dead letter.
 func (r *reader) wholeBatch(ctx context.Context, b *batch, rec *recordbatch.Record) error {
 	w := rec.Whole
-	message := fmt.Sprintf("the record batch up to offset %d has %d bytes, and fold_memory allows %d", w.Last, rec.Oversize, w.Limit)
-	if w.Compressed {
-		message = fmt.Sprintf("the %s record batch up to offset %d takes %d bytes to decompress, and fold_memory allows %d", w.Codec, w.Last, rec.Oversize, w.Limit)
-	}
-	if err := r.bad(ctx, b, rec, nil, event.TooLarge, message); err != nil {
+	if err := r.bad(ctx, b, rec, nil, event.TooLarge, rec.TooLarge("fold_memory")); err != nil {
 		return err
 	}
 	b.dead[reasonIndex(event.TooLarge)] += w.Count - 1

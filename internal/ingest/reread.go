@@ -53,7 +53,7 @@ func (r *rereader) write(ctx context.Context, b *batch) error {
 	// The worker's own reader goes on meanwhile: nothing of it may be touched.
 	r.carried.writtenRefused.Begin(b.From())
 	second := &rereading{
-		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxBatch, MaxCodec: r.maxCodec},
+		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxRecord, MaxCodec: r.maxCodec},
 		decoder: event.NewDecoder(b.by.events), batch: b, deadLetters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
 	}
 	defer second.records.Close()

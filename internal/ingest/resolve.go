@@ -146,7 +146,7 @@ func (r *resolver) firstRecord(ctx context.Context, partition int, log kafkaconn
 	p := ledger.Partition{Topic: r.Topic, Number: partition}
 	f := r.fetcher()
 	f.Topic, f.Partition, f.MaxBytes = r.Topic, partition, min(f.MaxBytes, 64<<10) // more than it may take it would take for one batch
-	records := recordbatch.Reader{MaxRecord: r.room.maxBatch, MaxCodec: r.room.maxCodec}
+	records := recordbatch.Reader{MaxRecord: r.room.maxRecord, MaxCodec: r.room.maxCodec}
 	defer records.Close()
 	wait, shown, heard := retry.ForEver.Start(), start.LogEnd{}, time.Now()
 	for at := log.Start; at < log.End; {

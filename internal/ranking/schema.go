@@ -85,7 +85,7 @@ func (e *SchemaError) Error() string {
 	}
 	if missing := e.Missing(); len(missing) > 0 {
 		return fmt.Sprintf("the standings under the prefix %q also have the periods %s, which this configuration lacks: "+
-			"add them, with the settings that the other replicas have", e.Prefix, strings.Join(missing, ", "))
+			AddMissing, e.Prefix, strings.Join(missing, ", "))
 	}
 	if added, ok := grown(e.Found, e.Wanted); ok && len(added) > 0 {
 		return fmt.Sprintf("the standings under the prefix %q lack the periods %s: consumer run adds them when it starts with this configuration",
@@ -95,6 +95,10 @@ func (e *SchemaError) Error() string {
 		"Set it back, or use another redis.prefix and a group of its own for the new one",
 		e.Prefix, strings.Join(e.Differences(), "; "))
 }
+
+// AddMissing is what to do about periods that a configuration lacks.
+const AddMissing = "add them, with the settings that the other replicas have. A period can't be removed under a prefix: " +
+	"to do without one, shorten its retention, or use another redis.prefix and a group of its own"
 
 // Missing are the periods that the configuration lacks, if it differs in nothing else.
 func (e *SchemaError) Missing() []string {

@@ -191,7 +191,7 @@ func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
 		{"both", layouts(codec.Wide, 7), "max_points is 7 in Redis, 99999999 here; " +
 			"periods.monthly.layout is wide in Redis, readable here; periods.weekly.layout is wide in Redis, readable here; periods.yearly.layout is wide in Redis, readable here"},
 		{"a period more", with(`"monthly"`, `"daily":{"k":26,"layout":"readable","max":99999999,"tick":2},"monthly"`),
-			`the standings under the prefix "lb" also have the periods daily, which this configuration lacks: add them, with the settings that the other replicas have`},
+			`the standings under the prefix "lb" also have the periods daily, which this configuration lacks: ` + AddMissing},
 		{"a period less", with(`,"yearly":{"k":26,"layout":"readable","max":99999999,"tick":472}`, ""),
 			`the standings under the prefix "lb" lack the periods yearly: consumer run adds them when it starts with this configuration`},
 		{"periods, and something else", with(`,"yearly":{"k":26,"layout":"readable","max":99999999,"tick":472}`, "", `"UTC"`, `"Europe/Berlin"`),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/shadow"
@@ -27,7 +28,7 @@ type attempt struct {
 
 func (j *Job) attempt(ctx context.Context, result *Result, run time.Time, try int) error {
 	a := &attempt{Job: j, result: result}
-	result.Records = 0
+	result.Records, result.TooLarge = 0, 0
 	for shard, live := range j.Live {
 		s := &result.Shards[shard]
 		if !s.done {
@@ -46,7 +47,7 @@ func (j *Job) attempt(ctx context.Context, result *Result, run time.Time, try in
 	renewed := a.renew(ctx, cancel)
 	err = a.run(ctx, states)
 	if a.reads != nil {
-		a.result.Records = a.reads.Stats().Records.Load()
+		a.result.Records, a.result.TooLarge = a.reads.Stats().Records.Load(), a.reads.Stats().Dead(event.TooLarge)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause

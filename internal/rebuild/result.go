@@ -23,7 +23,10 @@ type Result struct {
 	Held    time.Duration
 	Holds   int   // how often it was held, all shards together
 	Records int64 // that were read
-	Took    time.Duration
+	// TooLarge are those of them in batches that took too much memory: they aren't in what was rebuilt, and a
+	// rebuild writes no dead letters.
+	TooLarge int64
+	Took     time.Duration
 	// Differ are the windows that were compared, and Differences the first standings that
 	// differ: A is the live one, B the rebuilt. Exact is false where there were more than
 	// could be remembered.

@@ -32,7 +32,7 @@ const (
 // quick are settings under which what is lost is found soon.
 var quick = map[string]string{
 	"kafka.session_timeout": sessionTimeout.String(), "kafka.timeout": "3s",
-	"redis.timeout": "1s", "fold_memory": "32MiB",
+	"redis.timeout": "1s", "fold_memory": "44MiB",
 }
 
 // world is one mode's.

@@ -13,7 +13,7 @@ import (
 func TestTheSmallestFoldMemoryReadsWhatOurOwnProducerWrites(t *testing.T) {
 	testenv.RealKafka(t, "large batches need a broker that keeps them as they are")
 	t.Parallel()
-	place := harness.New(t, harness.Options{Partitions: 2, Settings: map[string]string{"fold_memory": "32MiB", "redis.assume_noeviction": "true"}})
+	place := harness.New(t, harness.Options{Partitions: 2, Settings: map[string]string{"fold_memory": "44MiB", "redis.assume_noeviction": "true"}})
 	const events = 60_000
 	place.Command(t, "produce", "--count", strconv.Itoa(events), "--members", "2000")
 	consumer := place.Start(t)

@@ -41,7 +41,7 @@ func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *
 func endsInOrder(t *testing.T, shards string) {
 	t.Helper()
 	const partitions, events, enough = 2, 30_000, 4 // orderly ends in the middle of the work
-	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d", "fold_memory": "32MiB", "redis.shards": shards}})
+	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d", "fold_memory": "44MiB", "redis.shards": shards}})
 	g := generator(t, sample.Options{
 		Seed: 3, Members: 100_000, Boards: []string{"a", "b", "c", "d"}, BoardsPerEvent: 4, Spread: 30 * 24 * time.Hour, Bad: 0.01,
 	})

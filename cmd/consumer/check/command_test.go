@@ -300,7 +300,7 @@ func (w *checked) findsFaults(t *testing.T) {
 			[]string{"STANDINGS_KAFKA_TOPICS=short"}, []string{"topic short: warning", "retention short: warning", "ledger: warning"}},
 		{"large batches", func(t *testing.T) {
 			w.kafka.CreateTopic(t, "large", 1, map[string]string{"retention.ms": "-1", "max.message.bytes": "4194304"})
-		}, []string{"STANDINGS_KAFKA_TOPICS=large", "STANDINGS_FOLD_MEMORY=32MiB"}, []string{"topic large: warning", "max.message.bytes large: warning", "ledger: warning"}},
+		}, []string{"STANDINGS_KAFKA_TOPICS=large", "STANDINGS_FOLD_MEMORY=44MiB"}, []string{"topic large: warning", "max.message.bytes large: warning", "ledger: warning"}},
 		{"few and small dead letters", func(t *testing.T) {
 			w.kafka.CreateTopic(t, "letters", 2, forever)
 			w.kafka.CreateTopic(t, "letters.dlq", 1, map[string]string{"max.message.bytes": "1000"})

@@ -87,7 +87,7 @@ func judgeSchema(s *section, f *redisFacts) {
 	switch other, ok := errors.AsType[*ranking.SchemaError](f.difference); {
 	case ok && len(other.Missing()) > 0:
 		s.wrong(check, "", "the standings there also have the periods "+units.Names(other.Missing())+", which this configuration lacks: a consumer with it stops",
-			"add them, with the settings that the other replicas have")
+			ranking.AddMissing)
 	case ok:
 		s.wrong(check, "", "the standings there were written with another configuration: "+strings.Join(other.Differences(), "; "),
 			"set it back, or use another redis.prefix and a group of its own for the new one")

@@ -183,7 +183,8 @@ func showCommand(p *cli.Program) *cobra.Command {
 		Long: `Shows the dead letter of the original at a position, or the one at a position of the
 dead-letter topic itself: with its reason, key and headers, and the value indented
 if it is JSON, in hexadecimal if it isn't text. Of several dead letters of one
-original the last is shown.`,
+original the last is shown. A dead letter that stands for a whole record batch
+(too_large) is found by each of its offsets.`,
 		Example: `  consumer dead-letters show points/3@480
   consumer dead-letters show points.dlq/3@17 --json`,
 		Args: cli.ExactArgs(1),
@@ -218,7 +219,8 @@ The copy has the original's time, so it counts as the original would have. With
 --no-time, or if "time" is taken out of a line, it has that of its publishing.
 
 The first dead letter of an original is written. What isn't a dead letter is left out,
-and reported.`,
+and so is a dead letter that stands for a whole record batch (too_large), which has no
+value to fix; both are reported.`,
 		Example: `  consumer dead-letters export --open --reason invalid --out letters.ndjson
   jq -c '.value.points |= tonumber' letters.ndjson > fixed.ndjson
   consumer produce --file fixed.ndjson`,

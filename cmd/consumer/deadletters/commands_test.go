@@ -241,6 +241,44 @@ func TestAnExportIsWholeOrNotThere(t *testing.T) {
 	}
 }
 
+// A letter for a whole batch has no value: nothing of it can be fixed and published.
+func TestADeadLetterForAWholeBatchIsShownWithItsOffsetsAndNotExported(t *testing.T) {
+	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
+	batch := deadLetterOf(1, 480, "too_large", 0)
+	batch.Key, batch.Value, batch.Headers = nil, nil, append(batch.Headers[1:], kgo.RecordHeader{Key: "standings-last-offset", Value: []byte("491")})
+	publish(t, c.ListenAddrs(), batch, deadLetterOf(1, 492, "invalid", 10))
+	for _, args := range []string{"list --limit 1", "list --reason too_large", "list --counts --reason too_large", "show points/1@480", "show points/1@491", "show points.dlq/1@0"} {
+		code, stdout, stderr := execute(t, environ, append([]string{"dead-letters"}, strings.Fields(args)...)...)
+		want := map[string]string{
+			"list --limit 1":                   "12 events, and 1 more: see --limit and export; ",
+			"list --reason too_large":          "\npoints/1@480 to 491       0  2026-11-21 08:15:30  too_large      1  -    ",
+			"list --counts --reason too_large": "12 events in 1 letter; ",
+			"show points/1@491":                "value      none: the consumer could not read these records. Raise fold_memory, and rebuild while the log has them\n",
+		}[args]
+		if want == "" {
+			want = "original   points/1@480 to 491\n"
+		}
+		if code != 0 || stderr != "" || !strings.Contains(stdout, want) {
+			t.Errorf("%s: code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+	code, stdout, _ := execute(t, environ, "dead-letters", "show", "points/1@492")
+	if code != 0 || !strings.HasPrefix(stdout, "original   points/1@492\n") {
+		t.Errorf("code %d\n%s", code, stdout)
+	}
+	code, stdout, stderr := execute(t, environ, "dead-letters", "export")
+	if code != 0 || strings.Count(stdout, "\n") != 1 || !strings.Contains(stdout, `"offset":492,`) ||
+		stderr != "note: left out 1 letter for 12 records of record batches that the consumer could not read (too_large): they have no value to fix. Raise fold_memory and rebuild; list shows them\n" {
+		t.Errorf("code %d\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, _ = execute(t, environ, "dead-letters", "show", "points/1@485", "--json")
+	_, err := ParseLine([]byte(strings.ReplaceAll(stdout, `"value": null`, `"value": {}`)))
+	if code != 0 || !strings.Contains(stdout, `"last_offset": 491,`) || err == nil ||
+		err.Error() != "is a dead letter that can't be published: it stands for the records at offsets 480 to 491 of points/1, which the consumer could not read: raise fold_memory, and rebuild" {
+		t.Errorf("code %d, %v\n%s", code, err, stdout)
+	}
+}
+
 func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
 	_, environ := clitest.FakeKafka(t)
 	code, stdout, stderr := execute(t, environ, "dead-letters", "list")

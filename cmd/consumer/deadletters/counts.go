@@ -67,7 +67,7 @@ func (c *counts) add(l *deadLetter) {
 	n.first, n.last = min(n.first, l.written), max(n.last, l.written)
 	n.First, n.Last = units.TimeMS(n.first), units.TimeMS(n.last)
 	if l.fault == "" && c.seen.add(l.source) {
-		n.Events += l.Last - l.Offset + 1
+		n.Events += l.events()
 	}
 }
 

@@ -35,7 +35,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, ou
 
 	_, onTerminal := terminal.Width(p.Stdout)
 	seen := originals{}
-	var written, others, without int64
+	var written, others, without, batches, unread int64
 	var line []byte
 	err = r.each(ctx, out == "" && onTerminal, func(l *deadLetter) error {
 		switch {
@@ -43,6 +43,10 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, ou
 			others++
 			return nil
 		case !seen.add(l.source):
+			return nil
+		case l.batch():
+			batches++
+			unread += l.events()
 			return nil
 		case l.value == nil:
 			without++
@@ -65,6 +69,10 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, ou
 	}
 	if others > 0 {
 		fmt.Fprintf(p.Stderr, "note: left out %s that no consumer wrote as a dead letter; list shows them\n", units.Plural(others, "record"))
+	}
+	if batches > 0 {
+		fmt.Fprintf(p.Stderr, "note: left out %s for %s of record batches that the consumer could not read (too_large): they have no value to fix. Raise fold_memory and rebuild; list shows them\n",
+			units.Plural(batches, "letter"), units.Plural(unread, "record"))
 	}
 	if without > 0 {
 		fmt.Fprintf(p.Stderr, "note: %s came without the value, which was too large; the original stands where dead_letter says\n", units.Plural(without, "letter"))

@@ -49,6 +49,7 @@ type lineJSON struct {
 		Topic     string `json:"topic"`
 		Partition *int32 `json:"partition"`
 		Offset    *int64 `json:"offset"`
+		Last      *int64 `json:"last_offset"` // of a batch whose records could not be read
 	} `json:"dead_letter"`
 	Time        jsontext.Value            `json:"time"`
 	Key         *string                   `json:"key"`
@@ -115,6 +116,8 @@ func parseLine(line []byte) (*Line, error) {
 		return nil, errors.New("dead_letter has no partition")
 	case from.Offset == nil || *from.Offset < 0:
 		return nil, errors.New("dead_letter has no offset")
+	case from.Last != nil:
+		return nil, fmt.Errorf("it stands for the records at offsets %d to %d of %s/%d, which the consumer could not read: raise fold_memory, and rebuild", *from.Offset, *from.Last, from.Topic, *from.Partition)
 	}
 	for name := range j.Others {
 		return nil, fmt.Errorf("a dead letter has no %q; what an event has goes into its value", name)
@@ -181,6 +184,9 @@ func (l *deadLetter) appendLine(line []byte, withTime bool) []byte {
 	line = appendText(line, `{"dead_letter":{"topic":`, l.source.Topic)
 	line = strconv.AppendInt(append(line, `,"partition":`...), int64(l.source.Partition), 10)
 	line = strconv.AppendInt(append(line, `,"offset":`...), l.source.Offset, 10)
+	if l.Last > l.Offset {
+		line = strconv.AppendInt(append(line, `,"last_offset":`...), l.Last, 10)
+	}
 	line = appendText(line, `,"reason":`, l.Reason)
 	line = appendText(line, `,"message":`, l.Message)
 	if l.EventID != "" {

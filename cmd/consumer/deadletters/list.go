@@ -65,7 +65,7 @@ type firstOnes struct {
 	seen   originals
 	held   map[Position]*listed
 	listed []*listed
-	more   int64 // originals that there was no room for
+	more   int64 // events of originals that there was no room for
 }
 
 type listed struct {
@@ -81,7 +81,7 @@ func (c *firstOnes) add(l *deadLetter) {
 		return
 	}
 	if len(c.listed) == c.limit {
-		c.more++
+		c.more += l.events()
 		return
 	}
 	l.keep()
@@ -120,12 +120,14 @@ func (c *firstOnes) text(b *strings.Builder, zone *time.Location, width int) {
 	const columns = 24 // of a key
 	table := terminal.NewTable("ORIGINAL", "IN DLQ", "WRITTEN", "REASON", "TIMES", "KEY", "MESSAGE")
 	table.Right[1], table.Right[4] = true, true
+	events := int64(0)
 	for _, l := range c.listed {
+		events += l.events()
 		key := "-"
 		if l.key != nil {
 			key = terminal.Cut(terminal.Plain(string(l.key)), columns)
 		}
-		of, reason, times, message := l.source.String(), l.Reason, strconv.Itoa(l.times), terminal.Plain(l.Message)
+		of, reason, times, message := l.original(), l.Reason, strconv.Itoa(l.times), terminal.Plain(l.Message)
 		if l.fault != "" {
 			of, reason, times, message = l.at.partition().String(), noDeadLetter, "-", l.fault
 		}
@@ -138,7 +140,7 @@ func (c *firstOnes) text(b *strings.Builder, zone *time.Location, width int) {
 		table.Write(b)
 		b.WriteByte('\n')
 	}
-	b.WriteString(units.Plural(int64(len(c.listed)), "event"))
+	b.WriteString(units.Plural(events, "event"))
 	if c.more > 0 {
 		fmt.Fprintf(b, ", and %s more: see --limit and export", units.Thousands(c.more))
 	}

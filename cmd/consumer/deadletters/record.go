@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/deadletter"
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -67,6 +68,10 @@ func readRecord(topic string, partition int, rec *recordbatch.Record) *deadLette
 	rec.EachHeader(func(key, value []byte) {
 		l.headers = append(l.headers, kafka.Header{Key: string(key), Value: value})
 	})
+	if rec.Whole != nil {
+		l.fault = rec.TooLarge("this command")
+		return l
+	}
 	if rec.Oversize > 0 {
 		l.fault = fmt.Sprintf("the record has %d bytes, more than is read", rec.Oversize)
 		return l
@@ -81,6 +86,32 @@ func readRecord(topic string, partition int, rec *recordbatch.Record) *deadLette
 	}
 	l.Origin, l.headers, l.source = of, headers, Position{of.Topic, of.Partition, of.Offset}
 	return l
+}
+
+// batch reports whether the dead letter stands for all records of a batch that took too much memory to read.
+func (l *deadLetter) batch() bool {
+	return l.fault == "" && l.Reason == string(event.TooLarge) && l.value == nil
+}
+
+// of reports whether the dead letter is that of an original at a position.
+func (l *deadLetter) of(at Position) bool {
+	return l.fault == "" && l.source.partition() == at.partition() && at.Offset >= l.Offset && at.Offset <= l.Last
+}
+
+// events is how many originals the dead letter stands for, at most; one if it is none.
+func (l *deadLetter) events() int64 {
+	if l.fault != "" {
+		return 1
+	}
+	return l.Last - l.Offset + 1
+}
+
+// original is where the originals are: points/3@480, or points/3@480 to 491.
+func (l *deadLetter) original() string {
+	if l.Last == l.Offset {
+		return l.source.String()
+	}
+	return fmt.Sprintf("%s to %d", l.source, l.Last)
 }
 
 // keep makes the dead letter's bytes its own.

@@ -46,7 +46,7 @@ func show(ctx context.Context, p *cli.Program, cfg *config.Config, at Position, 
 	var last *deadLetter
 	var offsets []int64
 	err = r.each(ctx, false, func(l *deadLetter) error {
-		if isDLQ && l.at == at || !isDLQ && l.fault == "" && l.source == at {
+		if isDLQ && l.at == at || !isDLQ && l.of(at) {
 			l.keep()
 			last = l
 			offsets = append(offsets, l.at.Offset)
@@ -74,11 +74,7 @@ func (l *deadLetter) write(w io.Writer, offsets []int64, zone *time.Location) er
 		field("record", l.at.String())
 		field("problem", l.fault)
 	} else {
-		original := l.source.String()
-		if l.Last > l.Offset { // of a whole batch
-			original += fmt.Sprintf(" to %d", l.Last)
-		}
-		field("original", original)
+		field("original", l.original())
 		field("reason", terminal.Plain(l.Reason))
 		field("message", terminal.Plain(l.Message))
 		field("letter", l.at.String()+othersText(offsets))
@@ -102,7 +98,11 @@ func (l *deadLetter) write(w io.Writer, offsets []int64, zone *time.Location) er
 		}
 		field(name, terminal.Plain(h.Key)+": "+bytesText(h.Value))
 	}
-	b.WriteString(valueText(l.value))
+	if l.batch() {
+		b.WriteString("value      none: the consumer could not read these records. Raise fold_memory, and rebuild while the log has them\n")
+	} else {
+		b.WriteString(valueText(l.value))
+	}
 	return terminal.Write(w, b.String())
 }
 

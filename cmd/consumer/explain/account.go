@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	boardrules "github.com/standings/standings/internal/rules"
@@ -50,6 +51,8 @@ type account struct {
 	total   total // of the events that count
 	whole   total // with those that were refused
 	refused int64 // how many those are
+	// unreadThen are those of refused that a consumer could not read.
+	unreadThen int64
 }
 
 // total is what some events come to together.
@@ -78,6 +81,9 @@ func (a *account) add(e *entry, from *source) {
 		a.whole.add(&a.rule, v)
 		if refused {
 			a.refused++
+			if e.reason == string(event.TooLarge) {
+				a.unreadThen++
+			}
 		} else {
 			a.total.add(&a.rule, v)
 		}
@@ -90,7 +96,7 @@ func (a *account) add(e *entry, from *source) {
 
 // apply is what becomes of an event by where the ledger stands.
 func (a *account) apply(e *entry, from *source) {
-	why, refused := from.refused[e.offset]
+	why, refused := from.refusedAs(e.offset)
 	switch {
 	case !from.has(e.offset, a.hash):
 		e.result = notApplied
@@ -172,7 +178,7 @@ func (a *account) recount() {
 	}
 	a.counts.Counted += a.refused
 	a.counts.DeadLetters -= a.refused
-	a.total, a.refused = a.whole, 0
+	a.total, a.refused, a.unreadThen = a.whole, 0, 0
 }
 
 // source is a partition as it is read, and what Redis has of it.
@@ -183,12 +189,13 @@ type source struct {
 	began    ledger.Origin   // from where on the boards have it
 	// sealed is which events were in as the window was made final; nil: it isn't, or that isn't known.
 	sealed *ledger.Position
-	// passed are events that aren't in the window since they came while it was final, and it was reopened.
-	passed []between
+	// whileFinal are events that aren't in the window since they came while it was final, and it was reopened.
+	whileFinal []between
 
 	logged
 	refused map[int64]refusal
-	sweep   *judge // of the sweep that is under way, by rules that aren't one's own; else nil
+	passed  []passed // in order, each offset once
+	sweep   *judge   // of the sweep that is under way, by rules that aren't one's own; else nil
 }
 
 // between are the events that a position counts and an earlier one doesn't.
@@ -196,7 +203,7 @@ type between struct{ from, to ledger.Position }
 
 // finalFor reports whether the window was final when the event of a hash at an offset came.
 func (s *source) finalFor(offset int64, hash uint64) bool {
-	for _, p := range s.passed {
+	for _, p := range s.whileFinal {
 		if in(p.to, offset, hash) && !in(p.from, offset, hash) {
 			return true
 		}

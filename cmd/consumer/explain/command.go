@@ -176,7 +176,7 @@ func find(ctx context.Context, p *cli.Program, r *app.Reader, q *question, limit
 	if a.unreadable, err = l.refusals(ctx, a.sources, own); err != nil {
 		return nil, err
 	}
-	return a, l.read(ctx, a.sources, own, a.account)
+	return a, l.read(ctx, own, a)
 }
 
 // sealed notes up to where partitions counted as the window was made final, and reopened.
@@ -198,7 +198,7 @@ func sealed(sources []*source, seal *ranking.Seal) error {
 			if err != nil {
 				return err
 			}
-			s.passed = append(s.passed, between{from, to})
+			s.whileFinal = append(s.whileFinal, between{from, to})
 		}
 	}
 	return nil

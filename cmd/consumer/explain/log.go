@@ -238,8 +238,9 @@ func (l *logs) stretch(s *source, from int64, bytes int32) *scan.Stretch {
 	}
 }
 
-// read gives all records to the account, by the judges of the partitions.
-func (l *logs) read(ctx context.Context, all []*source, own *judge, a *account) error {
+// read gives all records to the account, by the judges of the partitions, and notes batches that can't be read.
+func (l *logs) read(ctx context.Context, own *judge, a *answer) error {
+	all := a.sources
 	of := map[*scan.Stretch]*source{}
 	var stretches []*scan.Stretch
 	for _, s := range slices.Concat(byTopic(all)...) {
@@ -259,6 +260,12 @@ func (l *logs) read(ctx context.Context, all []*source, own *judge, a *account) 
 			if s.sweep != nil {
 				s.sweep.begin(one.From)
 			}
+		}
+		if rec.Whole != nil {
+			if rec.Whole.Last >= s.from {
+				a.batch(s, rec, l.cfg.MaxFuture)
+			}
+			return nil
 		}
 		e, whose := own.judge(rec)
 		if s.sweep != nil {

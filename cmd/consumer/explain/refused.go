@@ -2,9 +2,10 @@ package explain
 
 // Events that were refused when they were applied: overflow and window_limit. Which those are
 // depends on the order in which they came, so that the log can't say it again; their dead letters
-// do.
+// do. Also batches that a consumer had too little memory to read: that depends on its fold_memory.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -54,15 +55,63 @@ func (l *logs) refusals(ctx context.Context, all []*source, own *judge) (unread 
 	err = l.reading.Each(ctx, "reading dead letters", stretches, false, func(_ *scan.Stretch, rec *recordbatch.Record) error {
 		if letter, ok := refused(rec, own); ok {
 			if s := of[ledger.Partition{Topic: letter.Topic, Number: letter.Partition}]; s != nil {
-				if s.refused == nil {
-					s.refused = map[int64]refusal{}
-				}
-				s.refused[letter.Offset] = refusal{letter.Reason, letter.Message}
+				s.refuse(&letter)
 			}
 		}
 		return nil
 	})
+	for _, s := range of {
+		s.passed = merged(s.passed)
+	}
 	return unread, err
+}
+
+// passed are the offsets [first, last] of a batch that a consumer could not read.
+type passed struct {
+	first, last int64
+	refusal
+}
+
+// refuse takes a dead letter of the partition.
+func (s *source) refuse(letter *deadletter.Origin) {
+	why := refusal{letter.Reason, letter.Message}
+	if event.Reason(letter.Reason) == event.TooLarge {
+		s.passed = append(s.passed, passed{letter.Offset, letter.Last, why})
+		return
+	}
+	if s.refused == nil {
+		s.refused = map[int64]refusal{}
+	}
+	s.refused[letter.Offset] = why
+}
+
+// merged returns the same offsets in order, none of them twice.
+func merged(all []passed) []passed {
+	slices.SortFunc(all, func(a, b passed) int { return cmp.Compare(a.first, b.first) })
+	var kept []passed
+	for _, p := range all {
+		if n := len(kept); n > 0 && p.first <= kept[n-1].last {
+			kept[n-1].last = max(kept[n-1].last, p.last)
+		} else {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// refusedAs returns why the event at an offset was refused.
+func (s *source) refusedAs(offset int64) (why refusal, ok bool) {
+	if why, ok = s.refused[offset]; ok {
+		return why, true
+	}
+	i, found := slices.BinarySearchFunc(s.passed, offset, func(p passed, offset int64) int { return cmp.Compare(p.first, offset) })
+	if !found {
+		i--
+	}
+	if i >= 0 && offset <= s.passed[i].last {
+		return s.passed[i].refusal, true
+	}
+	return refusal{}, false
 }
 
 // refused reads the dead letter of an event that was refused, unless it is plainly another
@@ -71,7 +120,7 @@ func refused(rec *recordbatch.Record, own *judge) (deadletter.Origin, bool) {
 	var headers []kafka.Header
 	rec.EachHeader(func(key, value []byte) { headers = append(headers, kafka.Header{Key: string(key), Value: value}) })
 	of, original, err := deadletter.Read(headers)
-	if err != nil || !slices.Contains([]event.Reason{event.Overflow, event.WindowLimit}, event.Reason(of.Reason)) {
+	if err != nil || !slices.Contains([]event.Reason{event.Overflow, event.WindowLimit, event.TooLarge}, event.Reason(of.Reason)) {
 		return of, false
 	}
 	var h event.Headers

@@ -5,6 +5,7 @@ package explain
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,9 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/test/clitest"
@@ -101,5 +104,63 @@ func TestItEndsAtOnceWhereItIsInterrupted(t *testing.T) {
 		require.Equal(t, "consumer: interrupted\n", errs.String())
 		require.Less(t, time.Since(began), 10*time.Second)
 		stop()
+	}
+}
+
+// twelve has a batch of twelve events of a member published that takes more than 9 MiB to decompress.
+func (w *world) twelve(t *testing.T, member string, recorded time.Time) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(w.kafka.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Second),
+		kgo.ProducerBatchCompression(kgo.SnappyCompression()), kgo.ProducerBatchMaxBytes(16<<20))
+	require.NoError(t, err)
+	defer client.Close()
+	var all []*kgo.Record
+	for range 12 {
+		value := fmt.Sprintf(`{"user_id":%q,"points":100,"pad":"%s"}`, member, strings.Repeat("x", 1<<20-100))
+		all = append(all, &kgo.Record{Topic: "points", Timestamp: recorded, Value: []byte(value)})
+	}
+	require.NoError(t, client.ProduceSync(t.Context(), all...).FirstErr())
+}
+
+func TestABatchThatIsTooLargeIsNamedByItsOffsets(t *testing.T) {
+	w := newWorld(t, "STANDINGS_FOLD_MEMORY=44MiB")
+	w.earns(t, at(1), "ann", 25)
+	w.twelve(t, "ann", at(2))
+	w.twelve(t, "ann", at(-86400))    // of the week before
+	w.twelve(t, "ann", at(8*86400+1)) // of the week after, when this one takes no more
+	w.earns(t, at(8*86400+2), "bob", 1)
+	w.counts(t)
+	r := w.explains(t, 0, "global", "ann")
+	require.Equal(t, []string{"counted"}, r.results())
+	require.Equal(t, []string{noteBatch}, r.kinds())
+	require.Regexp(t, `^points/0: offsets 1 to 12 can't be read, and don't count: the snappy record batch up to offset 12 takes 1\d{7} bytes to decompress, `+
+		`and fold_memory allows 9437184. Events of this member may be among them$`, r.Notes[0].Text)
+	w.redis.Del(t.Context(), w.home(t, "ann").Keys().Listed("global:weekly:2100-W10"))
+	require.Nil(t, w.explains(t, 1, "global", "ann").Agree)
+}
+
+func TestEventsOfABatchThatWasTooLargeAreDeadLetters(t *testing.T) {
+	w := newWorld(t, "STANDINGS_FOLD_MEMORY=44MiB")
+	w.earns(t, at(1), "ann", 25)
+	w.twelve(t, "ann", at(2))
+	w.earns(t, at(3), "ann", 1)
+	w.counts(t)
+	w.environ = append(w.environ, "STANDINGS_FOLD_MEMORY=256MiB")
+	r := w.explains(t, 0, "global", "ann", "--limit", "0")
+	require.Equal(t, counts{Counted: 2, DeadLetters: 12}, r.Counts)
+	require.Equal(t, "dead_letter too_large", r.results()[1])
+	require.Equal(t, []string{noteBatch}, r.kinds())
+	require.Equal(t, "12 events of this member in record batches that a consumer had too little memory to read (too_large): consumer rebuild counts them", r.Notes[0].Text)
+}
+
+func TestOffsetsOfDeadLettersForBatchesAreMerged(t *testing.T) {
+	s := &source{}
+	for _, of := range [][2]int64{{12, 14}, {10, 20}, {30, 30}, {12, 20}, {21, 22}} {
+		s.refuse(&deadletter.Origin{Reason: "too_large", Offset: of[0], Last: of[1]})
+	}
+	s.passed = merged(s.passed)
+	for offset := range int64(40) {
+		_, refused := s.refusedAs(offset)
+		require.Equal(t, offset >= 10 && offset <= 22 || offset == 30, refused, offset)
 	}
 }

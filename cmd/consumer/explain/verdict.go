@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/units"
@@ -36,6 +37,7 @@ const (
 	noteRefused    = "refused"      // events were refused, which depends on their order
 	noteLetters    = "dead_letters" // they can't be read
 	noteUnread     = "unread"       // records of which nobody can say whose they are
+	noteBatch      = "batch"        // a record batch takes too much memory to read, or did
 	noteRange      = "range"        // no standing has room for what the events come to
 	noteLookBack   = "look_back"    // duplicates of deleted events aren't found
 	noteRecount    = "recount"      // a rebuild has counted what was refused
@@ -68,14 +70,17 @@ func (a *answer) judge() {
 	if !same && a.refused > 0 && a.same(&a.whole, a.held.standing) {
 		a.recount()
 		same = true
-		a.addf(noteRecount, false, "events that were refused when they came first count: a rebuild has read the log again, in another order")
+		a.addf(noteRecount, false, "events that were refused when they came first count: a rebuild has read the log again")
 	}
 	a.ofRedis()
 	for _, s := range a.sources {
 		a.ofLog(s)
 	}
-	if a.refused > 0 {
-		a.addf(noteRefused, true, "%s of this member refused when applied: which those are depends on the order in which events came, and a rebuild may find others", units.Plural(a.refused, "event"))
+	if n := a.refused - a.unreadThen; n > 0 {
+		a.addf(noteRefused, true, "%s of this member refused when applied: which those are depends on the order in which events came, and a rebuild may find others", units.Plural(n, "event"))
+	}
+	if a.unreadThen > 0 {
+		a.addf(noteBatch, true, "%s of this member in record batches that a consumer had too little memory to read (too_large): consumer rebuild counts them", units.Plural(a.unreadThen, "event"))
 	}
 	if len(a.unreadable) > 0 {
 		a.addf(noteLetters, true, "this user may not read %s: an event that was refused looks as if it counted", units.Names(a.unreadable))
@@ -98,6 +103,18 @@ func (a *answer) judge() {
 
 func (a *answer) addf(kind string, inexact bool, format string, args ...any) {
 	a.notes = append(a.notes, note{kind, fmt.Sprintf(format, args...), inexact})
+}
+
+// batch notes a record batch that can't be read, if events of the window may be in it.
+func (a *answer) batch(s *source, rec *recordbatch.Record, maxFuture time.Duration) {
+	w := a.window
+	before := rec.Time > 0 && rec.Time+maxFuture.Milliseconds() < w.Start
+	after := rec.Whole.First >= w.End+a.lateness.Milliseconds()
+	if before || after || !s.has(rec.Offset, a.hash) || s.finalFor(rec.Offset, a.hash) {
+		return
+	}
+	a.addf(noteBatch, true, "%v: offsets %d to %d can't be read, and don't count: %s. Events of this member may be among them",
+		s.Partition, rec.Offset, rec.Whole.Last, rec.TooLarge("fold_memory"))
 }
 
 // ofRedis are the notes about what Redis holds.

@@ -14,6 +14,7 @@ type report struct {
 	DryRun     bool               `json:"dry_run"`
 	Refused    []string           `json:"refused"` // why it may not swap, and what would let it
 	Records    int64              `json:"records"`
+	TooLarge   int64              `json:"too_large"` // of them, in batches that take too much memory: they don't count
 	TookMS     int64              `json:"took_ms"`
 	Holds      int                `json:"holds"`
 	HeldMS     int64              `json:"held_ms"` // the last of them
@@ -86,7 +87,7 @@ type rowDifference struct {
 // reportOf is the report of a result that has a plan, refused for some reasons or not.
 func reportOf(r *rebuild.Result, f *flags, refused []string) *report {
 	all := &report{
-		Swapped: r.Swapped, DryRun: f.dryRun, Refused: append([]string{}, refused...), Records: r.Records, TookMS: r.Took.Milliseconds(),
+		Swapped: r.Swapped, DryRun: f.dryRun, Refused: append([]string{}, refused...), Records: r.Records, TooLarge: r.TooLarge, TookMS: r.Took.Milliseconds(),
 		Holds: r.Holds, HeldMS: r.Held.Milliseconds(), Windows: []rebuiltWindow{},
 		DifferWindows: []windowDifference{}, Standings: []rowDifference{},
 	}

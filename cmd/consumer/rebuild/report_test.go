@@ -28,7 +28,7 @@ func TestTheReportAsJSONHasAllOfIt(t *testing.T) {
 	r.Plan.Starts = append(r.Plan.Starts, ingest.ReplayStart{Field: "points/2", At: 7}) // added meanwhile
 	text, err := json.Marshal(reportOf(r, &flags{dryRun: true, diff: true}, nil))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"swapped":false,"dry_run":true,"refused":[],"records":2093179,"took_ms":41840,"holds":1,"held_ms":17,
+	require.JSONEq(t, `{"swapped":false,"dry_run":true,"refused":[],"records":2093179,"too_large":0,"took_ms":41840,"holds":1,"held_ms":17,
 		"partitions":[
 			{"partition":"points/0","from":0,"to":1204311,"offsets":1204311,"complete_since":null,"log_start":false,"position":"480"},
 			{"partition":"points/1","from":310002,"to":1198870,"offsets":888868,"complete_since":"2026-11-21T08:15:30.123Z","log_start":true,"position":null},
@@ -51,7 +51,7 @@ func TestWhatIsRefusedHasEveryWindowAsJSON(t *testing.T) {
 	plan.Starts = plan.Starts[:1]
 	text, err := json.Marshal(reportOf(&rebuild.Result{Plan: plan}, &flags{dryRun: true}, []string{"Redis has lost eu:yearly:2026"}))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"swapped":false,"dry_run":true,"refused":["Redis has lost eu:yearly:2026"],"records":0,"took_ms":0,"holds":0,"held_ms":0,
+	require.JSONEq(t, `{"swapped":false,"dry_run":true,"refused":["Redis has lost eu:yearly:2026"],"records":0,"too_large":0,"took_ms":0,"holds":0,"held_ms":0,
 		"partitions":[{"partition":"points/0","from":0,"to":1204311,"offsets":1204311,"complete_since":null,"log_start":false,"position":"480"}],
 		"windows":`+theWindows+`,
 		"differ":null,"at_least":null,"differ_windows":[],"standings":[]}`, string(text))

@@ -135,6 +135,10 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 		held = fmt.Sprintf("Ingestion was held %d times, at last for %s.", r.Holds, last)
 	}
 	fmt.Fprintf(&b, "Read %s records in %s. %s\n", units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
+	if r.TooLarge > 0 {
+		fmt.Fprintf(&b, "%s in record batches that are too large for fold_memory (too_large): they don't count. Raise fold_memory and rebuild; consumer dead-letters list --reason too_large has those that consumers found.\n",
+			units.Plural(r.TooLarge, "record"))
+	}
 	if !r.Swapped {
 		b.WriteString("Nothing was changed: this was a dry run.\n")
 	}

@@ -129,6 +129,9 @@ func (r *lines) response(ctx context.Context, at int64) (next int64, err error) 
 		if err != nil {
 			return at, err
 		}
+		if rec.Whole != nil {
+			return rec.Offset, fmt.Errorf("%w: %s", errNotALine, rec.TooLarge("this reader"))
+		}
 		if rec.Oversize > 0 { // it has no key here
 			return rec.Offset, fmt.Errorf("%w: it has %d bytes", errNotALine, rec.Oversize)
 		}

@@ -16,6 +16,7 @@ package deadletter
 
 import (
 	"errors"
+	"math"
 	"regexp"
 	"strconv"
 
@@ -116,7 +117,7 @@ func Read(headers []kafka.Header) (o Origin, original []kafka.Header, err error)
 		wrong = HeaderOffset
 	case badTime != nil:
 		wrong = HeaderTimestamp
-	case badLast != nil || o.Last < offset:
+	case badLast != nil || o.Last < offset || o.Last-offset > math.MaxInt32: // as in a record batch
 		wrong = HeaderLastOffset
 	}
 	if wrong != "" {

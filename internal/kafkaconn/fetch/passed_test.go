@@ -63,7 +63,7 @@ func TestABatchAboveTheLimitIsOneRecord(t *testing.T) {
 		if err != nil || rec.Whole == nil || rec.Value != nil {
 			t.Fatalf("%d bytes: %+v: %v", size, rec, err)
 		}
-		want := recordbatch.Whole{Last: 42, Count: 2, Codec: "none", Limit: maxBatch}
+		want := recordbatch.Whole{Last: 42, First: 100, Count: 2, Codec: "none", Limit: maxBatch}
 		if *rec.Whole != want || rec.Offset != 41 || rec.Time != 200 || rec.Oversize != int64(size) || next != 43 {
 			t.Errorf("%d bytes: %+v, %+v, next %d", size, rec, *rec.Whole, next)
 		}

@@ -71,12 +71,22 @@ func (rec *Record) Count() int64 {
 // Whole is a batch whose records aren't read.
 type Whole struct {
 	Last  int64 // the last offset of the batch
+	First int64 // Unix ms: the time of the batch's first record; Record.Time is the latest
 	Count int64 // records at Offset and later, at most
 	Codec string
 	Limit int64 // bytes
 	// Compressed is whether the codec would hold more than Limit, which is MaxCodec. Else the
 	// batch as it came is larger.
 	Compressed bool
+}
+
+// TooLarge describes the batch that rec stands for. limit names what allows no more.
+func (rec *Record) TooLarge(limit string) string {
+	w := rec.Whole
+	if w.Compressed {
+		return fmt.Sprintf("the %s record batch up to offset %d takes %d bytes to decompress, and %s allows %d", w.Codec, w.Last, rec.Oversize, limit, w.Limit)
+	}
+	return fmt.Sprintf("the record batch up to offset %d has %d bytes, and %s allows %d", w.Last, rec.Oversize, limit, w.Limit)
 }
 
 // Aborted is an aborted transaction of a producer, from the offset First on.
@@ -248,10 +258,13 @@ func (r *Reader) took(b batch) { r.whole, r.floor, r.batch = true, b.last()+1, b
 
 // standFor has rec stand for a batch that takes too much memory.
 func (r *Reader) standFor(b batch, size, limit int64, compressed bool) {
-	from := max(r.pos, b.base)
+	from, first := max(r.pos, b.base), b.firstTime
+	if b.logAppendTime() {
+		first = b.maxTime
+	}
 	r.rec = Record{
 		Offset: from, Time: b.maxTime, Oversize: size,
-		Whole: &Whole{Last: b.last(), Count: min(int64(b.count), b.last()-from+1), Codec: codecNames[b.codec()], Limit: limit, Compressed: compressed},
+		Whole: &Whole{Last: b.last(), First: first, Count: min(int64(b.count), b.last()-from+1), Codec: codecNames[b.codec()], Limit: limit, Compressed: compressed},
 	}
 }
 
