@@ -106,7 +106,7 @@ func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, va
 		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, Timeout: 5 * time.Second,
 		Rules:     fold.BuiltIn(calendar, (24 * time.Hour).Milliseconds(), periods.Weekly),
 		Retention: map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour},
-		Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000}, FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
+		Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000}, FoldMemory: 44 << 20, PieceTime: 5 * time.Millisecond,
 		Log: zap.NewNop(),
 	}
 	p.replay = func(into ...ingest.Standings) *ingest.Replay {
