@@ -2,10 +2,9 @@ package main
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/standings/standings/test/clitest"
 )
 
 // execute runs the program as main does, on nothing but its arguments.
@@ -33,24 +32,9 @@ func TestAWrongCommandLineExitsWithTwoAndOneLine(t *testing.T) {
 	}
 }
 
-func TestCommandsCompleteBoardsAndPeriods(t *testing.T) {
-	w := clitest.StandingsOf(t, 0)
-	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
-	for line, want := range map[string]string{
-		"top ": "global", "top global ": "weekly monthly yearly",
-		"rank ": "global", "rank global weekly ": "", "export global ": "weekly monthly yearly",
-		"boards ": "global", "boards global ": "", "rebuild --board ": "global", "ban --board ": "global", "unban --board ": "global",
-		"drop --board ": "global", "drop --prefix nobody --board ": "", "diff --board ": "global", "diff --period ": "weekly monthly yearly",
-	} {
-		_, stdout, stderr := execute(t, w.Environ, append([]string{"__complete"}, strings.Split(line, " ")...)...)
-		words, _, ok := strings.Cut(stdout, ":")
-		if got := strings.Join(strings.Fields(words), " "); got != want || !ok {
-			t.Errorf("%q is offered %q, want %q: %s", line, got, want, stderr)
-		}
-	}
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if code, stdout, stderr := execute(t, nil, "completion", shell); code != 0 || stderr != "" || !strings.Contains(stdout, "__complete") {
-			t.Errorf("completion %s: code %d, %.200s%s", shell, code, stdout, stderr)
-		}
+func TestABuildThatNobodyStampedSaysWhatItKnows(t *testing.T) {
+	code, stdout, stderr := execute(t, nil, "version")
+	if code != 0 || stderr != "" || !regexp.MustCompile(`^version   \S+\nrevision  \S+\ngo        go1\.\S+\n$`).MatchString(stdout) {
+		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
 }

@@ -3,13 +3,7 @@ package check
 import (
 	"strings"
 	"testing"
-
-	"github.com/standings/standings/test/clitest"
 )
-
-func TestTheJSONOfACheckIsDocumented(t *testing.T) {
-	clitest.Documented(t, "check", checkReport{})
-}
 
 // foundIn is every finding of one check, as "outcome: found → to do".
 func foundIn(all []finding, check string) string {

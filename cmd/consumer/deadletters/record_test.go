@@ -19,7 +19,6 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
-	"github.com/standings/standings/test/clitest"
 )
 
 // headersOf is the raw region of headers as a record has it.
@@ -240,11 +239,6 @@ func TestDeadLettersAreCountedAndListed(t *testing.T) {
 	golden(t, "deadletters.txt", text.Bytes())
 	golden(t, "counts.json", countsJSON.Bytes())
 	golden(t, "letters.json", listJSON.Bytes())
-}
-
-func TestTheJSONOfDeadLettersIsDocumented(t *testing.T) {
-	clitest.Documented(t, "dead-letters list --counts", countsReport{})
-	clitest.Documented(t, "dead-letters list", listReport{})
 }
 
 func TestADeadLetterIsShownWithoutWritingToTheTerminal(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,9 +28,7 @@ type flags struct {
 }
 
 // Command is the command, for a program.
-func Command(p *cli.Program) *cobra.Command { return command(p, watchTime) }
-
-func command(p *cli.Program, watched time.Duration) *cobra.Command {
+func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "drop --prefix OLD | --board NAME",
@@ -79,7 +76,7 @@ The exit code is 0 if nothing is left, 1 if something is, or the prefix is in us
 			if err := checkBoards(f.boards); err != nil {
 				return err
 			}
-			return run(c.Context(), p, l.Config, &f, watched)
+			return run(c.Context(), p, l.Config, &f)
 		},
 	}
 	c.Flags().StringVar(&f.prefix, "prefix", "", "the `prefix` under which everything is removed")
@@ -90,7 +87,7 @@ The exit code is 0 if nothing is left, 1 if something is, or the prefix is in us
 	return c
 }
 
-func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, watched time.Duration) error {
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
 	if !f.yes && !p.Interactive {
 		return cli.Usagef("there is no terminal to ask on: say --yes")
 	}
@@ -99,7 +96,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, watc
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	d := &drop{program: p, cfg: cfg, boards: f.boards, prefix: f.prefix, watched: watched}
+	d := &drop{program: p, cfg: cfg, boards: f.boards, prefix: f.prefix}
 	d.view, err = ranking.NewView(ctx, client, f.prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if d.view == nil || err != nil && d.boards != nil { // for a whole prefix, a schema that is gone, or of another version, doesn't matter
 		return untouched(ctx, err, cfg)

@@ -36,7 +36,6 @@ type drop struct {
 	view    *ranking.View
 	prefix  string
 	boards  []string // patterns; nil: all that is there, keys that are no board's too
-	watched time.Duration
 }
 
 // checkBoards checks names, and patterns: the beginning of a name with a * behind it.
@@ -83,7 +82,7 @@ func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
 	case f.Rebuilding:
 		return fmt.Errorf("%s is in use: a rebuild is under way there, or was killed less than a minute ago; nothing was removed", d.prefix)
 	}
-	if retry.Sleep(ctx, d.watched) != nil {
+	if retry.Sleep(ctx, watchTime) != nil {
 		return errInterrupted
 	}
 	moves, err := d.view.Moves(ctx, f)

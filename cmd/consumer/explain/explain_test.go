@@ -11,8 +11,6 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "explain", report{}) }
-
 func TestEveryEventOfAMemberIsListedWithWhatBecameOfIt(t *testing.T) {
 	w := newWorld(t)
 	w.says(t, at(5), `{"event_id":"a","user_id":"ann","points":25}`)

@@ -113,8 +113,6 @@ func TestACheckIsOfAFile(t *testing.T) {
 	}
 }
 
-func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "produce --check", report{}) }
-
 func TestACheckShowsWhatRepeatsALineBefore(t *testing.T) {
 	file := fileOf(t,
 		`{"event_id":"a","user_id":"u1","points":"1"}`,

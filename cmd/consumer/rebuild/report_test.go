@@ -10,12 +10,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/rebuild"
-	"github.com/standings/standings/test/clitest"
 )
-
-func TestTheJSONOfARebuildIsDocumented(t *testing.T) {
-	clitest.Documented(t, "rebuild", report{})
-}
 
 const theWindows = `[
 	{"board":"eu","period":"weekly","window":"2026-W47","start":"2026-11-16T00:00:00.000Z","end":"2026-11-23T00:00:00.000Z","fate":"replaced","why":null,"incomplete":false},

@@ -44,9 +44,7 @@ type flags struct {
 }
 
 // Command is the command, for a program.
-func Command(p *cli.Program) *cobra.Command { return command(p, linger) }
-
-func command(p *cli.Program, linger time.Duration) *cobra.Command {
+func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "reshard",
@@ -78,7 +76,7 @@ whether it has, and 2 if the command line or the configuration is wrong.`,
 			if err != nil {
 				return err
 			}
-			return run(c.Context(), p, l.Config, &f, linger)
+			return run(c.Context(), p, l.Config, &f)
 		},
 	}
 	c.Flags().IntVar(&f.to, "to", 0, "the `number` of shards that there are to be")
@@ -103,7 +101,7 @@ type report struct {
 }
 
 // run does it, and says how it goes on stderr and what came of it on stdout.
-func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, linger time.Duration) error {
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
 	client, err := app.NewRedis(cfg, nil)
 	if err != nil {
 		return err

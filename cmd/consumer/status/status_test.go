@@ -365,8 +365,6 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 	}
 }
 
-func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "status", report{}) }
-
 // A calendar's windows start and end where the consumers have settled it, whose time zone data may be other.
 func TestIncompleteWindowsEndWhereTheConsumersHaveSettledIt(t *testing.T) {
 	berlin := "STANDINGS_TIME_ZONE=Europe/Berlin"

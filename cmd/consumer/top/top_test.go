@@ -391,5 +391,3 @@ type answerError string
 
 func (e answerError) Error() string { return string(e) }
 func (answerError) RedisError()     {}
-
-func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "top", report{}) }

@@ -13,21 +13,21 @@ import (
 func TestAFullDiskIsAnErrorThatCanBeGoneOnFrom(t *testing.T) {
 	s := open(t, sqliteURL(t))
 	require.NoError(t, s.Migrate(t.Context()))
-	rows := ranked(1, 20_000)
-	begun, err := s.Begin(t.Context(), first, final(20_000))
+	rows := ranked(1, 2000)
+	begun, err := s.Begin(t.Context(), first, final(2000))
 	require.NoError(t, err)
-	require.NoError(t, begun.Append(t.Context(), rows[:5000]))
+	require.NoError(t, begun.Append(t.Context(), rows[:500]))
 	var pages int
 	require.NoError(t, s.write.QueryRowContext(t.Context(), `PRAGMA page_count`).Scan(&pages))
 	_, err = s.write.ExecContext(t.Context(), `PRAGMA max_page_count = `+strconv.Itoa(pages+5))
 	require.NoError(t, err)
 	for range 2 {
-		require.ErrorContains(t, begun.Append(t.Context(), rows[5000:]), "database or disk is full")
-		require.EqualValues(t, 5000, begun.Written())
+		require.ErrorContains(t, begun.Append(t.Context(), rows[500:]), "database or disk is full")
+		require.EqualValues(t, 500, begun.Written())
 	}
 	_, err = s.write.ExecContext(t.Context(), `PRAGMA max_page_count = 1000000`)
 	require.NoError(t, err)
-	require.NoError(t, begun.Append(t.Context(), rows[5000:]))
+	require.NoError(t, begun.Append(t.Context(), rows[500:]))
 	require.NoError(t, begun.Finish(t.Context()))
 	require.Equal(t, rows, all(t, s, begun.Window().ID))
 }

@@ -45,11 +45,11 @@ func TestABackupOfMoreRowsThanAPageHasRanks(t *testing.T) {
 		writing, err := s.Begin(t.Context(), first, backup(0, 1))
 		require.NoError(t, err)
 		var rows []Row
-		for i := range int64(24_000) {
-			rows = append(rows, Row{Place: i + 1, Rank: i + 1, Member: fmt.Sprint("m", i*7919%23_000), Score: float64(i * 31 % 100), ReachedAt: week.UnixMilli()})
+		for i := range int64(readAtOnce + 600) {
+			rows = append(rows, Row{Place: i + 1, Rank: i + 1, Member: fmt.Sprint("m", i*7919%(readAtOnce+100)), Score: float64(i * 31 % 100), ReachedAt: week.UnixMilli()})
 		}
-		for from := 0; from < len(rows); from += 8000 {
-			require.NoError(t, writing.Append(t.Context(), rows[from:from+8000]))
+		for some := range slices.Chunk(rows, 4000) {
+			require.NoError(t, writing.Append(t.Context(), some))
 		}
 		require.NoError(t, writing.Finish(t.Context()))
 		require.Equal(t, byRank(rows), all(t, s, writing.Window().ID))

@@ -2,6 +2,7 @@ package store
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,14 +12,14 @@ import (
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
-		rows := hidden(ranked(1, 25_001), 1, 10_000, 10_001)
+		rows := hidden(ranked(1, readAtOnce+2), 1, readAtOnce, readAtOnce+1)
 		w := final(int64(len(rows) - 3))
 		w.Hidden = 3
 		writing, err := s.Begin(t.Context(), first, w)
 		require.NoError(t, err)
 		require.False(t, writing.Whole())
-		for from := 0; from < len(rows); from += 10_000 {
-			require.NoError(t, writing.Append(t.Context(), rows[from:min(from+10_000, len(rows))]))
+		for some := range slices.Chunk(rows, 4000) {
+			require.NoError(t, writing.Append(t.Context(), some))
 		}
 		_, err = s.Window(t.Context(), "global", "weekly", "2026-W47")
 		require.ErrorIs(t, err, ErrNotFound, "it isn't whole yet")

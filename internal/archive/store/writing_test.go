@@ -103,7 +103,8 @@ func TestRowsThatNoCopyCanHaveAreRefused(t *testing.T) {
 
 func TestABackupReplacesTheOneBeforeAndAFinalWindowAllOfThem(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
-		one := archived(t, s, first, backup(0, 1), ranked(1, 25_000))
+		s.removedAtOnce = 100 // that the rows of the first are removed in three steps
+		one := archived(t, s, first, backup(0, 1), ranked(1, 250))
 		two := archived(t, s, first, backup(0, 2), ranked(1, 100))
 		_, err := s.Rows(t.Context(), one.ID, 1, 10)
 		require.ErrorIs(t, err, ErrGone)

@@ -1,4 +1,4 @@
-package logging
+package main
 
 import (
 	"bytes"
@@ -8,12 +8,13 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/cmd/consumer/logging"
 	"github.com/standings/standings/internal/config"
 )
 
 func TestDurationsInTheLogAreAsSettingsHaveThem(t *testing.T) {
 	var out bytes.Buffer
-	log, err := New(config.Defaults(), &out, false)
+	log, err := logging.New(config.Defaults(), &out, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package reopen
+package main
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// final has a window that is final on every shard, and expires when it would, or at a time.
-func final(t *testing.T, shards int, expires int64) (w *clitest.Standings, listings func() []string) {
+// finalWindow has a window that is final on every shard, and expires when it would, or at a time.
+func finalWindow(t *testing.T, shards int, expires int64) (w *clitest.Standings, listings func() []string) {
 	t.Helper()
 	w = clitest.StandingsIn(t, shards, 0)
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""), clitest.Member("Tanubo", 6, ""), clitest.Member("Ritiki", 7, ""))
@@ -43,19 +43,19 @@ func final(t *testing.T, shards int, expires int64) (w *clitest.Standings, listi
 
 func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 	for _, shards := range []int{1, 3} {
-		w, listings := final(t, shards, 0)
+		w, listings := finalWindow(t, shards, 0)
 		reopen := func(args string) (int, string, string) {
-			return clitest.Execute(t, Command, append(w.Environ, "STANDINGS_SEAL=true"), append([]string{"reopen"}, strings.Fields(args)...)...)
+			return execute(t, append(w.Environ, "STANDINGS_SEAL=true"), append([]string{"reopen"}, strings.Fields(args)...)...)
 		}
 		for args, says := range map[string]string{
-			"global weekly 2100-W10":                             "--reason has to say why",
-			"global weekly 2100-W10 --reason x --for -1s":        "--for",
-			"global weekly 2100-W10 --reason=" + long:            "has 501 bytes, and may have 500",
-			"global daily 2100-W10 --reason x":                   "daily boards aren't kept",
-			"global weekly W10 --reason x":                       "W10",
-			"glo/bal weekly 2100-W10 --reason x":                 `"glo/bal"`,
-			"global weekly --reason x":                           "takes 3 arguments",
-			"global weekly 2100-W10 --reason=a\u0001b --for 10m": "control character",
+			"global weekly 2100-W10":                                      "--reason has to say why",
+			"global weekly 2100-W10 --reason x --for -1s":                 "--for",
+			"global weekly 2100-W10 --reason=" + strings.Repeat("x", 501): "has 501 bytes, and may have 500",
+			"global daily 2100-W10 --reason x":                            "daily boards aren't kept",
+			"global weekly W10 --reason x":                                "W10",
+			"glo/bal weekly 2100-W10 --reason x":                          `"glo/bal"`,
+			"global weekly --reason x":                                    "takes 3 arguments",
+			"global weekly 2100-W10 --reason=a\u0001b --for 10m":          "control character",
 		} {
 			code, stdout, stderr := reopen(args)
 			require.Equal(t, 2, code, "%s: %s", args, stderr)
@@ -81,8 +81,8 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 
 // Nothing would count in it, and nothing would seal it again.
 func TestAWindowWhoseRetentionIsOverIsNotReopened(t *testing.T) {
-	w, listings := final(t, 3, 1_700_000_000_000)
-	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234")
+	w, listings := finalWindow(t, 3, 1_700_000_000_000)
+	code, stdout, stderr := execute(t, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234")
 	require.Equal(t, 1, code)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "the retention of global weekly 2100-W10 is over")
@@ -92,14 +92,11 @@ func TestAWindowWhoseRetentionIsOverIsNotReopened(t *testing.T) {
 	}
 }
 
-var long = strings.Repeat("x", 501)
-
-func TestItIsWrittenAsJSON(t *testing.T) {
-	clitest.Documented(t, "reopen", report{})
-	w, _ := final(t, 1, 0)
-	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234", "--json")
+func TestAReopenedWindowIsWrittenAsJSON(t *testing.T) {
+	w, _ := finalWindow(t, 1, 0)
+	code, stdout, stderr := execute(t, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234", "--json")
 	require.Zero(t, code, stderr)
-	var r report
+	var r map[string]any
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
-	require.Equal(t, report{"global", "weekly", "2100-W10", 3, r.Until}, r)
+	require.Equal(t, map[string]any{"board": "global", "period": "weekly", "window": "2100-W10", "revision": 3.0, "until": r["until"]}, r)
 }

@@ -1,4 +1,4 @@
-package boardview
+package main
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/standings/standings/cmd/consumer/boardview"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -26,11 +27,11 @@ func boardOf(members ...string) *ranking.Board {
 }
 
 // layout is of a board that was another one a moment ago.
-func layout(before, now *ranking.Board, width int) *Layout {
-	var m Moves
+func layout(before, now *ranking.Board, width int) *boardview.Layout {
+	var m boardview.Moves
 	m.Add(time.Now(), before)
 	m.Add(time.Now(), now)
-	return &Layout{Width: width, Headings: true, Zone: time.UTC, Mark: m.Mark, Coloured: true}
+	return &boardview.Layout{Width: width, Headings: true, Zone: time.UTC, Mark: m.Mark, Coloured: true}
 }
 
 func TestRowsHaveArrowsAndWhatThereIsRoomFor(t *testing.T) {
@@ -88,7 +89,7 @@ func TestATitleHasWhatThereIsRoomFor(t *testing.T) {
 		0:  "global weekly 2100-W10  [1970-01-01 00:00, 1970-01-01 00:00) UTC  1 member",
 		40: "global weekly 2100-W10  1 member", 30: "global weekly 2100-W10", 15: "global weekly", 6: "global", 4: "glo…",
 	} {
-		if got := Title(boardOf("a"), time.UTC, width); got != want {
+		if got := boardview.Title(boardOf("a"), time.UTC, width); got != want {
 			t.Errorf("%d wide: %q, want %q", width, got, want)
 		}
 	}
@@ -100,7 +101,7 @@ func TestNoRowIsWiderThanTheWidthNorActsOnATerminal(t *testing.T) {
 	evil.Standings[3].Rank, evil.Standings[4].Points = 1_000_000, -99_999_999
 	for width := 1; width < 140; width++ {
 		l := layout(boardOf(), evil, width)
-		for _, line := range append(l.Rows(evil), Beside([][]string{l.Rows(evil), nil}, width, 3)...) {
+		for _, line := range append(l.Rows(evil), boardview.Beside([][]string{l.Rows(evil), nil}, width, 3)...) {
 			plain := terminal.Unstyled(line)
 			if w := uniseg.StringWidth(strings.TrimRight(plain, " ")); w > width || strings.ContainsAny(plain, "\x1b\n\r\a\u202e") {
 				t.Fatalf("%d wide: %d: %q", width, w, line)
@@ -111,7 +112,7 @@ func TestNoRowIsWiderThanTheWidthNorActsOnATerminal(t *testing.T) {
 
 func TestColumnsStandSideBySide(t *testing.T) {
 	red := terminal.Styled(string(terminal.Red), "日")
-	if got := Beside([][]string{{"a", red}, {"b"}, {"c", "d", "e"}}, 3, 1); !slices.Equal(got, []string{"a   b   c", red + "      d", "        e"}) {
+	if got := boardview.Beside([][]string{{"a", red}, {"b"}, {"c", "d", "e"}}, 3, 1); !slices.Equal(got, []string{"a   b   c", red + "      d", "        e"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -129,14 +130,17 @@ func TestWhoHasMovedIsKnownWithinAWindow(t *testing.T) {
 		before *ranking.Board
 		now    *ranking.Board
 		st     ranking.Standing
-		want   int64
+		want   string
 	}{
-		{before, before, rank("c", 1), 2}, {before, before, rank("a", 3), -2}, {before, before, rank("b", 2), 0},
-		{before, before, rank("new", 2), 1}, {before, before, rank("new", 9), 1},
-		{before, other, rank("c", 1), 0}, {boardOf(), before, rank("a", 1), 0}, {page, page, rank("new", 11), 0},
+		{before, before, rank("c", 1), "▲ "}, {before, before, rank("a", 3), "▼ "}, {before, before, rank("b", 2), "  "},
+		{before, before, rank("new", 2), "▲ "}, {before, before, rank("new", 9), "▲ "},
+		{before, other, rank("c", 1), "  "}, {boardOf(), before, rank("a", 1), "  "}, {page, page, rank("new", 11), "  "},
 	} {
-		if got := moved(c.before, c.now, c.st); got != c.want {
-			t.Errorf("%d: %d, want %d", i, got, c.want)
+		var m boardview.Moves
+		m.Add(time.Now(), c.before)
+		m.Add(time.Now(), c.now)
+		if got := m.Mark(c.st); got != c.want {
+			t.Errorf("%d: %q, want %q", i, got, c.want)
 		}
 	}
 }
@@ -146,7 +150,7 @@ func TestAMoveIsShownForThreeSecondsOrUntilTheNextLook(t *testing.T) {
 	for every, want := range map[time.Duration]string{
 		500 * time.Millisecond: " ▲▲▲▲▲▲  ", time.Second: " ▲▲▲     ", 2 * time.Second: " ▲▲      ", time.Minute: " ▲       ",
 	} {
-		var m Moves
+		var m boardview.Moves
 		now, got := time.Now(), ""
 		for look := range utf8.RuneCountInString(want) {
 			b := is
@@ -166,7 +170,7 @@ func TestTimesAreAsExactAsTheTick(t *testing.T) {
 	for tick, want := range map[time.Duration]string{
 		time.Millisecond: "05.678", 10 * time.Millisecond: "05.67", 41 * time.Millisecond: "05.6", 472 * time.Millisecond: "04:05", 64 * time.Second: "03:04",
 	} {
-		if got := time.Date(2100, 1, 2, 3, 4, 5, 678e6, time.UTC).Format(TimeForm(tick)); !strings.HasSuffix(got, want) {
+		if got := time.Date(2100, 1, 2, 3, 4, 5, 678e6, time.UTC).Format(boardview.TimeForm(tick)); !strings.HasSuffix(got, want) {
 			t.Errorf("%v: %s", tick, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package archive
+package main
 
 import (
 	"database/sql"
@@ -10,49 +10,52 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
-	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/test/clitest"
-	"github.com/standings/standings/test/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
-
-func TestTheReportsAreDocumented(t *testing.T) {
-	clitest.Documented(t, "archive list", listReport{})
-	clitest.Documented(t, "archive verify", verifyReport{})
+// verified is the JSON of archive verify.
+type verified struct {
+	Verified, Differ int64
+	Copies           []struct {
+		Redis             string
+		Stored            *string
+		Hidden, Different int64
+		Differences       []struct {
+			Member  string
+			Archive *int64 `json:"archive_place"`
+			Redis   *int64 `json:"redis_place"`
+		}
+	}
 }
 
-// world is a final window in Redis, of 2,500 members in three shards, and its copy.
-type world struct {
+// archived is a final window in Redis, of 2,500 members in three shards, and its copy.
+type archived struct {
 	*clitest.Standings
 	path   string
 	window periods.Window
 }
 
-const week = "2100-W10"
-
-func newWorld(t *testing.T) *world {
+func newArchived(t *testing.T) *archived {
 	t.Helper()
-	w := &world{Standings: clitest.StandingsIn(t, 3, 0), path: filepath.Join(t.TempDir(), "archive.db")}
+	w := &archived{Standings: clitest.StandingsIn(t, 3, 0), path: filepath.Join(t.TempDir(), "archive.db")}
 	w.Environ = append(w.Environ, "STANDINGS_SEAL=true", "STANDINGS_ARCHIVE_URL=sqlite:"+w.path)
 	var members []ledger.Member
 	for i := range 2500 {
 		members = append(members, clitest.Member(fmt.Sprint("m", i), int64(i/2), "2100-03-09T08:15:30.123Z"))
 	}
 	for from := 0; from < len(members); from += 500 {
-		w.AddTo(t, week, "global", members[from:from+500]...)
+		w.AddTo(t, clitest.Window, "global", members[from:from+500]...)
 	}
 	var err error
-	w.window, err = w.Reader.Calendar.Named(periods.Weekly, week)
+	w.window, err = w.Reader.Calendar.Named(periods.Weekly, clitest.Window)
 	require.NoError(t, err)
 	for _, s := range w.Shards { // as its seal does
-		name := "global:weekly:" + week
+		name := "global:weekly:" + clitest.Window
 		text, err := w.Reader.Client.HGet(t.Context(), s.Keys().Windows(), name).Result()
 		require.NoError(t, err)
 		l, err := ranking.ParseListing(name, text)
@@ -75,7 +78,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, s.Migrate(t.Context()))
 	for _, revision := range []int64{0, 1} {
 		copied := store.Window{
-			Board: "global", Period: "weekly", Name: week, Start: time.UnixMilli(w.window.Start), End: time.UnixMilli(w.window.End), Revision: revision,
+			Board: "global", Period: "weekly", Name: clitest.Window, Start: time.UnixMilli(w.window.Start), End: time.UnixMilli(w.window.End), Revision: revision,
 			AsOf: time.UnixMilli(w.window.End), Zone: "UTC", Tick: b.Tick, Ledger: b.Beside.Ledger, Members: b.Members,
 		}
 		if revision == 0 {
@@ -91,44 +94,44 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) verify(t *testing.T, args ...string) (code int, r verifyReport, stderr string) {
+func (w *archived) verify(t *testing.T, args ...string) (code int, r verified, stderr string) {
 	t.Helper()
-	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, append([]string{"archive", "verify", "--json"}, args...)...)
+	code, stdout, stderr := execute(t, w.Environ, append([]string{"archive", "verify", "--json"}, args...)...)
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r), "code %d: %s%s", code, stdout, stderr)
 	return code, r, stderr
 }
 
 func TestACopyThatIsWhatRedisShowsIsVerified(t *testing.T) {
-	w := newWorld(t)
+	w := newArchived(t)
 	code, r, stderr := w.verify(t)
 	require.Equal(t, 0, code, stderr)
 	require.EqualValues(t, 2, r.Verified)
 	require.Zero(t, r.Differ)
-	require.Equal(t, same, r.Copies[0].Redis)
-	require.Equal(t, notAsked, r.Copies[1].Redis, "the backup")
+	require.Equal(t, "same", r.Copies[0].Redis)
+	require.Equal(t, "not_compared", r.Copies[1].Redis, "the backup")
 
-	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, "archive", "list")
+	code, stdout, stderr := execute(t, w.Environ, "archive", "list")
 	require.Equal(t, 0, code, stderr)
 	require.Regexp(t, `global  weekly  2100-W10  1 .* 2,500\nglobal  weekly  2100-W11  backup .* 2,500\n\n2 copies\n`, stdout)
-	code, stdout, _ = clitest.Execute(t, Command, w.Environ, "archive", "list", "--board", "eu")
+	code, stdout, _ = execute(t, w.Environ, "archive", "list", "--board", "eu")
 	require.Equal(t, 0, code)
 	require.Equal(t, "The archive has no such window.\n", stdout)
-	code, _, stderr = clitest.Execute(t, Command, w.Environ, "archive", "verify", "global", "weekly", "2099-W01")
+	code, _, stderr = execute(t, w.Environ, "archive", "verify", "global", "weekly", "2099-W01")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "the archive has no copy of global weekly 2099-W01")
 
 	// Who is banned by now isn't a difference.
 	require.NoError(t, ranking.BanEach(t.Context(), w.Shards, ranking.Ban{Board: "global", Member: "m1200"}, (*ranking.Store).Ban))
-	code, r, stderr = w.verify(t, "global", "weekly", week)
+	code, r, stderr = w.verify(t, "global", "weekly", clitest.Window)
 	require.Equal(t, 0, code, stderr)
 	require.EqualValues(t, 1, r.Verified)
 	require.EqualValues(t, 1, r.Copies[0].Hidden)
-	require.Equal(t, same, r.Copies[0].Redis)
+	require.Equal(t, "same", r.Copies[0].Redis)
 }
 
 func TestWhatDiffersFromRedisIsNamedByRank(t *testing.T) {
-	w := newWorld(t)
-	name := "global:weekly:" + week
+	w := newArchived(t)
+	name := "global:weekly:" + clitest.Window
 	for _, s := range w.Shards {
 		keys := s.Keys()
 		require.NoError(t, w.Reader.Client.ZRem(t.Context(), keys.Listed(name), "m2499").Err())
@@ -140,19 +143,22 @@ func TestWhatDiffersFromRedisIsNamedByRank(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "1 of 2 copies differ")
 	c := r.Copies[0]
-	require.Equal(t, differs, c.Redis)
+	require.Equal(t, "differs", c.Redis)
 	require.Nil(t, c.Stored)
 	require.EqualValues(t, 3, c.Different, "who is gone, and m100, where they were and where they are")
-	require.Equal(t, difference{"m2499", new(int64(1)), nil}, c.Differences[0])
+	first := c.Differences[0]
+	require.Equal(t, "m2499", first.Member)
+	require.EqualValues(t, 1, *first.Archive)
+	require.Nil(t, first.Redis)
 	require.Equal(t, "m100", c.Differences[1].Member)
 
-	code, stdout, _ := clitest.Execute(t, Command, w.Environ, "archive", "verify")
+	code, stdout, _ := execute(t, w.Environ, "archive", "verify")
 	require.Equal(t, 1, code)
 	require.Contains(t, stdout, "m2499: place 1 in the archive, no such row in Redis")
 }
 
 func TestRowsThatHaveChangedInTheArchiveAreFound(t *testing.T) {
-	w := newWorld(t)
+	w := newArchived(t)
 	db, err := sql.Open("sqlite", "file:"+w.path)
 	require.NoError(t, err)
 	_, err = db.ExecContext(t.Context(), `UPDATE standings SET points = points + 1 WHERE rank = 2000`)
@@ -166,12 +172,12 @@ func TestRowsThatHaveChangedInTheArchiveAreFound(t *testing.T) {
 
 func TestAnArchiveHasToBeConfigured(t *testing.T) {
 	for _, command := range []string{"list", "verify"} {
-		code, _, stderr := clitest.Execute(t, Command, nil, "archive", command)
+		code, _, stderr := execute(t, nil, "archive", command)
 		require.Equal(t, 2, code)
 		require.Contains(t, stderr, "archive.url isn't set")
 	}
 	environ := []string{"STANDINGS_SEAL=true", "STANDINGS_ARCHIVE_URL=sqlite:" + filepath.Join(t.TempDir(), "a.db")}
-	code, stdout, stderr := clitest.Execute(t, Command, environ, "archive", "list")
+	code, stdout, stderr := execute(t, environ, "archive", "list")
 	require.Equal(t, 0, code, stderr)
 	require.True(t, strings.HasPrefix(stdout, "The archive has no such window"), stdout)
 }

@@ -1,4 +1,4 @@
-package drop
+package main
 
 import (
 	"fmt"
@@ -11,13 +11,12 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/test/clitest"
 )
 
 // crowded has some boards more, in the configured prefix.
 func crowded(t *testing.T) (c *redis.Client, tag string, environ []string) {
 	t.Helper()
-	c, prefix, environ := left(t)
+	c, prefix, environ := leftovers(t)
 	tag = prefix + ":{0}:"
 	layout, err := codec.New(codec.Readable, periods.Weekly.Length(), 99_999_999)
 	if err != nil {
@@ -36,24 +35,25 @@ func crowded(t *testing.T) (c *redis.Client, tag string, environ []string) {
 	return c, tag, append(environ, "STANDINGS_REDIS_PREFIX="+prefix)
 }
 
-func listed(t *testing.T, c *redis.Client, tag string) int64 {
+func windowsListed(t *testing.T, c *redis.Client, tag string) int64 {
 	t.Helper()
 	return c.HLen(t.Context(), tag+"windows").Val()
 }
 
 func TestBoardsAreDroppedByNameOrByHowTheyBegin(t *testing.T) {
+	t.Parallel()
 	c, tag, environ := crowded(t)
 	// While a consumer counts.
 	line := fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
 	if err := c.HSet(t.Context(), tag+"workers", "points/0", line).Err(); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errs := clitest.Execute(t, brief, environ, "drop", "--board", "spam*", "--yes")
-	if code != 0 || !strings.Contains(out, "2 windows (spam1, spam2), 2 standings in them") || !strings.Contains(out, "Dropped 2 windows in ") || listed(t, c, tag) != 2 {
+	code, out, errs := execute(t, environ, "drop", "--board", "spam*", "--yes")
+	if code != 0 || !strings.Contains(out, "2 windows (spam1, spam2), 2 standings in them") || !strings.Contains(out, "Dropped 2 windows in ") || windowsListed(t, c, tag) != 2 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	code, out, errs = clitest.Execute(t, brief, environ, "drop", "--board", "spam*", "--board", "eu", "--yes")
-	if code != 0 || !strings.Contains(out, "1 window (eu)") || listed(t, c, tag) != 1 {
+	code, out, errs = execute(t, environ, "drop", "--board", "spam*", "--board", "eu", "--yes")
+	if code != 0 || !strings.Contains(out, "1 window (eu)") || windowsListed(t, c, tag) != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	if n := c.HLen(t.Context(), tag+"dropped").Val(); n != 3 || c.Exists(t.Context(), tag+"eu:weekly:2100-W01").Val() != 0 {
@@ -62,6 +62,7 @@ func TestBoardsAreDroppedByNameOrByHowTheyBegin(t *testing.T) {
 }
 
 func TestBoardsThatMayBeAMistakeAreNotDropped(t *testing.T) {
+	t.Parallel()
 	c, tag, environ := crowded(t)
 	for _, try := range []struct {
 		args, says string
@@ -72,16 +73,16 @@ func TestBoardsThatMayBeAMistakeAreNotDropped(t *testing.T) {
 		{"--board e/u --yes", "isn't a board's name", 2},
 		{"--board eu", "there is no terminal to ask on: say --yes", 2},
 	} {
-		code, _, errs := clitest.Execute(t, brief, environ, append([]string{"drop"}, strings.Fields(try.args)...)...)
-		if code != try.code || !strings.Contains(errs, try.says) || listed(t, c, tag) != 4 {
+		code, _, errs := execute(t, environ, append([]string{"drop"}, strings.Fields(try.args)...)...)
+		if code != try.code || !strings.Contains(errs, try.says) || windowsListed(t, c, tag) != 4 {
 			t.Errorf("%s: exit code %d: %s", try.args, code, errs)
 		}
 	}
 	if err := c.Set(t.Context(), tag+"~rebuild", "{}", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs := clitest.Execute(t, brief, environ, "drop", "--board", "eu", "--yes")
-	if code != 1 || !strings.Contains(errs, "a rebuild is under way") || listed(t, c, tag) != 4 {
+	code, _, errs := execute(t, environ, "drop", "--board", "eu", "--yes")
+	if code != 1 || !strings.Contains(errs, "a rebuild is under way") || windowsListed(t, c, tag) != 4 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -1,4 +1,4 @@
-package scan
+package main
 
 import (
 	"context"
@@ -15,17 +15,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"go.uber.org/goleak"
 
+	"github.com/standings/standings/cmd/consumer/scan"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
-	"github.com/standings/standings/test/testenv"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
 
 // tenRecords is a log of ten batches, and the stretch of it from the second record to the
 // ninth.
-func tenRecords(t *testing.T) (*kfake.Cluster, *kadm.Client, *Stretch) {
+func tenRecords(t *testing.T) (*kfake.Cluster, *kadm.Client, *scan.Stretch) {
 	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "points"))
 	if err != nil {
@@ -45,11 +42,11 @@ func tenRecords(t *testing.T) (*kfake.Cluster, *kadm.Client, *Stretch) {
 	transport := &kafka.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	reader := &kafka.Client{Addr: kafka.TCP(c.ListenAddrs()...), Transport: transport}
-	return c, kadm.NewClient(client), &Stretch{Client: reader, Topic: "points", From: 1, End: 9, MaxRecord: 100, MaxBytes: 1}
+	return c, kadm.NewClient(client), &scan.Stretch{Client: reader, Topic: "points", From: 1, End: 9, MaxRecord: 100, MaxBytes: 1}
 }
 
-// values are those of all records, and how many offsets were passed.
-func (s *Stretch) values(ctx context.Context) (values string, passed int64, err error) {
+// valuesOf are those of all records, and how many offsets were passed.
+func valuesOf(ctx context.Context, s *scan.Stretch) (values string, passed int64, err error) {
 	s.Passed = func(n int64) { passed += n }
 	err = s.Each(ctx, func(r *recordbatch.Record) error { values += string(r.Value); return nil })
 	return values, passed, err
@@ -73,7 +70,7 @@ func TestAStretchIsReadWhateverPasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, _, s := tenRecords(t)
 			trouble(c)
-			if values, passed, err := s.values(t.Context()); values != "12345678" || passed != 8 || err != nil {
+			if values, passed, err := valuesOf(t.Context(), s); values != "12345678" || passed != 8 || err != nil {
 				t.Errorf("%s, %d passed: %v", values, passed, err)
 			}
 		})
@@ -91,7 +88,7 @@ func TestAQuotaIsWaitedOutAndReported(t *testing.T) {
 	})
 	throttled := 0
 	s.Throttled = func() { throttled++ }
-	if values, _, err := s.values(t.Context()); values != "12345678" || err != nil || throttled < 2 {
+	if values, _, err := valuesOf(t.Context(), s); values != "12345678" || err != nil || throttled < 2 {
 		t.Errorf("%s, throttled %d times: %v", values, throttled, err)
 	}
 }
@@ -101,7 +98,7 @@ func TestWhereTheLogIsCutItGoesOnAtWhatIsLeft(t *testing.T) {
 	if _, err := admin.DeleteRecords(t.Context(), kadm.Offsets{"points": {0: {Topic: "points", At: 4}}}); err != nil {
 		t.Fatal(err)
 	}
-	if values, passed, err := s.values(t.Context()); values != "45678" || passed != 8 || err != nil {
+	if values, passed, err := valuesOf(t.Context(), s); values != "45678" || passed != 8 || err != nil {
 		t.Errorf("%s, %d passed: %v", values, passed, err)
 	}
 }
@@ -125,7 +122,7 @@ func TestAnOldMessageFormatIsReportedAndNotReadAgain(t *testing.T) {
 		r.Topics = append(r.Topics, topic)
 		return r, nil, true
 	})
-	if _, _, err := s.values(t.Context()); err == nil || !strings.Contains(err.Error(), "points/0: a message of format 1, from before Kafka 0.11") || fetches.Load() != 1 {
+	if _, _, err := valuesOf(t.Context(), s); err == nil || !strings.Contains(err.Error(), "points/0: a message of format 1, from before Kafka 0.11") || fetches.Load() != 1 {
 		t.Errorf("after %d fetches: %v", fetches.Load(), err)
 	}
 }

@@ -1,4 +1,4 @@
-package configcmd
+package main
 
 import (
 	"bytes"
@@ -8,33 +8,32 @@ import (
 	"testing"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/test/clitest"
-
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/test/clitest"
 )
 
 func TestAPasswordIsNeverShown(t *testing.T) {
 	environ := []string{"STANDINGS_REDIS_PASSWORD=s3cret", "STANDINGS_REDIS_DB=x"}
 	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
 		for _, environ := range [][]string{environ, environ[:1]} {
-			_, stdout, stderr := clitest.Execute(t, Command, environ, args...)
+			_, stdout, stderr := execute(t, environ, args...)
 			if strings.Contains(stdout+stderr, "s3cret") {
 				t.Errorf("%v shows it: %s%s", args, stdout, stderr)
 			}
 		}
 	}
-	if _, stdout, _ := clitest.Execute(t, Command, environ[:1], "config"); !strings.Contains(stdout, "(hidden)") {
+	if _, stdout, _ := execute(t, environ[:1], "config"); !strings.Contains(stdout, "(hidden)") {
 		t.Error("that there is one isn't shown")
 	}
 }
 
 func TestConfigExitsWithTwoAndOneLineAProblem(t *testing.T) {
-	code, stdout, stderr := clitest.Execute(t, Command, []string{"STANDINGS_ON_GAP=x", "STANDINGS_START=y", "STANDINGS_BORDS=z"}, "config")
+	code, stdout, stderr := execute(t, []string{"STANDINGS_ON_GAP=x", "STANDINGS_START=y", "STANDINGS_BORDS=z"}, "config")
 	if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 3 || strings.Count(stderr, "consumer: ") != 3 {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
 	for name, file := range map[string]string{"absent": filepath.Join(t.TempDir(), "absent.yaml"), "not YAML": clitest.Config(t, "a: [\nb: :")} {
-		code, _, stderr = clitest.Execute(t, Command, nil, "config", "--config", file)
+		code, _, stderr = execute(t, nil, "config", "--config", file)
 		if code != 2 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, file) {
 			t.Errorf("%s file: code %d: %s", name, code, stderr)
 		}
@@ -42,7 +41,7 @@ func TestConfigExitsWithTwoAndOneLineAProblem(t *testing.T) {
 }
 
 func TestConfigShowsWhatTheLayoutsComeTo(t *testing.T) {
-	_, stdout, _ := clitest.Execute(t, Command, nil, "config")
+	_, stdout, _ := execute(t, nil, "config")
 	fields := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	for _, want := range []string{
 		"weekly readable 26 10ms -99999999 to 99999999 to 10ms 60d",
@@ -54,14 +53,14 @@ func TestConfigShowsWhatTheLayoutsComeTo(t *testing.T) {
 	if strings.Contains(stdout, "warning") {
 		t.Errorf("the defaults get a warning:\n%s", stdout)
 	}
-	_, stdout, _ = clitest.Execute(t, Command, []string{"STANDINGS_MAX_POINTS=999999999999"}, "config")
+	_, stdout, _ = execute(t, []string{"STANDINGS_MAX_POINTS=999999999999"}, "config")
 	if strings.Count(stdout, "warning: ") != 3 || !strings.Contains(stdout, "set periods.yearly.layout to wide") {
 		t.Errorf("coarse ticks get no warning:\n%s", stdout)
 	}
 }
 
 func TestConfigAsJSONHasTheSameValues(t *testing.T) {
-	_, stdout, _ := clitest.Execute(t, Command, []string{"STANDINGS_CONFIG=" + clitest.Config(t, "lateness: 35d"), "STANDINGS_LOG_LEVEL=warn"}, "config", "--json")
+	_, stdout, _ := execute(t, []string{"STANDINGS_CONFIG=" + clitest.Config(t, "lateness: 35d"), "STANDINGS_LOG_LEVEL=warn"}, "config", "--json")
 	var got struct {
 		Settings []struct {
 			Key, Value, From, Environment string
@@ -95,7 +94,7 @@ func TestMarkdownIsTheSameWhateverIsSet(t *testing.T) {
 	if err := config.WriteMarkdown(&want); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, _ := clitest.Execute(t, Command, []string{"STANDINGS_ON_GAP=nonsense"}, "config", "--markdown")
+	code, stdout, _ := execute(t, []string{"STANDINGS_ON_GAP=nonsense"}, "config", "--markdown")
 	if code != 0 || stdout != want.String() {
 		t.Errorf("code %d\n%s", code, stdout)
 	}
@@ -105,12 +104,10 @@ func TestNoFormOfTheConfigurationShowsASecret(t *testing.T) {
 	const secret = "hunter2"
 	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
 		for _, variable := range []string{"STANDINGS_REDIS_PASSWORD=" + secret, "STANDINGS_REDIS_PASSWORD_FILE=" + clitest.Config(t, secret)} {
-			code, out, errs := clitest.Execute(t, Command, []string{variable}, args...)
+			code, out, errs := execute(t, []string{variable}, args...)
 			if code != cli.ExitOK || strings.Contains(out+errs, secret) || !strings.Contains(out, "(hidden)") {
 				t.Errorf("%v with %s: exit code %d\n%s%s", args, variable, code, out, errs)
 			}
 		}
 	}
 }
-
-func TestTheJSONIsDocumented(t *testing.T) { clitest.Documented(t, "config", report{}) }

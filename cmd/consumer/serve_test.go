@@ -1,4 +1,4 @@
-package serve
+package main
 
 import (
 	"os"
@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/test/clitest"
 )
 
 func TestWhatCannotBeServedIsSaidAtTheStart(t *testing.T) {
@@ -25,7 +24,7 @@ func TestWhatCannotBeServedIsSaidAtTheStart(t *testing.T) {
 		{[]string{"STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_API_TOKENS_FILE=/nowhere/tokens"}, cli.ExitFailure, "/nowhere/tokens"},
 		{[]string{"STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_API_ORIGINS=shop.example"}, cli.ExitUsage, "api.origins"},
 	} {
-		code, out, errs := clitest.Execute(t, Command, c.environ, "serve")
+		code, out, errs := execute(t, c.environ, "serve")
 		require.Equal(t, c.code, code, "%v: %s", c.environ, errs)
 		require.Contains(t, errs, c.says)
 		require.Empty(t, out)

@@ -1,4 +1,4 @@
-package run
+package main
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ func TestWhyAConsumerEndsIsLoggedAsTheLogIs(t *testing.T) {
 		"a wrong configuration": {[]string{"STANDINGS_START=soon", "STANDINGS_REDIS_PREFIXX=lb"}, 2, []string{"start", "STANDINGS_REDIS_PREFIXX"}},
 		"a port that is taken":  {[]string{"STANDINGS_LISTEN=" + clitest.SilentPort(t)}, 1, []string{"listen"}},
 	} {
-		code, stdout, stderr := clitest.Execute(t, Command, c.environ, "run")
+		code, stdout, stderr := execute(t, c.environ, "run")
 		if code != c.code || stdout != "" {
 			t.Errorf("%s: code %d: %s", name, code, stdout)
 		}
@@ -50,7 +50,7 @@ func TestAPortThatIsTakenEndsARunAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	code, _, errs := clitest.Execute(t, Command, []string{"STANDINGS_KAFKA_BROKERS=127.0.0.1:1", "STANDINGS_LISTEN=" + taken.Addr().String()}, "run")
+	code, _, errs := execute(t, []string{"STANDINGS_KAFKA_BROKERS=127.0.0.1:1", "STANDINGS_LISTEN=" + taken.Addr().String()}, "run")
 	if want := `"error":"open the operations port ` + taken.Addr().String(); code != cli.ExitFailure || !strings.Contains(errs, want) {
 		t.Errorf("code %d, want %d and %q:\n%s", code, cli.ExitFailure, want, errs)
 	}

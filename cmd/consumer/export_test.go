@@ -1,4 +1,4 @@
-package export
+package main
 
 import (
 	"fmt"
@@ -9,20 +9,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
-	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/test/clitest"
-	"github.com/standings/standings/test/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
-
-// world has 2100-W10 in Redis, and 2026-W10 in the archive alone, of 2,500 members each.
-func world(t *testing.T) *clitest.Standings {
+// newExported has 2100-W10 in Redis, and 2026-W10 in the archive alone, of 2,500 members each.
+func newExported(t *testing.T) *clitest.Standings {
 	t.Helper()
 	w := clitest.StandingsIn(t, 2, 0)
 	path := "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
@@ -54,16 +49,16 @@ func world(t *testing.T) *clitest.Standings {
 	return w
 }
 
-func run(t *testing.T, w *clitest.Standings, args ...string) (code int, lines []string, stderr string) {
+func exports(t *testing.T, w *clitest.Standings, args ...string) (code int, lines []string, stderr string) {
 	t.Helper()
-	code, stdout, stderr := clitest.Execute(t, Command, w.Environ, append([]string{"export"}, args...)...)
+	code, stdout, stderr := execute(t, w.Environ, append([]string{"export"}, args...)...)
 	return code, strings.Split(strings.TrimSuffix(stdout, "\n"), "\n"), stderr
 }
 
 func TestAWindowIsExportedFromRedisOrTheArchive(t *testing.T) {
-	w := world(t)
+	w := newExported(t)
 	for window, first := range map[string]string{"2100-W10": "m", "2026-W10": "p"} {
-		code, lines, stderr := run(t, w, "global", "weekly", window)
+		code, lines, stderr := exports(t, w, "global", "weekly", window)
 		require.Equal(t, 0, code, stderr)
 		require.Len(t, lines, 2501)
 		for i, line := range lines[:2500] {
@@ -72,7 +67,7 @@ func TestAWindowIsExportedFromRedisOrTheArchive(t *testing.T) {
 		require.Contains(t, lines[2500], `{"end":true,"rows":2500,`)
 		require.Equal(t, window == "2026-W10", strings.Contains(lines[2500], `"revision":1,"archived":true,`))
 
-		code, lines, stderr = run(t, w, "global", "weekly", window, "--format", "csv")
+		code, lines, stderr = exports(t, w, "global", "weekly", window, "--format", "csv")
 		require.Equal(t, 0, code, stderr)
 		require.Len(t, lines, 2501)
 		require.Equal(t, "rank,member,name,points,reached_at", lines[0])
@@ -80,23 +75,23 @@ func TestAWindowIsExportedFromRedisOrTheArchive(t *testing.T) {
 	}
 	w.Add(t, "eu", clitest.Member("=1+1", 5, "2100-03-09T08:15:30.123Z"))
 	for first, raw := range map[string][]string{"1,'=1+1,,5,": nil, "1,=1+1,,5,": {"--raw"}} {
-		code, lines, stderr := run(t, w, append([]string{"eu", "weekly", "2100-W10", "--format", "csv"}, raw...)...)
+		code, lines, stderr := exports(t, w, append([]string{"eu", "weekly", "2100-W10", "--format", "csv"}, raw...)...)
 		require.Equal(t, 0, code, stderr)
 		require.True(t, strings.HasPrefix(lines[1], first), lines[1])
 	}
 }
 
 func TestAllWindowsAreExportedEachOnceWithALastLine(t *testing.T) {
-	w := world(t)
+	w := newExported(t)
 	for _, args := range [][]string{{"global"}, {"global", "weekly"}, {"--all"}} {
-		code, lines, stderr := run(t, w, args...)
+		code, lines, stderr := exports(t, w, args...)
 		require.Equal(t, 0, code, stderr)
 		require.Len(t, lines, 5003)
 		require.Contains(t, lines[0], `{"board":"global","period":"weekly","window":"2100-W10","rank":1,"member":"m0000"`)
 		require.Contains(t, lines[2501], `"window":"2026-W10","rank":1,"member":"p0000"`)
 		require.Equal(t, `{"done":true,"windows":2,"rows":5000}`, lines[5002])
 	}
-	code, lines, stderr := run(t, w, "--all", "--format", "csv")
+	code, lines, stderr := exports(t, w, "--all", "--format", "csv")
 	require.Equal(t, 0, code, stderr)
 	require.Len(t, lines, 5001)
 	require.Equal(t, "board,period,window,rank,member,name,points,fields,reached_at", lines[0])
@@ -104,22 +99,22 @@ func TestAllWindowsAreExportedEachOnceWithALastLine(t *testing.T) {
 }
 
 func TestAFileIsThereOnlyOnceItIsComplete(t *testing.T) {
-	w := world(t)
+	w := newExported(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "all.csv")
-	code, _, stderr := run(t, w, "global", "--output", file, "--format", "csv")
+	code, _, stderr := exports(t, w, "global", "--output", file, "--format", "csv")
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, stderr, "exported 5,000 rows of 2 windows to "+file)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, 5001, strings.Count(string(text), "\n"))
-	code, _, stderr = run(t, w, "global", "--output", file)
+	code, _, stderr = exports(t, w, "global", "--output", file)
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "exists already")
 
 	// Redis has lost a key: what was written until then is no file.
 	require.NoError(t, w.Reader.Client.Del(t.Context(), w.Shards[1].Keys().Listed("global:weekly:2100-W10")).Err())
-	code, _, stderr = run(t, w, "global", "--output", filepath.Join(dir, "lost"))
+	code, _, stderr = exports(t, w, "global", "--output", filepath.Join(dir, "lost"))
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "the export isn't complete")
 	all, err := os.ReadDir(dir)
@@ -128,7 +123,7 @@ func TestAFileIsThereOnlyOnceItIsComplete(t *testing.T) {
 }
 
 func TestWhatThereIsNotIsAnError(t *testing.T) {
-	w := world(t)
+	w := newExported(t)
 	for want, args := range map[string][]string{
 		"nothing has been counted":      {"global", "weekly", "2099-W01"},
 		"the board eu has no such":      {"eu"},
@@ -140,14 +135,14 @@ func TestWhatThereIsNotIsAnError(t *testing.T) {
 		"daily":                         {"global", "daily"},
 		"no such window":                {"eu", "weekly"},
 	} {
-		code, _, stderr := run(t, w, args...)
+		code, _, stderr := exports(t, w, args...)
 		require.NotEqual(t, 0, code, args)
 		require.Contains(t, stderr, want, args)
 	}
 	away := append(w.Environ[:len(w.Environ):len(w.Environ)], "STANDINGS_ARCHIVE_URL=sqlite:/nowhere/archive.db")
-	code, _, stderr := clitest.Execute(t, Command, away, "export", "global", "weekly", "2026-W10")
+	code, _, stderr := execute(t, away, "export", "global", "weekly", "2026-W10")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "read the archive")
-	code, _, stderr = clitest.Execute(t, Command, away, "export", "global", "weekly", "2100-W10")
+	code, _, stderr = execute(t, away, "export", "global", "weekly", "2100-W10")
 	require.Equal(t, 0, code, stderr)
 }

@@ -1,4 +1,4 @@
-package diff
+package main
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
@@ -24,6 +23,22 @@ import (
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
+
+// diffReport is the part of the JSON of diff that tests read.
+type diffReport struct {
+	Equal     bool
+	Differ    int
+	Positions []struct{ A, B *string }
+	Windows   []struct {
+		Differ int
+		Exact  bool
+	}
+	Standings []struct {
+		Member string
+		Name   *string
+		A, B   *struct{ Points *int64 }
+	}
+}
 
 // boardsOf are the boards that a consumer with this environment writes.
 func boardsOf(t *testing.T, environ []string) *boards.Boards {
@@ -75,8 +90,8 @@ func written(t *testing.T, prefix string, points map[string]int64, settings ...s
 	return environ
 }
 
-// called has Redis hold what members are called, as a consumer does that counts names.
-func called(t *testing.T, client *redis.Client, environ []string, names map[string]string) {
+// haveNames has Redis hold what members are called, as a consumer does that counts names.
+func haveNames(t *testing.T, client *redis.Client, environ []string, names map[string]string) {
 	t.Helper()
 	all := boardsOf(t, environ)
 	for id, name := range names {
@@ -93,14 +108,14 @@ func TestMembersAreListedWithWhatTheyAreCalled(t *testing.T) {
 	settings := []string{"STANDINGS_REDIS_ADDRESSES=" + server.Addr(), "STANDINGS_EVENT_FIELDS_NAME=player.name"}
 	other := written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7, "joe": 1, "sam": 3}, settings...)
 	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1, "sam": 2}, append(settings, "STANDINGS_REDIS_SHARDS=3")...)
-	called(t, client, environ, map[string]string{"ann": "Ada", "bob": "Bo", "eve": "\u202eevil\\\x1b[31m"})
-	called(t, client, other, map[string]string{"ann": "Anna", "bob": "Bo", "joe": "Joe"}) // ann is called otherwise there
+	haveNames(t, client, environ, map[string]string{"ann": "Ada", "bob": "Bo", "eve": "\u202eevil\\\x1b[31m"})
+	haveNames(t, client, other, map[string]string{"ann": "Anna", "bob": "Bo", "joe": "Joe"}) // ann is called otherwise there
 	diff := func(more ...string) string {
 		t.Helper()
 		if err := client.ConfigResetStat(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		code, out, errs := clitest.Execute(t, Command, environ, append([]string{"diff", "--with", prefix + "-b"}, more...)...)
+		code, out, errs := execute(t, environ, append([]string{"diff", "--with", prefix + "-b"}, more...)...)
 		if code != 1 || errs != "consumer: the standings differ\n" {
 			t.Fatalf("exit code %d: %s%s", code, out, errs)
 		}
@@ -126,7 +141,7 @@ func TestMembersAreListedWithWhatTheyAreCalled(t *testing.T) {
 			t.Errorf("%q isn't in:\n%s", says, out)
 		}
 	}
-	var r report
+	var r diffReport
 	if err := json.Unmarshal([]byte(diff("--json")), &r); err != nil || len(r.Standings) != 4 {
 		t.Fatalf("%v: %+v", err, r.Standings)
 	}
@@ -149,7 +164,7 @@ func TestEqualStandingsInTwoLayoutsAreEqual(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7})
 	written(t, prefix+"-wide", map[string]int64{"ann": 5, "bob": 7}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
-	code, out, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-wide")
+	code, out, errs := execute(t, environ, "diff", "--with", prefix+"-wide")
 	if want := "Both ledgers are at the same positions.\n\n1 window equal of 1.\n"; code != 0 || out != want || errs != "" {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
@@ -160,11 +175,11 @@ func TestStandingsOfOtherNumbersOfShardsAreCompared(t *testing.T) {
 	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 2}, "STANDINGS_REDIS_SHARDS=3")
 	written(t, prefix+"-one", map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 2})
 	written(t, prefix+"-five", map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 3}, "STANDINGS_REDIS_SHARDS=5")
-	code, out, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-one")
+	code, out, errs := execute(t, environ, "diff", "--with", prefix+"-one")
 	if want := "Both ledgers are at the same positions.\n\n1 window equal of 1.\n"; code != 0 || out != want || errs != "" {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
-	code, out, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-five")
+	code, out, _ = execute(t, environ, "diff", "--with", prefix+"-five")
 	if code != 1 || !strings.Contains(out, "joe") || strings.Contains(out, "ann") || strings.Contains(out, "written meanwhile") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
@@ -178,18 +193,18 @@ func TestStandingsOfOtherNumbersOfShardsAreCompared(t *testing.T) {
 	if err := client.HSet(t.Context(), ledgers[0], "points/0", "8").Err(); err != nil {
 		t.Fatal(err)
 	}
-	code, out, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-one")
+	code, out, _ = execute(t, environ, "diff", "--with", prefix+"-one")
 	if code != 0 || !strings.Contains(strings.Join(strings.Fields(out), " "), "points/0 8 to 10 10 1 window equal of 1.") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	code, out, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-one", "--json")
-	var r report
+	code, out, _ = execute(t, environ, "diff", "--with", prefix+"-one", "--json")
+	var r diffReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || *r.Positions[0].A != "8" || r.Windows[0].Exact {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	// Which of two numbers isn't a guess.
 	written(t, prefix+"-five", map[string]int64{"ann": 5}, "STANDINGS_REDIS_SHARDS=4")
-	code, _, errs = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-five")
+	code, _, errs = execute(t, environ, "diff", "--with", prefix+"-five")
 	if want := fmt.Sprintf("consumer: under the prefix %q there are boards of several numbers of shards (4, 5): set redis.shards to the one that is meant\n", prefix+"-five"); code != 2 || errs != want {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
@@ -199,7 +214,7 @@ func TestWhatDiffersIsCountedAndListed(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve\x1b": 1})
 	written(t, prefix+"-wide", map[string]int64{"ann": 6, "bob": 7, "joe": 1}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
-	code, out, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-wide", "--limit", "2")
+	code, out, errs := execute(t, environ, "diff", "--with", prefix+"-wide", "--limit", "2")
 	if code != 1 || errs != "consumer: the standings differ\n" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
@@ -212,8 +227,8 @@ func TestWhatDiffersIsCountedAndListed(t *testing.T) {
 			t.Errorf("%q isn't in:\n%s", says, out)
 		}
 	}
-	code, out, _ = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-wide", "--json")
-	var r report
+	code, out, _ = execute(t, environ, "diff", "--with", prefix+"-wide", "--json")
+	var r diffReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 1 {
 		t.Fatalf("exit code %d, %v:\n%s", code, err, out)
 	}
@@ -228,7 +243,7 @@ func TestWhatDiffersIsCountedAndListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, form := range []string{"--json", "--json=false"} {
-		code, out, errs = clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-wide", form)
+		code, out, errs = execute(t, environ, "diff", "--with", prefix+"-wide", form)
 		if code != 1 || !strings.Contains(out, "+Inf") {
 			t.Errorf("exit code %d: %s%s", code, out, errs)
 		}
@@ -241,7 +256,7 @@ func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 	environ := written(t, prefix, map[string]int64{"ann": 5})
 	written(t, prefix+"-b", map[string]int64{"ann": 5})
 	diff := func(with string, more ...string) (int, string, string) {
-		return clitest.Execute(t, Command, environ, append([]string{"diff", "--with", prefix + with}, more...)...)
+		return execute(t, environ, append([]string{"diff", "--with", prefix + with}, more...)...)
 	}
 	for _, fits := range []string{"--board=global", "--period=weekly", "--window=2100-W01"} {
 		if code, _, errs := diff("-b", fits); code != 0 || errs != "" {
@@ -261,15 +276,14 @@ func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 	if code, _, errs := diff("-none"); code != 2 || !strings.Contains(errs, "no standings under the prefix") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	code, _, errs := clitest.Execute(t, Command, append(environ, "STANDINGS_REDIS_ADDRESSES="+clitest.ClosedPort(t)), "diff", "--with", "x")
+	code, _, errs := execute(t, append(environ, "STANDINGS_REDIS_ADDRESSES="+clitest.ClosedPort(t)), "diff", "--with", "x")
 	if code != 2 || !strings.Contains(errs, "can't connect to Redis at ") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	var stderr strings.Builder
-	p := &cli.Program{Environ: environ, Stdout: &stderr, Stderr: &stderr}
-	if code := p.Run(ctx, p.Root("unknown", Command(p)), []string{"diff", "--with", prefix + "-b"}); code != 2 || stderr.String() != "consumer: interrupted\n" {
+	if code := consumer(ctx, []string{"diff", "--with", prefix + "-b"}, environ, strings.NewReader(""), &stderr, &stderr); code != 2 || stderr.String() != "consumer: interrupted\n" {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 	// A window that can't be compared may be equal or not, and so may all of them.
@@ -285,11 +299,10 @@ func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 }
 
 func TestTheJSONOfADiff(t *testing.T) {
-	clitest.Documented(t, "diff", report{})
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
 	written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
-	code, out, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-b", "--json")
+	code, out, errs := execute(t, environ, "diff", "--with", prefix+"-b", "--json")
 	if code != 1 || errs != "consumer: the standings differ\n" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
@@ -304,7 +317,7 @@ func TestTheJSONOfADiff(t *testing.T) {
 				"a":{"points":1,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null},"b":null}]}`, strings.ReplaceAll(out, prefix, "lb"))
 }
 
-func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
+func TestADiffWritesNothingRawToATerminal(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann\x1b": 5})
 	written(t, prefix+"-b", map[string]int64{"ann\x1b": 6})
@@ -318,7 +331,7 @@ func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, out, errs := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-b")
+	_, out, errs := execute(t, environ, "diff", "--with", prefix+"-b")
 	if strings.ContainsFunc(out+errs, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 		t.Errorf("%q", out)
 	}
@@ -338,7 +351,7 @@ func TestALedgerThatIsElsewhereIsShown(t *testing.T) {
 	if err := client.HSet(t.Context(), prefix+"-b:{0}:ledger", "points/0", "7..9@00000000000000ff", "points/1", "3").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, out, _ := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-b")
+	_, out, _ := execute(t, environ, "diff", "--with", prefix+"-b")
 	for _, says := range []string{"points/0 10 7..9@00000000000000ff", "points/1 nothing 3"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), says) {
 			t.Errorf("%q isn't in:\n%s", says, out)
@@ -346,7 +359,7 @@ func TestALedgerThatIsElsewhereIsShown(t *testing.T) {
 	}
 }
 
-func TestACommandLineThatCannotBeIsRefused(t *testing.T) {
+func TestADiffOfAWrongCommandLineIsRefused(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann": 5})
 	for args, says := range map[string]string{
@@ -359,7 +372,7 @@ func TestACommandLineThatCannotBeIsRefused(t *testing.T) {
 		"diff --with x extra":               "takes 0 arguments",
 		fmt.Sprint("diff --with ", "x{0}*"): "isn't 1 to 64 letters",
 	} {
-		code, _, errs := clitest.Execute(t, Command, environ, strings.Fields(args)...)
+		code, _, errs := execute(t, environ, strings.Fields(args)...)
 		if code != 2 || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d: %s", args, code, errs)
 		}

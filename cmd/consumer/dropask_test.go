@@ -1,4 +1,4 @@
-package drop
+package main
 
 // What is asked before anything is removed, and what is made of the answer.
 
@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/test/clitest"
+	"github.com/standings/standings/cmd/consumer/drop"
 )
 
 // person is somebody at a terminal: what they are shown, and what they type.
@@ -45,6 +45,8 @@ func (p *person) saw() string {
 	return p.shown.String()
 }
 
+func (p *person) types(text string) { _, _ = io.WriteString(p.keys, text) }
+
 // drops runs the command before a person, who acts once they are asked. It returns its
 // exit code.
 func drops(t *testing.T, environ []string, prefix string, act func(p *person, interrupt func())) (int, string) {
@@ -64,71 +66,75 @@ func drops(t *testing.T, environ []string, prefix string, act func(p *person, in
 		}
 	}()
 	p := &cli.Program{Environ: environ, Stdin: in, Stdout: who, Stderr: who, Interactive: true}
-	code := p.Run(ctx, p.Root("unknown", brief(p)), []string{"drop", "--prefix", prefix})
+	code := p.Run(ctx, p.Root("unknown", drop.Command(p)), []string{"drop", "--prefix", prefix})
 	interrupt()
 	<-acted
 	return code, who.saw()
 }
 
-func typed(text string) func(*person, func()) {
-	return func(p *person, _ func()) { _, _ = io.WriteString(p.keys, text) }
-}
-
 func TestADropIsDoneOnceThePrefixIsTyped(t *testing.T) {
-	c, prefix, environ := left(t)
-	code, shown := drops(t, environ, prefix, typed(prefix+"\n"))
+	t.Parallel()
+	c, prefix, environ := leftovers(t)
+	code, shown := drops(t, environ, prefix, func(p *person, _ func()) { p.types(prefix + "\n") })
 	before, _, _ := strings.Cut(shown, question)
-	if code != 0 || !strings.Contains(before, "Under the prefix "+prefix+": 1 window (global)") || !strings.Contains(shown, "Removed 4 keys in ") || keys(t, c, prefix) != 0 {
+	if code != 0 || !strings.Contains(before, "Under the prefix "+prefix+": 1 window (global)") || !strings.Contains(shown, "Removed 4 keys in ") || keysUnder(t, c, prefix) != 0 {
 		t.Errorf("exit code %d: %s", code, shown)
 	}
 }
 
 func TestADropIsNotDoneByAnyOtherAnswer(t *testing.T) {
-	c, prefix, environ := left(t)
-	for name, act := range map[string]func(*person, func()){
-		"nothing":          typed("\n"),
-		"yes":              typed("yes\n"),
-		"another prefix":   typed(prefix + "2\n"),
-		"in capitals":      typed(strings.ToUpper(prefix) + "\n"),
-		"the end of input": func(p *person, _ func()) { _ = p.keys.Close() },
-		"without Enter": func(p *person, _ func()) {
-			_, _ = io.WriteString(p.keys, prefix)
+	t.Parallel()
+	for name, act := range map[string]func(p *person, prefix string){
+		"nothing":          func(p *person, _ string) { p.types("\n") },
+		"yes":              func(p *person, _ string) { p.types("yes\n") },
+		"another prefix":   func(p *person, prefix string) { p.types(prefix + "2\n") },
+		"in capitals":      func(p *person, prefix string) { p.types(strings.ToUpper(prefix) + "\n") },
+		"the end of input": func(p *person, _ string) { _ = p.keys.Close() },
+		"without Enter": func(p *person, prefix string) {
+			p.types(prefix)
 			_ = p.keys.Close()
 		},
 	} {
-		code, shown := drops(t, environ, prefix, act)
-		if code != 1 || !strings.HasSuffix(shown, question+"consumer: that isn't the prefix: nothing was removed\n") || keys(t, c, prefix) != 4 {
-			t.Errorf("%s: exit code %d: %s", name, code, shown)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, prefix, environ := leftovers(t)
+			code, shown := drops(t, environ, prefix, func(p *person, _ func()) { act(p, prefix) })
+			if code != 1 || !strings.HasSuffix(shown, question+"consumer: that isn't the prefix: nothing was removed\n") || keysUnder(t, c, prefix) != 4 {
+				t.Errorf("exit code %d: %s", code, shown)
+			}
+		})
 	}
 }
 
 func TestADropThatAsksEndsAtOnceWhenItIsInterrupted(t *testing.T) {
-	c, prefix, environ := left(t)
+	t.Parallel()
+	c, prefix, environ := leftovers(t)
 	code, shown := drops(t, environ, prefix, func(_ *person, interrupt func()) { interrupt() })
-	if code != 1 || !strings.HasSuffix(shown, question+"\nconsumer: interrupted: nothing was removed\n") || keys(t, c, prefix) != 4 {
+	if code != 1 || !strings.HasSuffix(shown, question+"\nconsumer: interrupted: nothing was removed\n") || keysUnder(t, c, prefix) != 4 {
 		t.Errorf("exit code %d: %s", code, shown)
 	}
 }
 
 // While a person thinks, somebody may start what they believe to be stopped.
 func TestADropLooksAgainAfterTheAnswer(t *testing.T) {
-	c, prefix, environ := left(t)
+	t.Parallel()
+	c, prefix, environ := leftovers(t)
 	code, shown := drops(t, environ, prefix, func(p *person, _ func()) {
 		line := fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
 		if err := c.HSet(t.Context(), prefix+":{0}:workers", "points/0", line).Err(); err != nil {
 			t.Error(err)
 		}
-		_, _ = io.WriteString(p.keys, prefix+"\n")
+		p.types(prefix + "\n")
 	})
 	want := question + "consumer: " + prefix + " is in use: host-1 reported within the last 30 seconds, for 1 partition. Stop them and wait that long; nothing was removed\n"
-	if code != 1 || !strings.HasSuffix(shown, want) || keys(t, c, prefix) != 5 {
+	if code != 1 || !strings.HasSuffix(shown, want) || keysUnder(t, c, prefix) != 5 {
 		t.Errorf("exit code %d: %s", code, shown)
 	}
 }
 
-func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
-	c, prefix, environ := left(t)
+func TestADropWritesNothingRawToATerminal(t *testing.T) {
+	t.Parallel()
+	c, prefix, environ := leftovers(t)
 	pipe := c.Pipeline()
 	pipe.ZAdd(t.Context(), prefix+":{0}:eu\x1b]0;pwned\a\nThere is nothing:weekly:2100-W01", redis.Z{Score: 1, Member: "ann"})
 	line := fmt.Sprintf(`{"owner":"host\u001b[2J\nforged","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
@@ -136,7 +142,7 @@ func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errs := clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
+	code, out, errs := execute(t, environ, "drop", "--prefix", prefix, "--yes")
 	if code != 1 || strings.ContainsAny(out+errs, "\x1b\a") || strings.Count(out, "\n") != 1 || strings.Count(errs, "\n") != 1 ||
 		!strings.Contains(out, `(eu\x1b]0;pwned\x07\x0aThere is nothing, global)`) || !strings.Contains(errs, `is in use: host\x1b[2J\x0aforged reported`) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)

@@ -1,4 +1,4 @@
-package shards
+package main
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/shards"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
@@ -35,12 +36,12 @@ func TestAShardThatHasYetToBeginIsToldFromOneThatWasLost(t *testing.T) {
 		"a piece was written in part":     {begun("torn:120", "120 1700000000000", 0), true},
 		"they have a schema and no topic": {ledger.State{Schema: "{}"}, false},
 	} {
-		all := Reports(stores, []ledger.State{c.others, c.others, {}}, make([]error, 3))
+		all := shards.Reports(stores, []ledger.State{c.others, c.others, {}}, make([]error, 3))
 		if lost := all[2].Problem != nil; lost != c.lost || all[0].Problem != nil {
 			t.Errorf("%s: %v, %v", name, lost, all[0].Problem)
 		}
 	}
-	all := Reports(stores, make([]ledger.State, 3), []error{nil, errors.New("away"), nil})
+	all := shards.Reports(stores, make([]ledger.State, 3), []error{nil, errors.New("away"), nil})
 	if all[1].Problem == nil || all[0].Problem != nil {
 		t.Errorf("%+v", all)
 	}

@@ -1,4 +1,4 @@
-package reshard
+package main
 
 import (
 	"encoding/json"
@@ -11,9 +11,8 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-func TestTheReportIsDocumented(t *testing.T) { clitest.Documented(t, "reshard", report{}) }
-
-func TestWhatCannotBeMeantIsSaidBeforeAnythingIsAsked(t *testing.T) {
+func TestAReshardThatCannotBeMeantIsRefusedFirst(t *testing.T) {
+	t.Parallel()
 	environ := []string{"STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t)}
 	for args, want := range map[string]string{
 		"":                 "--to has to be 1 to 256",
@@ -22,18 +21,19 @@ func TestWhatCannotBeMeantIsSaidBeforeAnythingIsAsked(t *testing.T) {
 		"--to 3 --wait 0s": "--wait has to be 1s to 1h",
 		"--to 3 more":      "takes 0 arguments",
 	} {
-		code, stdout, stderr := clitest.Execute(t, brief, environ, append([]string{"reshard"}, strings.Fields(args)...)...)
+		code, stdout, stderr := execute(t, environ, append([]string{"reshard"}, strings.Fields(args)...)...)
 		if code != 2 || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%s: code %d %s%s, want %q", args, code, stdout, stderr, want)
 		}
 	}
-	code, _, stderr := clitest.Execute(t, brief, environ, "reshard", "--to", "3")
+	code, _, stderr := execute(t, environ, "reshard", "--to", "3")
 	if code != 1 || !strings.Contains(stderr, "Redis doesn't answer") && !strings.Contains(stderr, "connection refused") {
 		t.Errorf("a Redis that isn't there: code %d: %s", code, stderr)
 	}
 }
 
-func TestItSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
+func TestAReshardSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
+	t.Parallel()
 	w := clitest.StandingsOf(t, 0)
 	var members []ledger.Member
 	for i := range 50 {
@@ -44,7 +44,7 @@ func TestItSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
 	environ := append(w.Environ, "STANDINGS_REDIS_ASSUME_NOEVICTION=true") // miniredis doesn't tell
 	does := func(code int, out, err string, args ...string) string {
 		t.Helper()
-		is, stdout, stderr := clitest.Execute(t, brief, environ, append([]string{"reshard"}, args...)...)
+		is, stdout, stderr := execute(t, environ, append([]string{"reshard"}, args...)...)
 		if is != code || !regexp.MustCompile(out).MatchString(stdout) || !strings.Contains(stderr, err) {
 			t.Errorf("%v: code %d\n%s%s", args, is, stdout, stderr)
 		}
@@ -57,7 +57,12 @@ func TestItSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
 		before+"waiting for consumers to come to the end of their batches\n", "--to", "3")
 	does(1, "^$", "there is nothing to do: the prefix", "--to", "3")
 
-	var said report
+	var said struct {
+		From, To, Windows int
+		Standings         int64
+		Checksum          *string
+		Removed           int64
+	}
 	if err := json.Unmarshal([]byte(does(0, `"switched": true`, "51 standings in 2 windows, from 3 shards to 2.", "--to", "2", "--json")), &said); err != nil {
 		t.Fatal(err)
 	}
@@ -67,10 +72,11 @@ func TestItSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
 }
 
 func TestAnUnfinishedSweepIsNamed(t *testing.T) {
+	t.Parallel()
 	w := clitest.StandingsIn(t, 2, 0)
 	environ := append(w.Environ, "STANDINGS_REDIS_ASSUME_NOEVICTION=true")
 	w.Reader.Client.HSet(t.Context(), w.Shards[1].Keys().Ledger(), "points/0", "0..9@00000000000000aa")
-	code, stdout, stderr := clitest.Execute(t, brief, environ, "reshard", "--to", "3", "--wait", "1s")
+	code, stdout, stderr := execute(t, environ, "reshard", "--to", "3", "--wait", "1s")
 	if code != 1 || stdout != "" || !strings.Contains(stderr, "after 1s not all shards have the same events: points/0") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}

@@ -1,4 +1,4 @@
-package drop
+package main
 
 import (
 	"bytes"
@@ -10,15 +10,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/spf13/cobra"
 
-	"github.com/standings/standings/cmd/consumer/cli"
-	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
 
-// left are the keys of a prefix, as if a consumer had written them a while ago.
-func left(t *testing.T) (c *redis.Client, prefix string, environ []string) {
+// leftovers are the keys of a prefix, as if a consumer had written them a while ago. Tests of drop
+// are parallel, because it watches a prefix for seconds.
+func leftovers(t *testing.T) (c *redis.Client, prefix string, environ []string) {
 	t.Helper()
 	prefix = testenv.Prefix(t)
 	c = redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
@@ -35,10 +33,7 @@ func left(t *testing.T) (c *redis.Client, prefix string, environ []string) {
 	return c, prefix, []string{"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=other"}
 }
 
-// brief is the command, which watches the prefix for a short time.
-func brief(p *cli.Program) *cobra.Command { return command(p, 50*time.Millisecond) }
-
-func keys(t *testing.T, c *redis.Client, prefix string) int {
+func keysUnder(t *testing.T, c *redis.Client, prefix string) int {
 	t.Helper()
 	all, err := c.Keys(t.Context(), prefix+":*").Result()
 	if err != nil {
@@ -48,27 +43,29 @@ func keys(t *testing.T, c *redis.Client, prefix string) int {
 }
 
 func TestADropShowsWhatItRemovesAndRemovesIt(t *testing.T) {
-	c, prefix, environ := left(t)
-	code, out, errs := clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
+	t.Parallel()
+	c, prefix, environ := leftovers(t)
+	code, out, errs := execute(t, environ, "drop", "--prefix", prefix, "--yes")
 	want := fmt.Sprintf("Under the prefix %s: 1 window (global), 2 standings in them, about ", prefix)
 	if code != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, "Removed 4 keys in ") ||
-		!strings.Contains(out, "nothing is left under "+prefix) || keys(t, c, prefix) != 0 {
+		!strings.Contains(out, "nothing is left under "+prefix) || keysUnder(t, c, prefix) != 0 {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
-	code, out, _ = clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
+	code, out, _ = execute(t, environ, "drop", "--prefix", prefix, "--yes")
 	if code != 0 || out != "There is nothing under the prefix "+prefix+".\n" {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }
 
 func TestWhatIsInUseIsNotDropped(t *testing.T) {
-	c, prefix, environ := left(t)
+	t.Parallel()
+	c, prefix, environ := leftovers(t)
 	line := fmt.Sprintf(`{"owner":"host-1","state":"halted","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
 	if err := c.HSet(t.Context(), prefix+":{0}:workers", "points/0", line).Err(); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs := clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
-	if code != 1 || !strings.Contains(errs, "is in use: host-1 reported within the last 30 seconds, for 1 partition") || keys(t, c, prefix) != 5 {
+	code, _, errs := execute(t, environ, "drop", "--prefix", prefix, "--yes")
+	if code != 1 || !strings.Contains(errs, "is in use: host-1 reported within the last 30 seconds, for 1 partition") || keysUnder(t, c, prefix) != 5 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if err := c.Del(t.Context(), prefix+":{0}:workers").Err(); err != nil {
@@ -77,31 +74,31 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	if err := c.Set(t.Context(), prefix+":{0}:~rebuild", "{}", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs = clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
-	if code != 1 || !strings.Contains(errs, "a rebuild is under way there") || keys(t, c, prefix) != 5 {
+	code, _, errs = execute(t, environ, "drop", "--prefix", prefix, "--yes")
+	if code != 1 || !strings.Contains(errs, "a rebuild is under way there") || keysUnder(t, c, prefix) != 5 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if err := c.Del(t.Context(), prefix+":{0}:~rebuild").Err(); err != nil {
 		t.Fatal(err)
 	}
 	// As a consumer that doesn't report, and counts once it is shown what there is.
-	counts := &shown{then: func() {
+	counts := &afterFirstWrite{then: func() {
 		if err := c.HIncrBy(t.Context(), prefix+":{0}:ledger", "points/0", 1).Err(); err != nil {
 			t.Error(err)
 		}
 	}}
 	var told bytes.Buffer
-	p := &cli.Program{Environ: environ, Stdin: strings.NewReader(""), Stdout: counts, Stderr: &told}
-	code, errs = p.Run(t.Context(), p.Root("unknown", brief(p)), []string{"drop", "--prefix", prefix, "--yes"}), told.String()
-	if code != 1 || !strings.Contains(errs, "is in use: a consumer counts or reports there") || keys(t, c, prefix) != 4 {
+	code = consumer(t.Context(), []string{"drop", "--prefix", prefix, "--yes"}, environ, strings.NewReader(""), counts, &told)
+	errs = told.String()
+	if code != 1 || !strings.Contains(errs, "is in use: a consumer counts or reports there") || keysUnder(t, c, prefix) != 4 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
 
-// shown is a stdout that something happens after the first text on it.
-type shown struct{ then func() }
+// afterFirstWrite is a stdout, and what happens after the first text on it.
+type afterFirstWrite struct{ then func() }
 
-func (s *shown) Write(b []byte) (int, error) {
+func (s *afterFirstWrite) Write(b []byte) (int, error) {
 	if s.then != nil {
 		s.then()
 		s.then = nil
@@ -110,10 +107,11 @@ func (s *shown) Write(b []byte) (int, error) {
 }
 
 func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
-	c, prefix, environ := left(t)
+	t.Parallel()
+	c, prefix, environ := leftovers(t)
 	tag := prefix + ":{0}:"
 	// Before the listing goes, which is last; the ledger is gone.
-	environ[0] = "STANDINGS_REDIS_ADDRESSES=" + before(t, testenv.Redis(t).Addr(), "unlink\r\n$", tag+"windows", func() {
+	environ[0] = "STANDINGS_REDIS_ADDRESSES=" + beforeCommand(t, testenv.Redis(t).Addr(), "unlink\r\n$", tag+"windows", func() {
 		if n := c.Exists(t.Context(), tag+"ledger").Val(); n != 0 {
 			t.Error("the ledger doesn't go first")
 		}
@@ -121,18 +119,18 @@ func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
 		_ = c.HSet(t.Context(), tag+"ledger", "points/0", "11").Err()
 		_ = c.HSet(t.Context(), tag+"workers", "points/0", line).Err()
 	})
-	code, out, errs := clitest.Execute(t, brief, environ, "drop", "--prefix", prefix, "--yes")
-	if code != 1 || !strings.Contains(errs, "was taken into use while it was removed") || keys(t, c, prefix) != 2 {
-		t.Errorf("exit code %d, %d keys left: %s%s", code, keys(t, c, prefix), out, errs)
+	code, out, errs := execute(t, environ, "drop", "--prefix", prefix, "--yes")
+	if code != 1 || !strings.Contains(errs, "was taken into use while it was removed") || keysUnder(t, c, prefix) != 2 {
+		t.Errorf("exit code %d, %d keys left: %s%s", code, keysUnder(t, c, prefix), out, errs)
 	}
 	if err := c.Del(t.Context(), tag+"ledger", tag+"workers").Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// before is an address that leads to a Redis, where something happens before a command
+// beforeCommand is an address that leads to a Redis, where something happens before a command
 // on a key is passed on for the first time.
-func before(t *testing.T, address, command, key string, happens func()) string {
+func beforeCommand(t *testing.T, address, command, key string, happens func()) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -181,7 +179,8 @@ func before(t *testing.T, address, command, key string, happens func()) string {
 }
 
 func TestADropIsRefusedWhereItMayBeAMistake(t *testing.T) {
-	c, prefix, environ := left(t)
+	t.Parallel()
+	c, prefix, environ := leftovers(t)
 	own := append(environ, "STANDINGS_REDIS_PREFIX="+prefix)
 	for _, try := range []struct {
 		args    string
@@ -193,13 +192,13 @@ func TestADropIsRefusedWhereItMayBeAMistake(t *testing.T) {
 		{"drop --prefix " + prefix, environ, "there is no terminal to ask on: say --yes"},
 		{"drop --yes --prefix " + prefix, own, "say --force"},
 	} {
-		code, _, errs := clitest.Execute(t, brief, try.environ, strings.Fields(try.args)...)
-		if code != 2 || !strings.Contains(errs, try.says) || keys(t, c, prefix) != 4 {
+		code, _, errs := execute(t, try.environ, strings.Fields(try.args)...)
+		if code != 2 || !strings.Contains(errs, try.says) || keysUnder(t, c, prefix) != 4 {
 			t.Errorf("%s: exit code %d: %s", try.args, code, errs)
 		}
 	}
-	code, _, errs := clitest.Execute(t, brief, own, "drop", "--yes", "--force", "--prefix", prefix)
-	if code != 0 || keys(t, c, prefix) != 0 {
+	code, _, errs := execute(t, own, "drop", "--yes", "--force", "--prefix", prefix)
+	if code != 0 || keysUnder(t, c, prefix) != 0 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

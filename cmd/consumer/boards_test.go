@@ -1,4 +1,4 @@
-package boards
+package main
 
 import (
 	"encoding/json"
@@ -9,10 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/standings/standings/cmd/consumer/boards"
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -64,7 +64,7 @@ func (l *listing) addUntil(t *testing.T, name string, start, end string, until t
 
 func (l *listing) lists(t *testing.T, want string, args ...string) {
 	t.Helper()
-	code, out, errs := clitest.Execute(t, Command, l.environ, append([]string{"boards"}, args...)...)
+	code, out, errs := execute(t, l.environ, append([]string{"boards"}, args...)...)
 	if code != 0 || errs != "" || out != strings.TrimPrefix(want, "\n") {
 		t.Errorf("%v: code %d %s\n%s\nwant\n%s", args, code, errs, out, want)
 	}
@@ -112,10 +112,16 @@ func (l *listing) emptyLists(t *testing.T) {
 }
 
 func TestBoardsAsJSON(t *testing.T) {
-	clitest.Documented(t, "boards", report{})
 	l := someBoards(t)
-	code, out, errs := clitest.Execute(t, Command, l.environ, "boards", "--json", "--limit", "5")
-	var r report
+	code, out, errs := execute(t, l.environ, "boards", "--json", "--limit", "5")
+	var r struct {
+		Boards      int
+		WindowCount int `json:"window_count"`
+		Windows     []struct {
+			Board, Period, Window, Start string
+			Members                      *int64
+		}
+	}
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.Boards != 3 || r.WindowCount != 6 || len(r.Windows) != 5 {
 		t.Fatalf("code %d, %v: %s%s", code, err, out, errs)
 	}
@@ -126,7 +132,7 @@ func TestBoardsAsJSON(t *testing.T) {
 		t.Errorf("a window whose key is gone: %s", out)
 	}
 	// A list is never null.
-	if _, out, _ = clitest.Execute(t, Command, newListing(t).environ, "boards", "--json"); !strings.Contains(out, `"windows": []`) {
+	if _, out, _ = execute(t, newListing(t).environ, "boards", "--json"); !strings.Contains(out, `"windows": []`) {
 		t.Error(out)
 	}
 }
@@ -134,13 +140,13 @@ func TestBoardsAsJSON(t *testing.T) {
 func TestABoardThatIsNotListedNamesTheNearest(t *testing.T) {
 	l := someBoards(t)
 	for pattern, want := range map[string]string{"globl": "there are global, eu1, eu2;", "eu3*": "there are eu1, eu2, global;"} {
-		code, out, errs := clitest.Execute(t, Command, l.environ, "boards", pattern)
+		code, out, errs := execute(t, l.environ, "boards", pattern)
 		if code != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "there is no board "+pattern) || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d %s%s", pattern, code, out, errs)
 		}
 	}
 	for args, want := range map[string]string{"a/b": "isn't a board's name", "eu1 eu2": "takes one board", "eu1 --limit -1": "--limit has to be"} {
-		if code, _, errs := clitest.Execute(t, Command, l.environ, append([]string{"boards"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, want) {
+		if code, _, errs := execute(t, l.environ, append([]string{"boards"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d %s", args, code, errs)
 		}
 	}
@@ -164,12 +170,12 @@ func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errs := clitest.Execute(t, Command, l.environ, "boards")
-	if code != 0 || strings.Count(out, "\n") != 1+defaultLimit+2 || strings.Contains(out, "\x1b") ||
+	code, out, errs := execute(t, l.environ, "boards")
+	if code != 0 || strings.Count(out, "\n") != 1+100+2 || strings.Contains(out, "\x1b") ||
 		!strings.Contains(out, "3,001 boards, 3,001 windows, 100 of them listed") {
 		t.Errorf("code %d %s%s", code, out, errs)
 	}
-	if code, out, _ = clitest.Execute(t, Command, l.environ, "boards", "b*", "--limit", "0"); code != 0 || strings.Count(out, "\n") != 1+3000+2 || strings.Contains(out, "gone") {
+	if code, out, _ = execute(t, l.environ, "boards", "b*", "--limit", "0"); code != 0 || strings.Count(out, "\n") != 1+3000+2 || strings.Contains(out, "gone") {
 		t.Errorf("code %d %.300s", code, out)
 	}
 }
@@ -186,7 +192,7 @@ func TestAWindowThatHasBegunSinceItWasReadIsToBeReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	err = NoWindow(t.Context(), r, "global", periods.Window{Period: "weekly", Name: "2100-W10"})
+	err = boards.NoWindow(t.Context(), r, "global", periods.Window{Period: "weekly", Name: "2100-W10"})
 	if want := "nothing had been counted in the board global weekly 2100-W10, and now it is there: read it again"; err == nil || err.Error() != want {
 		t.Error(err)
 	}

@@ -1,4 +1,4 @@
-package diff
+package main
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/bans/hiding"
-	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -36,8 +35,8 @@ func TestBansAreHonoured(t *testing.T) {
 			if err := c.change(); err != nil {
 				t.Fatal(err)
 			}
-			code, out, _ := clitest.Execute(t, Command, environ, "diff", "--with", prefix+"-b", "--json")
-			var r report
+			code, out, _ := execute(t, environ, "diff", "--with", prefix+"-b", "--json")
+			var r diffReport
 			if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Windows) != 1 {
 				t.Fatalf("exit code %d, %v: %s", code, err, out)
 			}

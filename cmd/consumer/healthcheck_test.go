@@ -1,4 +1,4 @@
-package healthcheck
+package main
 
 import (
 	"net"
@@ -13,10 +13,10 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// healthcheck runs the command against a consumer that listens so.
-func healthcheck(t *testing.T, listen string, args ...string) (code int, out, errs string) {
+// checkHealth runs the command against a consumer that listens so.
+func checkHealth(t *testing.T, listen string, args ...string) (code int, out, errs string) {
 	t.Helper()
-	return clitest.Execute(t, Command, []string{"STANDINGS_LISTEN=" + listen}, append([]string{"healthcheck"}, args...)...)
+	return execute(t, []string{"STANDINGS_LISTEN=" + listen}, append([]string{"healthcheck"}, args...)...)
 }
 
 // answering is a port that answers every path with the status and itself.
@@ -36,7 +36,7 @@ func TestAHealthyConsumerAnswersWithZero(t *testing.T) {
 		args []string
 		want string
 	}{{[]string{"--timeout", "1m"}, "GET /healthz\n"}, {[]string{"--ready", "--timeout", "1m"}, "GET /readyz\n"}} {
-		code, out, errs := healthcheck(t, answering(t, http.StatusOK), tc.args...)
+		code, out, errs := checkHealth(t, answering(t, http.StatusOK), tc.args...)
 		require.Equal(t, cli.ExitOK, code, errs)
 		require.Equal(t, tc.want, out)
 		require.Empty(t, errs)
@@ -45,7 +45,7 @@ func TestAHealthyConsumerAnswersWithZero(t *testing.T) {
 
 func TestAnyOtherAnswerIsAFailureThatShowsIt(t *testing.T) {
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusNotFound, http.StatusFound, http.StatusAccepted} {
-		code, out, errs := healthcheck(t, answering(t, status), "--ready", "--timeout", "1m")
+		code, out, errs := checkHealth(t, answering(t, status), "--ready", "--timeout", "1m")
 		require.Equal(t, cli.ExitFailure, code, "%d", status)
 		require.Equal(t, "GET /readyz\n", out)
 		require.Contains(t, errs, "/readyz answers ")
@@ -55,7 +55,7 @@ func TestAnyOtherAnswerIsAFailureThatShowsIt(t *testing.T) {
 
 func TestAConsumerThatIsNotThereIsAFailure(t *testing.T) {
 	address := clitest.ClosedPort(t)
-	code, out, errs := healthcheck(t, address)
+	code, out, errs := checkHealth(t, address)
 	require.Equal(t, cli.ExitFailure, code)
 	require.Empty(t, out)
 	require.Contains(t, errs, address)
@@ -69,7 +69,7 @@ func TestAConsumerThatHangsIsAFailureInTime(t *testing.T) {
 	took := byDefault
 	for tries := 0; took >= byDefault && tries < 5; tries++ { // a machine may stand still for as long
 		begun := time.Now()
-		code, _, errs := healthcheck(t, listener.Addr().String(), "--timeout", "50ms")
+		code, _, errs := checkHealth(t, listener.Addr().String(), "--timeout", "50ms")
 		took = time.Since(begun)
 		require.Equal(t, cli.ExitFailure, code)
 		require.Contains(t, errs, "doesn't answer in time")
@@ -78,27 +78,29 @@ func TestAConsumerThatHangsIsAFailureInTime(t *testing.T) {
 }
 
 func TestWhereAConsumerIsAsked(t *testing.T) {
+	_, port, err := net.SplitHostPort(clitest.ClosedPort(t))
+	require.NoError(t, err)
 	for listen, want := range map[string]string{
-		":8080":           "http://localhost:8080/healthz",
-		"0.0.0.0:8080":    "http://localhost:8080/healthz",
-		"[::]:8080":       "http://localhost:8080/healthz",
-		"127.0.0.1:9":     "http://127.0.0.1:9/healthz",
-		"[::1]:9":         "http://[::1]:9/healthz",
-		"consumer-0:8080": "http://consumer-0:8080/healthz",
+		":" + port:              "http://localhost:" + port + "/healthz",
+		"0.0.0.0:" + port:       "http://localhost:" + port + "/healthz",
+		"[::]:" + port:          "http://localhost:" + port + "/healthz",
+		"127.0.0.1:" + port:     "http://127.0.0.1:" + port + "/healthz",
+		"[::1]:9":               "http://[::1]:9/healthz",
+		"consumer.invalid:8080": "http://consumer.invalid:8080/healthz",
 	} {
-		url, err := healthURL(listen, "/healthz")
-		require.NoError(t, err, listen)
-		require.Equal(t, want, url, listen)
+		code, _, errs := checkHealth(t, listen, "--timeout", "1s")
+		require.Equal(t, cli.ExitFailure, code, listen)
+		require.Contains(t, errs, "consumer: "+want+" ", listen)
 	}
 }
 
 func TestAPortThatCannotBeKnownIsAWrongUse(t *testing.T) {
 	for _, listen := range []string{"off", ":0", "127.0.0.1:0"} {
-		code, _, errs := healthcheck(t, listen)
+		code, _, errs := checkHealth(t, listen)
 		require.Equal(t, cli.ExitUsage, code, listen)
 		require.Contains(t, errs, "listen", listen)
 	}
-	code, _, errs := healthcheck(t, ":8080", "--timeout", "0s")
+	code, _, errs := checkHealth(t, ":8080", "--timeout", "0s")
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "--timeout")
 }

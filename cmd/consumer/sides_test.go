@@ -1,4 +1,4 @@
-package sides
+package main
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/cmd/consumer/sides"
 	"github.com/standings/standings/internal/ranking"
 )
 
@@ -33,8 +34,8 @@ func TestASideSaysTheSameAsTextAndAsJSON(t *testing.T) {
 			`{"points":null,"reached_at":null,"foreign_score":"-Inf"}`,
 		},
 	} {
-		require.Equal(t, side.text, Text(side.row, zone))
-		text, err := json.Marshal(Of(side.row))
+		require.Equal(t, side.text, sides.Text(side.row, zone))
+		text, err := json.Marshal(sides.Of(side.row))
 		require.NoError(t, err)
 		require.Equal(t, side.json, string(text))
 	}

@@ -1,4 +1,4 @@
-package boards
+package main
 
 import (
 	"fmt"

@@ -1,0 +1,152 @@
+package main
+
+// docs/json.md, compared with the types that commands write as JSON.
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every table of docs/json.md has a row for every field of its type, in their order, and no field
+// may be left out of a document.
+func TestTheJSONIsDocumented(t *testing.T) {
+	types := map[string]string{
+		"status": "status.report", "top": "top.report", "boards": "boards.report", "explain": "explain.report",
+		"archive run": "archive.runReport", "archive list": "archive.listReport", "archive verify": "archive.verifyReport",
+		"bans": "ban.report", "ban": "ban.outcome", "reopen": "reopen.report", "check": "check.checkReport",
+		"reshard": "reshard.report", "rebuild": "rebuild.report", "diff": "diff.report", "config": "configcmd.report",
+		"dead-letters list": "deadletters.listReport", "dead-letters list --counts": "deadletters.countsReport",
+		"produce --check": "produce.report", "version": "version.report",
+	}
+	text, err := os.ReadFile("../../docs/json.md")
+	require.NoError(t, err)
+	tables := strings.Split(string(text), "<!-- json: ")[1:]
+	require.Len(t, tables, len(types))
+	read := packages{}
+	for _, table := range tables {
+		name, table, _ := strings.Cut(table, " -->\n")
+		table, _, _ = strings.Cut(table, "\n\n")
+		var rows []string
+		for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(table, -1) {
+			rows = append(rows, m[1])
+		}
+		dir, typ, _ := strings.Cut(types[name], ".")
+		fields := read.fieldsOf(t, source{dir: dir}, ast.NewIdent(typ), "")
+		require.NotEmpty(t, fields, name)
+		require.Equal(t, strings.Join(fields, "\n"), strings.Join(rows, "\n"), "the fields of %s, and the rows of its table", name)
+	}
+}
+
+// packages are the files of packages that were read, by their directories.
+type packages map[string][]*ast.File
+
+// source is where a type is named: a package's directory, and the file's imports.
+type source struct {
+	dir     string
+	imports map[string]string // directories of this module by the names of their packages
+}
+
+// fieldsOf are the paths of all JSON fields of a type: windows[].board.
+func (p packages) fieldsOf(t *testing.T, in source, typ ast.Expr, path string) []string {
+	t.Helper()
+	switch typ := typ.(type) {
+	case *ast.StarExpr:
+		return p.fieldsOf(t, in, typ.X, path)
+	case *ast.ArrayType:
+		return p.fieldsOf(t, in, typ.Elt, path+"[]")
+	case *ast.SelectorExpr:
+		if dir := in.imports[typ.X.(*ast.Ident).Name]; dir != "" {
+			return p.fieldsOf(t, source{dir: dir}, typ.Sel, path)
+		}
+	case *ast.Ident:
+		if declared, in := p.declarationOf(t, in.dir, typ.Name); declared != nil {
+			return p.fieldsOf(t, in, declared, path)
+		}
+	case *ast.StructType:
+		return p.fieldsOfStruct(t, in, typ, path)
+	}
+	return nil
+}
+
+func (p packages) fieldsOfStruct(t *testing.T, in source, typ *ast.StructType, path string) (all []string) {
+	t.Helper()
+	for _, f := range typ.Fields.List {
+		if len(f.Names) > 0 && !f.Names[0].IsExported() {
+			continue
+		}
+		var tag reflect.StructTag
+		if f.Tag != nil {
+			text, err := strconv.Unquote(f.Tag.Value)
+			require.NoError(t, err)
+			tag = reflect.StructTag(text)
+		}
+		name, options, _ := strings.Cut(tag.Get("json"), ",")
+		// A document lacks these if there is one shard, the board has the default rule, or the member has no name.
+		optional := options == "omitempty" && (strings.Contains(name, "shard") || name == "fields" || name == "name")
+		if len(f.Names) != 1 || name == "" || options != "" && !optional {
+			t.Errorf("%s: a field of %q has the tag %q: every field has a name of its own, and is never left out", in.dir, path, tag)
+		}
+		if path != "" {
+			name = path + "." + name
+		}
+		all = append(append(all, name), p.fieldsOf(t, in, f.Type, name)...)
+	}
+	return all
+}
+
+// declarationOf is a type as a package declares it, nil for one of Go's own.
+func (p packages) declarationOf(t *testing.T, dir, name string) (ast.Expr, source) {
+	t.Helper()
+	for _, file := range p.files(t, dir) {
+		for _, d := range file.Decls {
+			declared, _ := d.(*ast.GenDecl)
+			if declared == nil || declared.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range declared.Specs {
+				if spec := spec.(*ast.TypeSpec); spec.Name.Name == name {
+					return spec.Type, source{dir, importsOf(file)}
+				}
+			}
+		}
+	}
+	return nil, source{}
+}
+
+// files are a package's files, without its tests.
+func (p packages) files(t *testing.T, dir string) []*ast.File {
+	t.Helper()
+	if p[dir] == nil {
+		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		for _, path := range paths {
+			if !strings.HasSuffix(path, "_test.go") {
+				file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+				require.NoError(t, err)
+				p[dir] = append(p[dir], file)
+			}
+		}
+	}
+	return p[dir]
+}
+
+func importsOf(file *ast.File) map[string]string {
+	found := map[string]string{}
+	for _, i := range file.Imports {
+		path, _ := strconv.Unquote(i.Path.Value)
+		if dir, ours := strings.CutPrefix(path, "github.com/standings/standings/"); ours {
+			found[filepath.Base(dir)] = filepath.Join("..", "..", dir)
+		}
+	}
+	return found
+}
