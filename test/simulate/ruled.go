@@ -195,7 +195,7 @@ func (p *plan) changes(d *drawer) {
 	s.Shards, s.Masters, s.Beheaded, s.Duplicates, s.Start = 0, 0, 0, 0, starts.FromEarliest
 	s.Less = 0
 	for i := range s.Processes { // nobody goes by others' rules with less than a configuration has to have
-		s.Processes[i].foldMemory = 32 << 20
+		s.Processes[i].foldMemory = ingest.LeastMemory(maxEventBytes)
 	}
 	unlike := map[string]bool{truncate: true, gapOpens: true, wipe: true, leap: true}
 	p.events = slices.DeleteFunc(p.events, func(f fault) bool { return unlike[f.kind] })
