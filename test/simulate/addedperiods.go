@@ -399,10 +399,10 @@ func (sh *shard) noteAdded(c *call, r redissim.Result) {
 			}
 			sh.addedBefore = true
 			w.tellf("the period is added%s", sh.named())
+			sh.on.keep()
 		} else {
 			w.count(beginsWith)
 		}
-		sh.on.keep()
 	}
 	if answered := answered(r); c.kind == "swap" && answered == "swapped" {
 		if is && !c.from.has {

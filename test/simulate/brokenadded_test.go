@@ -19,7 +19,7 @@ var brokenAdded = []broken{
 		name: "an added period is counted from Redis's clock on", what: "a window that starts soon lacks the events that were counted early, and is shown as whole",
 		script: []patch{{"extend.lua", "math.ceil(tonumber(time[2]) / 1000) + tonumber(ARGV[3])", "math.ceil(tonumber(time[2]) / 1000)"}},
 		wrong:  "a window that was counted without its period is shown as whole",
-		seed:   addedFrom + 1,
+		seed:   addedFrom + 78,
 	},
 	{
 		name: "what another began is finished without the added period", what: "a shard that Redis has lost begins with the period, and its windows lack what it is brought along by",
@@ -28,12 +28,12 @@ var brokenAdded = []broken{
 			"	if !broken(\"what another began is finished without the added period\") {\n		counting.Windows = counting.Windows.With(&all.own.fold)\n	}\n",
 		}},
 		wrong: "the standings differ from the oracle's",
-		seed:  addedFrom + 1,
+		seed:  addedFrom + 16,
 	},
 	{
 		name: "a period is added at the start alone", what: "partitions halt once Redis goes back to before the period was added",
 		source: []patch{{ingestDir + "locate.go", "	for i := range states {\n		st := states[i]", "	for i := range states {\n		if broken(\"a period is added at the start alone\") {\n			break\n		}\n		st := states[i]"}},
 		wrong:  `partition 0 is halted as "schema", and nothing asks`,
-		seed:   addedFrom + 1,
+		seed:   addedFrom + 6,
 	},
 }

@@ -17,7 +17,7 @@ import (
 func (w *world) executed(c *call, r redissim.Result) {
 	w.bounded(c, r)
 	defer w.finals(c)
-	defer c.shard.noteAdded(c, r)
+	c.shard.noteAdded(c, r)
 	if c.kind == drops {
 		w.drops(c, r)
 		return
