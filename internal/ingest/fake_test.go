@@ -333,7 +333,7 @@ func (f *fakeShard) Extend(_ context.Context, st *ledger.State, maxFuture time.D
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.schema = ourSchema
+	f.schema, st.Schema = ourSchema, ourSchema
 	return []ledger.Added{{Period: "daily", Since: f.clock().Add(maxFuture).UnixMilli()}}, nil
 }
 

@@ -161,18 +161,20 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 }
 
 // extend adds the periods that Redis lacks, as the start of the process did: Redis has gone back to
-// before that. It returns errLocateAgain if there were any.
+// before that. It returns errLocateAgain if there were any, or if a schema has changed since
+// the states were read.
 func (l *locator) extend(ctx context.Context, states []ledger.State) error {
 	again := false
 	for i := range states {
-		added, err := l.shards[i].Extend(ctx, &states[i], time.Duration(l.resolver.terms.MaxFuture)*time.Millisecond)
+		st := states[i] // which other workers share
+		added, err := l.shards[i].Extend(ctx, &st, time.Duration(l.resolver.terms.MaxFuture)*time.Millisecond)
 		if err != nil {
 			return err
 		}
+		again = again || st.Schema != states[i].Schema
 		for _, a := range added {
 			l.log.Warn("a period was added again, which Redis had lost; its windows that start before since are incomplete until consumer rebuild counts them",
 				zap.Stringer("period", a), zap.Time("since", time.UnixMilli(a.Since).UTC()))
-			again = true
 		}
 	}
 	if again {

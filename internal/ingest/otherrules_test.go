@@ -5,6 +5,7 @@ package ingest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -202,6 +203,41 @@ func TestAShardThatIsBehindIsBroughtAlongByTheRulesOfTheOthers(t *testing.T) {
 	w.counts(earned{User: "p", Points: 7, At: at})
 	w.sendRaw(0, fmt.Appendf(nil, `{"user_id":"u","player":"p","points":7,"occurred_at":%d}`, at))
 	w.reaches(0) // by its own
+}
+
+// Redis has lost a shard after the others were counted without a period. The shard begins with the period, so nothing
+// says that its windows lack events: they have to have all.
+func TestAShardThatIsBroughtAlongByRulesWithoutAnAddedPeriodCountsInIt(t *testing.T) {
+	t.Parallel()
+	if of == 1 {
+		t.Skip("there is no other shard")
+	}
+	w := newWorld(t, 1)
+	w.send(0, some("a", 300, 5)...)
+	kept := w.config.Rules.Periods
+	all := ruled{}
+	all.by(&w.config, "old", func(c *Config) { c.Rules.Periods = kept[:1] })
+	first := w.worker(0, nil)
+	eventually(t, "all is counted", func() bool { return w.standings.at(0) == "300" })
+	first.stop(t)
+	lost := w.standings.shards[1]
+	w.standings.do(func() {
+		lost.boards, lost.ledger, lost.rules = board{}, map[string]string{field(0): "0"}, map[string]string{}
+	})
+	own := w.config
+	all.by(&own, "own", func(c *Config) { c.Rules.Periods = kept })
+	w.worker(0, func(c *Config) { *c = own })
+	eventually(t, "all is counted again", func() bool { return w.standings.at(0) == "300" })
+	w.standings.do(func() {
+		members := map[string]int{}
+		for listing, rows := range lost.boards {
+			members[listing[:strings.LastIndex(listing, ":")]] += len(rows)
+		}
+		require.Len(t, members, len(kept))
+		for name, n := range members {
+			require.Equal(t, members["global:"+string(kept[0].Rule.Name())], n, name)
+		}
+	})
 }
 
 func TestTextsOfRulesThatNothingIsByGoWithTheNextGeneration(t *testing.T) {

@@ -9,6 +9,9 @@ package ingest
 //	shards that stand at different offsets    up to the furthest, the rules that are noted there
 //	anything else                             one's own
 //
+// The periods are one's own, too. A schema has them, and a process whose schema differs writes nothing: so a period that
+// was added meanwhile has the rest of a sweep, and a shard that began with the period has all that is read for it.
+//
 // The text of rules comes into a shard with the first piece by them. So whoever finds a
 // fingerprint finds its text, unless something else has removed it: then the partition halts.
 
@@ -118,6 +121,7 @@ func (all *rulebooks) learn(id ledger.Fingerprint, kept map[string]string, what 
 			What:   fmt.Sprintf("%s was begun by other rules, which this process can't go by: %v", what, err),
 			Remedy: "start a consumer of that version and configuration, until this is through"}
 	}
+	counting.Windows = counting.Windows.With(&all.own.fold)
 	if all.others == nil {
 		all.others = map[ledger.Fingerprint]*rulebook{}
 	}

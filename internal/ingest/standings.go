@@ -25,7 +25,7 @@ type Standings interface {
 	// CheckSchema says whether what State found is what this process writes.
 	CheckSchema(found string) error
 	// Extend adds the periods that this process counts and what State found lacks, if that is the only
-	// difference, and returns them.
+	// difference, and returns them. The state's schema is the one that is there afterwards.
 	Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error)
 	// Begin writes where partitions start, all or none.
 	Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error)

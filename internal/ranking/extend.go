@@ -28,26 +28,31 @@ var errHeldUp = errors.New("a rebuild is about to swap the boards, or a reshard 
 
 // Extend adds to a shard's schema the periods that the configuration has and the schema lacks, of all boards
 // or of those that list their periods, if that is the only difference, and returns them. If there is no
-// schema, or another difference, it does nothing.
+// schema, or another difference, it does nothing. The state's schema is the one that is there afterwards.
 //
 // Consumers that lack a period write nothing from then on, and halt until they are configured alike.
 func (s *Store) Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error) {
-	text := s.target(st.Schema)
-	all := s.additions(st.Schema, text)
-	if len(all) == 0 {
-		return nil, nil
+	for {
+		text := s.target(st.Schema)
+		all := s.additions(st.Schema, text)
+		if len(all) == 0 {
+			return nil, nil
+		}
+		args := []any{st.Schema, text, strconv.FormatInt(ahead(maxFuture), 10)}
+		args = append(args, s.marks(st.Schema, all)...)
+		found := ""
+		reply, err := s.Call(ctx, lua.Extend, []string{s.keys.Schema(), s.keys.Origin(), s.keys.Hold()}, args...)
+		if err == nil {
+			found, err = s.extended(reply, text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("add the periods %s to %q: %w", namesOf(all), s.prefix, err)
+		}
+		if st.Schema = found; found == text {
+			s.adopt(text)
+			return s.added(st, all, maxFuture), nil
+		}
 	}
-	args := []any{st.Schema, text, strconv.FormatInt(ahead(maxFuture), 10)}
-	args = append(args, s.marks(st.Schema, all)...)
-	reply, err := s.Call(ctx, lua.Extend, []string{s.keys.Schema(), s.keys.Origin(), s.keys.Hold()}, args...)
-	if err == nil {
-		err = s.extended(reply)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("add the periods %s to %q: %w", namesOf(all), s.prefix, err)
-	}
-	s.adopt(text)
-	return s.added(st, all, maxFuture), nil
 }
 
 // marks are the arguments of extend.lua about what is added to a schema.
@@ -74,17 +79,18 @@ func (s *Store) marks(schema string, all []addition) (args []any) {
 	return args
 }
 
-func (s *Store) extended(reply []any) error {
+// extended returns the schema that is there after a call that was to write text.
+func (s *Store) extended(reply []any, text string) (found string, err error) {
 	answer, err := Texts(reply)
 	switch {
 	case err == nil && len(answer) == 1 && answer[0] == "extended":
-		return nil
+		return text, nil
 	case err == nil && len(answer) == 1 && answer[0] == "held":
-		return s.ofShard(errHeldUp)
-	case err == nil && len(answer) == 2 && answer[0] == "schema":
-		return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.target(answer[1]), Found: answer[1]})
+		return "", s.ofShard(errHeldUp)
+	case err == nil && len(answer) == 2 && answer[0] == "schema": // another one than was looked at
+		return answer[1], nil
 	}
-	return Unexpected(lua.Extend, reply)
+	return "", Unexpected(lua.Extend, reply)
 }
 
 // Adds returns the periods that Extend would add as of the state's time.

@@ -78,7 +78,8 @@ func TestAPeriodIsAddedAtAnyTimeAndItsWindowsThatHaveBegunAreIncomplete(t *testi
 	require.Equal(t, f.store.Schema(), f.state(t).Schema, "nothing was written")
 
 	for range 2 { // and another replica, which had read the state before
-		added, err := now.Extend(t.Context(), &st, 2*time.Hour)
+		before := st
+		added, err := now.Extend(t.Context(), &before, 2*time.Hour)
 		require.NoError(t, err)
 		every, partly = names(added)
 		require.Equal(t, wantAll, every)
@@ -160,8 +161,49 @@ func TestAnotherDifferenceThanMorePeriodsAddsNothing(t *testing.T) {
 	added, err := f.with(t, "c1", more).Extend(t.Context(), &ledger.State{}, 0)
 	require.NoError(t, err)
 	require.Empty(t, added, "nothing is there yet: the first start writes it all")
-	st.Schema = f.with(t, "c1", more).Schema() // and the schema that was read is gone since
-	_, err = f.with(t, "c1", more, periods.BuiltIn(periods.AllTime, periods.Calendar{})).Extend(t.Context(), &st, 0)
-	require.ErrorAs(t, err, new(*SchemaError))
-	require.ErrorContains(t, err, "lack the periods all-time, daily: consumer run adds them")
+}
+
+// Between the look at a state and the addition another replica may add a period, Redis may go back to before that, and lose
+// all that it has.
+func TestAPeriodIsAddedToTheSchemaThatIsThereByThen(t *testing.T) {
+	f := fixed(t)
+	daily, forever := periods.BuiltIn(periods.Daily, periods.Calendar{}), periods.BuiltIn(periods.AllTime, periods.Calendar{})
+	first, both := f.with(t, "c1", daily), f.with(t, "c1", daily, forever)
+	names := func(added []ledger.Added) (all []string) {
+		for _, a := range added {
+			all = append(all, a.Period)
+		}
+		return all
+	}
+	before := f.state(t)
+	st := before
+	_, err := first.Extend(t.Context(), &st, 0)
+	require.NoError(t, err)
+	require.Equal(t, first.Schema(), st.Schema)
+
+	one := before // of which another replica has added one by now
+	added, err := both.Extend(t.Context(), &one, 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"all-time"}, names(added))
+	require.Equal(t, both.Schema(), one.Schema)
+	require.Equal(t, both.Schema(), f.state(t).Schema)
+	require.Len(t, f.state(t).Since, 2)
+
+	other := before // and one that this one lacks
+	added, err = first.Extend(t.Context(), &other, 0)
+	require.NoError(t, err)
+	require.Empty(t, added)
+	require.ErrorContains(t, first.CheckSchema(other.Schema), "also have the periods all-time, which this configuration lacks")
+
+	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), before.Schema, 0).Err())
+	added, err = both.Extend(t.Context(), &st, 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"all-time", "daily"}, names(added), "it went back")
+
+	f.del(t, f.store.keys.Schema())
+	st = before
+	added, err = both.Extend(t.Context(), &st, 0)
+	require.NoError(t, err)
+	require.Empty(t, added)
+	require.Empty(t, st.Schema)
 }

@@ -213,6 +213,9 @@ func (p *process) keeps() {
 // consumes runs the consumer, and first and beside it what keeps Redis in line and seals windows, as
 // the product does.
 func (p *process) consumes() {
+	if !p.extends() {
+		return
+	}
 	defer p.seals()()
 	if p.keeper == nil {
 		p.err = p.consumer.Run(p.ending)

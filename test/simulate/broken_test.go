@@ -36,7 +36,7 @@ const (
 	rulesDir  = "internal/rules/"
 )
 
-var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, brokenNames, brokenBans, brokenSeals, brokenZones, brokenElections, []broken{
+var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, brokenNames, brokenBans, brokenSeals, brokenZones, brokenElections, brokenAdded, []broken{
 	{
 		name: "commit before apply", what: "the offset is committed before the events count: who finds Redis empty believes it",
 		source: []patch{{

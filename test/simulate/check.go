@@ -39,7 +39,7 @@ func (s *setup) oracle() oracle.Config {
 		Zone: zone, WeekStart: first, MaxPoints: s.MaxPoints, MaxEventBytes: maxEventBytes, MaxFuture: maxFuture, Lateness: lateness,
 		Duplicates: s.Duplicates, Names: s.Names,
 	}
-	for _, name := range s.Periods {
+	for _, name := range s.periodsOf(true) {
 		c.Periods = append(c.Periods, oraclePeriod(name, s.Layout))
 	}
 	return c
@@ -186,6 +186,12 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 				w.count(livesAgain)
 			}
 		}
+	}
+	for _, name := range sh.setsAside(want.Boards, boards, want.Windows, listed) {
+		delete(want.Boards, name)
+		delete(want.Windows, name)
+		delete(boards, name)
+		delete(listed, name)
 	}
 	hidden := sh.shown(want.Boards, func(name string) bool { return listed[name] != "" }, func(name string) {
 		delete(want.Boards, name)
@@ -353,7 +359,7 @@ func (w *world) checkAccounts(o referee) {
 // disturbed reports whether something made events be read again after they counted, or
 // never.
 func (w *world) disturbed() bool {
-	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade, configure, rebuiltBehind, "apply answers sealed"} {
+	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade, configure, rebuiltBehind, adds, "apply answers sealed"} {
 		if w.counts[kind] > 0 {
 			return true
 		}

@@ -126,6 +126,8 @@ func kinds() (all []string) {
 		crash+": seal", slow+": seal", lateDone+": seal", dies+": seal",
 		otherZones, settledByBoth, boundsDiffer,
 		electedRunning, electedStopped, electionMended,
+		adds, replaces, startOld, night, extends, extendsAgain, extendsApart, beginsWith, haltsWithout, refusesToGo, goesOnWithout,
+		addedPartly, addedLacking, addedWhole, addedRebuilt, crash+": extend", lateDone+": extend", lostAnswer+": extend",
 		overflown, lacksFields, configure, byOtherRules, repeatsFound, membersCalled,
 		severalIn, apart, lagging, masterAway, masterSlow, masterFull, oneGoesBack, oneWiped, backMidway, wipedMidway,
 	)

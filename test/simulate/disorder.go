@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/standings/standings/internal/ledger"
@@ -177,6 +178,9 @@ func (sh *shard) checkWhole() {
 func (sh *shard) origins() map[int]ledger.Origin {
 	all := map[int]ledger.Origin{}
 	for field, text := range sh.hash(originKey) {
+		if strings.HasPrefix(field, "since:") {
+			continue // see setsAside
+		}
 		p := sh.w.idOf(field)
 		var err error
 		if all[p], err = ledger.ParseOrigin(text); err != nil {

@@ -103,6 +103,7 @@ func (w *world) advance() {
 		w.failf("%s", *said)
 	}
 	w.rebuildsEnded()
+	w.noteRefusals()
 	w.admit()
 	if w.event() || w.delayed() {
 		w.step++

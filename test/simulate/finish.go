@@ -60,6 +60,7 @@ func (w *world) letThrough() {
 		l.until = time.Time{} // one that was deleted stays so
 	}
 	w.makes()
+	w.endsWithout()
 	for _, p := range w.processes {
 		w.reunite(p)
 	}

@@ -122,6 +122,8 @@ func (w *world) happen(f fault) bool {
 		return w.closes(f.n)
 	case reopens:
 		return w.reopens(f.n)
+	case adds, replaces, startOld, night:
+		return w.happensToPeriods(f)
 	case bansMember, unbans, erases, bansAway:
 		return w.happensToBans(f)
 	default:

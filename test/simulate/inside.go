@@ -17,6 +17,7 @@ import (
 func (w *world) executed(c *call, r redissim.Result) {
 	w.bounded(c, r)
 	defer w.finals(c)
+	c.shard.noteAdded(c, r)
 	if c.kind == drops {
 		w.drops(c, r)
 		return

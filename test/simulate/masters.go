@@ -37,6 +37,10 @@ func (w *world) happenToRedis(f fault) bool {
 	case clock:
 		jump := time.Duration(f.n%(6*3600)-3*3600) * time.Second
 		w.notesOver()
+		if w.setup.Added != nil {
+			w.sways(f.n)
+			break
+		}
 		w.jumps(jump)
 		w.tellf("Redis's clock jumps by %v", jump)
 	case leap:

@@ -25,6 +25,7 @@ const day = 24 * time.Hour
 var retention = map[string]time.Duration{
 	"daily": 14 * day, "weekly": 60 * day, "monthly": 400 * day, "yearly": 800 * day,
 	"us-week": 20 * day, "south": 12 * day, "season": 30 * day, "to-come": 30 * day, "over": 40 * day, "sprint": 9 * day, "dash": 60 * day,
+	"all-time": day,
 }
 
 // plan is a world before it happens.
@@ -73,6 +74,7 @@ type setup struct {
 	BansLag         time.Duration   // within what time processes hear of it
 	Zones           bool            // some processes have other rules of time zones
 	Election        bool            // an unclean one loses records
+	Added           *addition       // a period that is added while processes run
 }
 
 // size is what a process has to fold in, and how long its pieces take.
@@ -90,6 +92,7 @@ var families = []struct {
 	from   int64
 	change func(p *plan, n int64)
 }{
+	{addedFrom, func(p *plan, _ int64) { p.added() }},
 	{electionsFrom, func(p *plan, _ int64) { p.elections() }},
 	{zonesFrom, func(p *plan, _ int64) { p.zones() }},
 	{sealsFrom, func(p *plan, _ int64) { p.seals() }},
@@ -103,7 +106,7 @@ var families = []struct {
 	}},
 }
 
-// seedOf returns the seed of a run's world by its number. Of ten worlds six have a family each.
+// seedOf returns the seed of a run's world by its number. Of ten worlds seven have a family each.
 func seedOf(number int64) int64 {
 	if of := int(number % 10); of > 0 && of <= len(families) {
 		return families[of-1].from + number

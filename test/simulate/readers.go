@@ -43,7 +43,7 @@ type truth struct {
 
 // read has somebody read boards from here on.
 func (w *world) read() {
-	p := &process{w: w, topics: topics[:w.setup.topics()], id: firstReader + len(w.readers), swept: map[sweeping]int64{}, stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, topics: topics[:w.setup.topics()], has: w.plan.seed%2 == 0, id: firstReader + len(w.readers), swept: map[sweeping]int64{}, stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &reading{process: p}
 	w.mu.Lock()
 	w.readers = append(w.readers, r)
@@ -53,7 +53,7 @@ func (w *world) read() {
 	go func() {
 		defer close(p.done)
 		for n := 0; p.Err() == nil; n++ {
-			board, window := w.choice(n)
+			board, window := w.choice(n, p.has)
 			if b, err := store.Top(p.ending, board, window, 0, 3); err == nil {
 				r.judge(&b)
 			}
@@ -65,11 +65,12 @@ func (w *world) read() {
 	}()
 }
 
-// choice is the board that a reader reads as its n-th.
-func (w *world) choice(n int) (string, periods.Window) {
+// choice is the board that a reader reads as its n-th, with the added period or without.
+func (w *world) choice(n int, has bool) (string, periods.Window) {
 	boards := []string{"global", "eu", "us"}
 	back := []time.Duration{0, 26 * time.Hour, 10 * day}
-	period := w.setup.Periods[n%len(w.setup.Periods)]
+	all := w.setup.periodsOf(has)
+	period := all[n%len(all)]
 	rule := w.rule(period)
 	window, place, err := rule.At(beginning.Add(-back[n/2%3]).UnixMilli())
 	if err != nil {
@@ -95,6 +96,7 @@ func (r *reading) note(key string) {
 		}
 	}
 	_, r.truth.lacks = sh.leftOut(nil)[name]
+	r.truth.lacks = r.truth.lacks || r.truth.listed && sh.countedWithout(name, text)
 }
 
 // judge holds an answer against the truth. It runs beside the driver.

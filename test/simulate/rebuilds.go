@@ -63,7 +63,7 @@ const firstRebuild = 101
 
 // visitor is somebody who comes for one thing.
 func (w *world) visitor(s size) *rebuilding {
-	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, has: w.adds, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &rebuilding{process: p}
 	w.mu.Lock()
 	w.rebuilds = append(w.rebuilds, r)

@@ -58,7 +58,7 @@ func (p *process) connected(ctx context.Context, conn *redis.Conn) error {
 // store is the product's own store of a shard.
 func (p *process) store(sh *shard) *ranking.Store {
 	s, all := p.w.setup, map[periods.Period]ranking.Period{}
-	for _, name := range s.Periods {
+	for _, name := range s.periodsOf(p.has) {
 		rule := p.rule(name)
 		layout, err := codec.New(codec.Kind(s.Layout), rule.Length(), s.MaxPoints)
 		if err != nil {
@@ -67,7 +67,7 @@ func (p *process) store(sh *shard) *ranking.Store {
 		all[periods.Period(name)] = ranking.Period{Rule: rule, Layout: layout, Retention: retention[name]}
 	}
 	return ranking.New(ranking.Config{
-		Client: p.clients[sh.on.number], Prefix: prefix, Shard: sh.number, Shards: s.shards(), Cluster: "simulated", Periods: all, Calendar: p.calendar(),
+		Client: p.clients[sh.on.number], Prefix: prefix, Shard: sh.number, Shards: s.shards(), Cluster: "simulated", Periods: all, Calendar: p.calendar(), Lists: s.listsOf(p.has),
 		Timeout: redisTimeout - time.Duration(sh.number)*1371*time.Microsecond, MaxWindows: s.MaxWindows, Boards: p.w.ruledBoards(),
 	})
 }
@@ -116,6 +116,9 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 	case "start.lua":
 		c.shard = m.has(keys(command.Args)[0])
 		c.kind, c.what, c.writes = "begin", "write where partitions start"+c.shard.named(), true
+	case "extend.lua":
+		c.shard = m.has(keys(command.Args)[0])
+		c.kind, c.what, c.writes = "extend", "add the periods that Redis lacks"+c.shard.named(), true
 	case "state.lua":
 		c.shard = m.has(keys(command.Args)[0])
 		c.kind, c.what = "state", "read the ledger"+c.shard.named()

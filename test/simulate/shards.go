@@ -46,16 +46,17 @@ type shard struct {
 	tag    string // what its keys begin with
 
 	inside
-	since    map[int]ledger.Origin // origins, as they stood last
-	furthest map[int]int64         // where partitions ever stood
-	moved    map[int]int64         // where pieces ever brought them
-	began    map[int]int64         // the highest offsets at which they ever began, or went on behind a gap
-	counted  map[string]bool       // by topic: some event has
-	torn     map[string]bool       // ledgers, by field
-	evicted  map[string]bool       // keys
-	known    map[int]int64         // how far partitions were when it was lost
-	half     bool                  // a swap died midway
-	opened   map[string]bool       // boards that were ever seen to have a window, if there is little room
+	since       map[int]ledger.Origin // origins, as they stood last
+	furthest    map[int]int64         // where partitions ever stood
+	moved       map[int]int64         // where pieces ever brought them
+	began       map[int]int64         // the highest offsets at which they ever began, or went on behind a gap
+	counted     map[string]bool       // by topic: some event has
+	torn        map[string]bool       // ledgers, by field
+	evicted     map[string]bool       // keys
+	known       map[int]int64         // how far partitions were when it was lost
+	half        bool                  // a swap died midway
+	addedBefore bool                  // the period, ever
+	opened      map[string]bool       // boards that were ever seen to have a window, if there is little room
 }
 
 // inside is what the simulation knows of how a shard came to where it is: it goes back with it.
@@ -67,6 +68,7 @@ type inside struct {
 	books   map[int][]counted // by partition: which records count by which configuration
 	aligned map[banned]bool   // who was hidden and has to stay so
 	sealed  sealedOf
+	period  hasPeriod
 }
 
 // gone are events that a skip went over: of [from, to) those whose member's hash isn't
@@ -244,7 +246,7 @@ type history struct {
 }
 
 func (in *inside) clone() inside {
-	return inside{maps.Clone(in.starts), maps.Clone(in.looked), maps.Clone(in.heads), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned), in.sealed.clone()}
+	return inside{maps.Clone(in.starts), maps.Clone(in.looked), maps.Clone(in.heads), slices.Clone(in.lost), maps.Clone(in.books), maps.Clone(in.aligned), in.sealed.clone(), in.period}
 }
 
 func (m *master) snapshot() history {

@@ -75,6 +75,8 @@ type world struct {
 	errands   int            // of them
 	topics    []string       // that processes to come are configured with
 	book      int            // the configuration that they go by
+	adds      bool           // they have the period that is added
+	slept     time.Duration  // that went by at once: see night
 	verdicts  map[verdictOf]*verdict
 	windows   map[string][]*ruledWindow // by period
 	kafka     brokers
@@ -119,6 +121,8 @@ type process struct {
 	size
 	topics   []string          // that it is configured with
 	book     int               // the configuration's number
+	has      bool              // the added period
+	lacks    atomic.Bool       // it, and has refused to start
 	shadow   map[int][]counted // of a rebuild: by which configurations it has counted records
 	id       int
 	consumer *ingest.Consumer
@@ -229,13 +233,16 @@ func newWorld(p *plan) *world {
 
 func (w *world) send(s *sending) {
 	if s.partition < len(w.kafka.partitions) && len(s.records) > 0 {
-		w.kafka.partitions[s.partition].send(s, w.reached())
+		w.kafka.partitions[s.partition].send(w.timely(s), w.reached())
 	}
 }
 
 // launch starts a process.
-func (w *world) launch(s size) {
-	p := &process{w: w, size: s, topics: w.topics, book: w.book, swept: map[sweeping]int64{}, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
+func (w *world) launch(s size) { w.launchAs(s, w.adds) }
+
+// launchAs starts a process, with the added period or without.
+func (w *world) launchAs(s size, has bool) {
+	p := &process{w: w, size: s, topics: w.topics, book: w.book, has: has, swept: map[sweeping]int64{}, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
 	p.member = &member{w: w, from: p}
 	w.mu.Lock()
 	w.processes = append(w.processes, p)
@@ -254,10 +261,8 @@ func (w *world) launch(s size) {
 
 func (p *process) config(s size) ingest.Config {
 	w, setup := p.w, p.w.setup
-	rules := fold.Rules{}
 	kept := map[periods.Period]time.Duration{}
-	for _, name := range setup.Periods {
-		rules.Periods = append(rules.Periods, fold.Period{Rule: p.rule(name), Lateness: latenessOf(name).Milliseconds()})
+	for _, name := range setup.periodsOf(p.has) {
 		kept[periods.Period(name)] = retention[name]
 	}
 	onGap := starts.GapHalts
@@ -274,7 +279,7 @@ func (p *process) config(s size) ingest.Config {
 		SessionTimeout: sessionTimeout, Heartbeat: time.Second, Timeout: callTimeout,
 		CommitInterval: 500 * time.Millisecond, ShutdownTime: 10 * time.Second,
 		Start: starts.Where{From: setup.Start, Time: time.UnixMilli(setup.StartTime)}, OnGap: onGap,
-		Rules: rules, Retention: kept,
+		Rules: p.windows(p.has), Retention: kept,
 		Events:     event.Rules{MaxEventBytes: maxEventBytes, MaxPoints: setup.MaxPoints, MaxFuture: maxFuture.Milliseconds()},
 		Duplicates: setup.Duplicates,
 		FoldMemory: s.foldMemory, PieceTime: s.pieceTime,
@@ -283,7 +288,17 @@ func (p *process) config(s size) ingest.Config {
 	}
 	p.names(&c)
 	p.rules(&c)
+	p.addsRules(&c)
 	return c
+}
+
+// windows are those of a configuration that has the added period, or not.
+func (p *process) windows(has bool) fold.Rules {
+	all := fold.Rules{Boards: p.w.setup.boardsOf(has)}
+	for _, name := range p.w.setup.periodsOf(has) {
+		all.Periods = append(all.Periods, fold.Period{Rule: p.rule(name), Lateness: latenessOf(name).Milliseconds()})
+	}
+	return all
 }
 
 // alive are the processes that neither crashed nor were stopped.
@@ -365,6 +380,8 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	switch reason {
 	case health.HaltTruncated:
 		c.p.w.truncated.Store(true)
+	case health.HaltSchema:
+		c.p.haltsWithout(about)
 	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge, health.HaltRules: // the log is whole, and so are answers and texts
 		if strings.Contains(about, event.DeadLetterTopic("")) && c.p.w.counts[lettersRefused] > 0 {
 			break

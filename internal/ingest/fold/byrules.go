@@ -67,6 +67,57 @@ func (r *Rules) PeriodsOf(boards [][]byte) uint32 {
 	return bits
 }
 
+// With returns the rules with the periods that others have in addition, on each board that is by the same rule.
+func (r *Rules) With(others *Rules) Rules {
+	all := *r
+	all.Periods = slices.Clone(r.Periods)
+	at := make([]int, len(others.Periods)) // in all.Periods
+	for i, p := range others.Periods {
+		at[i] = slices.IndexFunc(r.Periods, func(q Period) bool { return q.Rule.Name() == p.Rule.Name() })
+		if at[i] < 0 {
+			at[i], all.Periods = len(all.Periods), append(all.Periods, p)
+		}
+	}
+	if r.Boards == nil && others.Boards == nil {
+		return all
+	}
+	all.Boards = map[string]*Board{}
+	for _, boards := range []map[string]*Board{r.Boards, others.Boards} {
+		for name := range boards {
+			all.Boards[name] = r.of(name).with(others.of(name), len(r.Periods), at)
+		}
+	}
+	if all.Boards[boardrules.AnyBoard] == nil {
+		all.Boards[boardrules.AnyBoard] = r.of(boardrules.AnyBoard).with(others.of(boardrules.AnyBoard), len(r.Periods), at)
+	}
+	return all
+}
+
+// with returns the board with the periods that another has in addition, of which at has the numbers among all periods. The
+// board has the first n of these.
+func (b *Board) with(other *Board, n int, at []int) *Board {
+	all := *b
+	all.Periods &= uint32(1<<n - 1)
+	all.Ticks = maps.Clone(b.Ticks)
+	if (b.Rule == nil) != (other.Rule == nil) || b.Rule != nil && *b.Rule != *other.Rule {
+		return &all
+	}
+	for i, number := range at {
+		if other.Periods&(1<<i) != 0 {
+			all.Periods |= 1 << number
+		}
+	}
+	for name, tick := range other.Ticks {
+		if _, ok := all.Ticks[name]; !ok {
+			if all.Ticks == nil {
+				all.Ticks = map[periods.Period]int64{}
+			}
+			all.Ticks[name] = tick
+		}
+	}
+	return &all
+}
+
 // byRules is what targets keep where there are boards by other rules. Rules have numbers, 0 is
 // the default one.
 type byRules struct {

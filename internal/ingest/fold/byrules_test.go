@@ -144,3 +144,38 @@ type plenty struct{}
 
 func (plenty) Take(int64) bool { return true }
 func (plenty) Release(int64)   {}
+
+// The rules of a sweep that another process began have its lists, and the periods that were added since: on all boards,
+// and on those that list theirs.
+func TestRulesHaveThePeriodsThatOthersHaveInAddition(t *testing.T) {
+	all := rules(t)
+	weekly, monthly, yearly := all.Periods[0], all.Periods[1], all.Periods[2]
+	last, best := ruled(t, "last(elo:9)"), ruled(t, "best(elo:9)")
+	weekly.Lateness = 7
+	began := Rules{Periods: []Period{weekly}, Boards: map[string]*Board{"elo": {Rule: last, Periods: 1, Ticks: map[periods.Period]int64{"weekly": 1}}, "cup": {Rule: best, Periods: 1}}, Names: true}
+	later := Rules{Periods: []Period{yearly, all.Periods[0], monthly}, Boards: map[string]*Board{
+		"elo": {Rule: ruled(t, "last(elo:9)"), Periods: 6, Ticks: map[periods.Period]int64{"weekly": 3, "monthly": 4}}, "cup": {Rule: last, Periods: 7}, "arena": {Periods: 3},
+	}}
+	of := began.With(&later)
+	names := func(board string) (all []string) {
+		for i, p := range of.Periods {
+			if of.PeriodsOf([][]byte{[]byte(board)})&(1<<i) != 0 {
+				all = append(all, string(p.Rule.Name()))
+			}
+		}
+		return all
+	}
+	require.Equal(t, []string{"weekly", "monthly"}, names("elo"))
+	require.Equal(t, map[periods.Period]int64{"weekly": 1, "monthly": 4}, of.Boards["elo"].Ticks)
+	require.Equal(t, []string{"weekly"}, names("cup"), "which has another rule now, and windows of that")
+	require.Equal(t, []string{"weekly", "yearly"}, names("arena"))
+	require.Equal(t, []string{"weekly", "yearly", "monthly"}, names("any"))
+	require.Equal(t, int64(7), of.Periods[0].Lateness)
+	require.True(t, of.Names)
+	require.Len(t, began.Periods, 1)
+	require.Equal(t, uint32(1), began.Boards["elo"].Periods)
+
+	of = (&Rules{Periods: []Period{weekly}}).With(&Rules{Periods: []Period{monthly, weekly}})
+	require.Nil(t, of.Boards)
+	require.Equal(t, []string{"weekly", "monthly"}, names("any"))
+}

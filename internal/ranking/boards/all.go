@@ -77,7 +77,7 @@ func (b *Boards) Extend(ctx context.Context, states []ledger.State, maxFuture ti
 			return added, err
 		}
 		if len(some) > 0 {
-			added, states[i].Schema = some, s.Schema()
+			added = some
 		}
 	}
 	return added, nil
