@@ -102,7 +102,7 @@ func countedBoards(c *ingest.Counting, s *rules.Set, cfg *config.Config, kinds m
 			board.Periods |= 1 << i
 			l, err := codec.NewTupleLayout(kinds[cut.Name()], cut.Length(), b.Rule.Fields)
 			if err != nil {
-				return nil, fmt.Errorf("board %.70q: its %s scores: %w", name, cut.Name(), err)
+				return nil, fmt.Errorf("board %.70q: %s scores: %w", name, cut.Name(), err)
 			}
 			board.Ticks[cut.Name()] = l.Tick
 		}

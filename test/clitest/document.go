@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Documented holds a table of docs/json.md to the type of what is written: it has a row
-// for every field, in their order, and none may be left out.
+// Documented compares a table of docs/json.md with the type that a command writes: the table
+// names every field, in order, and no field may be absent.
 func Documented(t *testing.T, name string, report any) {
 	t.Helper()
 	mod, err := exec.Command("go", "env", "GOMOD").Output()
@@ -24,19 +24,51 @@ func Documented(t *testing.T, name string, report any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, ok := strings.Cut(string(text), "<!-- json: "+name+" -->\n")
+	fields := fieldsOf(t, reflect.TypeOf(report), "")
+	if got, want := strings.Join(rowsOf(t, string(text), name), "\n"), strings.Join(fields, "\n"); got != want {
+		t.Errorf("docs/json.md has of %s\n%s\n\nand the program writes\n%s", name, got, want)
+	}
+}
+
+var (
+	tableRow   = regexp.MustCompile("(?m)^\\| (`.*?) \\|(.*?)\\|")
+	fieldName  = regexp.MustCompile("`([^`]+)`")
+	objectLink = regexp.MustCompile(`\]\(#(.*)\)`)
+)
+
+// rowsOf returns the fields that a table names. A name that starts with a dot is in the same object
+// as the last full name of its row; a type that links to another table stands for that table's fields.
+func rowsOf(t *testing.T, text, name string) []string {
+	t.Helper()
+	_, table, ok := strings.Cut(text, "<!-- json: "+name+" -->\n")
 	if !ok {
 		t.Fatalf("docs/json.md has no table of %s", name)
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	var rows []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(table, -1) {
-		rows = append(rows, m[1])
+	for _, row := range tableRow.FindAllStringSubmatch(table, -1) {
+		object, last := "", ""
+		for _, m := range fieldName.FindAllStringSubmatch(row[1], -1) {
+			last = m[1]
+			if strings.HasPrefix(last, ".") {
+				last = object + last
+			} else {
+				object = last[:max(strings.LastIndex(last, "."), 0)]
+			}
+			rows = append(rows, last)
+		}
+		link := objectLink.FindStringSubmatch(row[2])
+		if link == nil {
+			continue
+		}
+		if strings.HasPrefix(row[2], " list of ") {
+			last += "[]"
+		}
+		for _, field := range rowsOf(t, text, strings.ReplaceAll(link[1], "-", " ")) {
+			rows = append(rows, last+"."+field)
+		}
 	}
-	fields := fieldsOf(t, reflect.TypeOf(report), "")
-	if got, want := strings.Join(rows, "\n"), strings.Join(fields, "\n"); got != want {
-		t.Errorf("docs/json.md has of %s\n%s\n\nand what is written has\n%s", name, got, want)
-	}
+	return rows
 }
 
 // fieldsOf are the paths of all fields below a type: windows[].board.

@@ -336,7 +336,7 @@ func TestWhatIsWrongWithTheCommandLineOrTheServersIsNoAnswer(t *testing.T) {
 		{"isn't a board's name", []string{"a b", "weekly", "ann"}},
 		{"there are daily, weekly,", []string{"global", "wekly", "ann"}},
 		{"3 arguments, not 1", []string{"global"}},
-		{"the form is 2026-W47", []string{"global", "weekly", "ann", "--window", "2100"}},
+		{"use the form 2026-W47", []string{"global", "weekly", "ann", "--window", "2100"}},
 	} {
 		code, out, errs := clitest.Execute(t, Command, w.environ, append([]string{"explain"}, c.args...)...)
 		require.Equal(t, 2, code)

@@ -294,7 +294,7 @@ func TestAWrongBoardPeriodOrWindowIsOneLineAndTwo(t *testing.T) {
 		{"top asia weekly", "boards is global, eu"},
 		{"top eu wekly", `no period is called "wekly": there are daily, weekly,`},
 		{"top eu daily", "periods.daily.enabled is false; there are weekly, monthly, yearly"},
-		{"top eu weekly --window 2100-03", "the form is 2026-W47; or current, or previous"},
+		{"top eu weekly --window 2100-03", "use the form 2026-W47, current or previous"},
 		{"top eu weekly --limit 0", "--limit has to be"},
 		{"top eu weekly --offset -1", "--offset"},
 		{"rank eu weekly x --around -1", "--around"},

@@ -114,7 +114,7 @@ func TestWhatNothingWouldChangeEndsWatching(t *testing.T) {
 		code int
 		said string
 	}{
-		"--window 2100-03":   {2, "the form is 2026-W47; or current, or previous"},
+		"--window 2100-03":   {2, "use the form 2026-W47, current or previous"},
 		"--every 50ms":       {2, "--every has to be 100ms to 1h"},
 		"--every 61m":        {2, "--every has to be 100ms to 1h"},
 		"--every 5":          {2, "isn't a duration"},

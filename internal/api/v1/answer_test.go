@@ -275,7 +275,7 @@ func TestTokensAreNeededWhereThereAreSome(t *testing.T) {
 	require.Equal(t, http.StatusOK, with("Bearer 0123456789abcdeZ").status)
 	require.Equal(t, http.StatusUnauthorized, with("Bearer 0123456789abcdeY").status)
 	for says, take := range map[string]func(){
-		"no client is admitted": func() { write("# nobody\n") },
+		"all clients are refused": func() { write("# nobody\n") },
 		"no such file":          func() { require.NoError(t, os.Remove(path)) },
 	} {
 		write("shop 0123456789abcdeZ\n")

@@ -452,7 +452,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 		a = from(w("global")+"/stream", "10.0.0.1:9")
 		require.Equal(t, http.StatusTooManyRequests, a.status)
 		require.Equal(t, "1", a.header.Get("Retry-After"))
-		require.Contains(t, string(a.body), "at most 8 streams at a time; this client has 4")
+		require.Contains(t, string(a.body), "Too many concurrent streams of this client: it uses 4 of 8")
 		for i := range 4 {
 			leave = append(leave, stay(w("global")+"/stream", fmt.Sprintf("10.0.1.%d:1", i)))
 		}

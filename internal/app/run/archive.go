@@ -30,13 +30,13 @@ const (
 )
 
 var (
-	archiveLeader  = prometheus.NewDesc("standings_archive_leader", "1 if this replica writes the archive, else 0; if `archive.url` is set.", nil, nil)
+	archiveLeader  = prometheus.NewDesc("standings_archive_leader", "1 if this replica writes the archive, else 0. Only with archive.url.", nil, nil)
 	archiveWaiting = prometheus.NewDesc("standings_archive_waiting_windows",
-		"Final windows that aren't in the archive yet. The leader reports it.", nil, nil)
+		"Final windows that are not archived yet. Reported by the leader.", nil, nil)
 	archiveOldest = prometheus.NewDesc("standings_archive_waiting_seconds",
-		"How long ago the first of those became final; 0 if none waits. The leader reports it.", nil, nil)
+		"Time since the first window that is not archived became final; 0 if none. Reported by the leader.", nil, nil)
 	archiveOverdue = prometheus.NewDesc("standings_archive_backup_overdue_seconds",
-		"How long the backup of a complete open window has been due; the longest, 0 if none is due. The leader reports it.", nil, nil)
+		"How long the backup of a complete open window has been due: the longest, 0 if none. Reported by the leader.", nil, nil)
 )
 
 // archived is what is reported of the archive.

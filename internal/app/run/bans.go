@@ -134,9 +134,9 @@ func (r *readiness) waitsForBans(err error) {
 }
 
 var (
-	bansInForce = prometheus.NewDesc("standings_bans", "Bans that the bans topic has in force, by kind: banned (hidden) or erased. Only with kafka.bans_topic.", []string{"kind"}, nil)
-	bansUnread  = prometheus.NewDesc("standings_bans_topic_away", "1 while the bans topic can't be read: what was read of it stays in force, and new bans aren't seen. Only with kafka.bans_topic.", nil, nil)
-	bansBad     = prometheus.NewDesc("standings_bans_bad_records_total", "Records of the bans topic that are no bans, and were ignored. Only with kafka.bans_topic.", nil, nil)
+	bansInForce = prometheus.NewDesc("standings_bans", "Bans in force, by kind: banned or erased. Only with kafka.bans_topic.", []string{"kind"}, nil)
+	bansUnread  = prometheus.NewDesc("standings_bans_topic_away", "1 if the bans topic cannot be read: known bans stay in force, new ones are not seen. Only with kafka.bans_topic.", nil, nil)
+	bansBad     = prometheus.NewDesc("standings_bans_bad_records_total", "Invalid records of the bans topic, which are ignored. Only with kafka.bans_topic.", nil, nil)
 )
 
 // bansCollector shows the bans, once there are any to show.
