@@ -60,7 +60,7 @@ func countedPeriods(c *ingest.Counting, s *rules.Set, cfg *config.Config) (map[p
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Periods)) {
 		if _, ok := kinds[name]; !ok {
-			return nil, fmt.Errorf("the period %s isn't enabled here", name)
+			return nil, fmt.Errorf("the period %s is not enabled", name)
 		}
 	}
 	return kinds, nil
@@ -130,7 +130,7 @@ func countedFields(f map[string]string, names []string) (*event.Fields, error) {
 	}
 	for name := range f {
 		if !event.IsOwn(name) && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no field %.40q of events", name)
+			return nil, fmt.Errorf("events have no field %.40q", name)
 		}
 	}
 	fields, err := event.NewFields(event.Paths{EventID: f["event_id"], UserID: f["user_id"], Points: f["points"], Board: f["board"], OccurredAt: f["occurred_at"], Name: f["name"]}, more...)

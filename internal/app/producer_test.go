@@ -85,7 +85,7 @@ func TestAKafkaWithoutIdempotentProducersIsRefused(t *testing.T) {
 	defer c.Close()
 	cfg := config.Defaults()
 	cfg.Kafka.Brokers = c.ListenAddrs()
-	if err := published(t, cfg); err == nil || !strings.Contains(err.Error(), "takes Kafka 0.11 or later") {
+	if err := published(t, cfg); err == nil || !strings.Contains(err.Error(), "start the idempotent producer (InitProducerId, Kafka 0.11 or later):") {
 		t.Errorf("%v", err)
 	}
 }

@@ -187,7 +187,7 @@ func TestADayThatWasLeftOutHasNeitherWindowNorName(t *testing.T) {
 			t.Errorf("%s: before %+v comes %+v", gone.zone, after, w)
 		}
 		_, err = c.Named(periods.Daily, gone.day)
-		if err == nil || !strings.Contains(err.Error(), "no such day in "+gone.zone) {
+		if err == nil || !strings.Contains(err.Error(), "does not exist in "+gone.zone) {
 			t.Errorf("%s %s: got %v", gone.zone, gone.day, err)
 		}
 	}

@@ -145,9 +145,9 @@ func TestAPeriodThatCantBeIsRefusedWithWhatCould(t *testing.T) {
 		return err
 	}
 	for says, err := range map[string]error{
-		"the name is a built-in period's":                                            seasonOf("weekly", from, from+hour),
-		"period all-time: the name is a built-in period's":                           stretchesOf("all-time", time.Hour, from),
-		"period daily is built in":                                                   calendarOf("daily", periods.Weekly),
+		"is built in: choose another name": seasonOf("weekly", from, from+hour),
+		"period all-time is built in":      stretchesOf("all-time", time.Hour, from),
+		"period daily is built in":         calendarOf("daily", periods.Weekly),
 		`period "": a name must have 1 to 32 lower-case letters, digits and hyphens`: seasonOf("", from, from+hour),
 		`period "4th": a name must have`:                                             seasonOf("4th", from, from+hour),
 		`period "a:b": a name must have`:                                             stretchesOf("a:b", time.Hour, from),

@@ -33,7 +33,7 @@ func Documented(t *testing.T, name string, report any) {
 var (
 	tableRow   = regexp.MustCompile("(?m)^\\| (`.*?) \\|(.*?)\\|")
 	fieldName  = regexp.MustCompile("`([^`]+)`")
-	objectLink = regexp.MustCompile(`\]\(#(.*)\)`)
+	objectLink = regexp.MustCompile(`^ (?:list of )?\[\w+\]\(#([\w-]+)\)`)
 )
 
 // rowsOf returns the fields that a table names. A name that starts with a dot is in the same object

@@ -17,10 +17,10 @@ func TestACommandThatCantBeCarriedOutTriesNothing(t *testing.T) {
 		args    []string
 		want    string
 	}{
-		"no topic":         {nil, []string{"u1", "--reason", "x"}, "kafka.bans_topic isn't set"},
-		"the source":       {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points"}, []string{"u1", "--reason", "x"}, "is one of kafka.topics"},
-		"its dead letters": {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points.dlq"}, []string{"u1", "--reason", "x"}, "dead letters of points"},
-		"no board's name":  {named, []string{"u1", "--reason", "x", "--board", "e u"}, "isn't a board's name"},
+		"no topic":         {nil, []string{"u1", "--reason", "x"}, "kafka.bans_topic is not set"},
+		"the source":       {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points"}, []string{"u1", "--reason", "x"}, "must not be one of kafka.topics"},
+		"its dead letters": {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points.dlq"}, []string{"u1", "--reason", "x"}, "dead-letter topic of points"},
+		"no board's name":  {named, []string{"u1", "--reason", "x", "--board", "e u"}, "is not a board name"},
 		"no member":        {named, []string{"", "--reason", "x"}, "1 to 256 bytes"},
 	} {
 		code, stdout, stderr := clitest.Execute(t, Command, c.environ, append([]string{"ban"}, c.args...)...)
@@ -36,7 +36,7 @@ func TestWhatIsRecordedIsSaidInASentenceAndAsJSON(t *testing.T) {
 	eu := bans.Key{Board: "eu", Member: "u\x1b1"}
 	for want, o := range map[string]outcome{
 		"u\\x1b1 is banned on board eu until 2026-12-01T00:00:00.000Z.\n": {State: "banned", Until: new("2026-12-01T00:00:00.000Z"), Done: true},
-		"u\\x1b1 isn't banned on board eu any more.\n":                    {State: "shown", Done: true},
+		"u\\x1b1 is no longer banned on board eu.\n":                      {State: "shown", Done: true},
 		"u\\x1b1 is erased: recorded. Nobody runs.\n":                     {State: "erased", Problem: new("Nobody runs")},
 	} {
 		if got := o.text(eu); got != want {

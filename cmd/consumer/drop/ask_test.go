@@ -97,7 +97,7 @@ func TestADropIsNotDoneByAnyOtherAnswer(t *testing.T) {
 		},
 	} {
 		code, shown := drops(t, environ, prefix, act)
-		if code != 1 || !strings.HasSuffix(shown, question+"consumer: that isn't the prefix: nothing was removed\n") || keys(t, c, prefix) != 4 {
+		if code != 1 || !strings.HasSuffix(shown, question+"consumer: the input is not the prefix: nothing was removed\n") || keys(t, c, prefix) != 4 {
 			t.Errorf("%s: exit code %d: %s", name, code, shown)
 		}
 	}

@@ -48,10 +48,10 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 			return clitest.Execute(t, Command, append(w.Environ, "STANDINGS_SEAL=true"), append([]string{"reopen"}, strings.Fields(args)...)...)
 		}
 		for args, says := range map[string]string{
-			"global weekly 2100-W10":                             "--reason has to say why",
+			"global weekly 2100-W10":                             "--reason is required",
 			"global weekly 2100-W10 --reason x --for -1s":        "--for",
 			"global weekly 2100-W10 --reason=" + long:            "has 501 bytes, and may have 500",
-			"global daily 2100-W10 --reason x":                   "daily boards aren't kept",
+			"global daily 2100-W10 --reason x":                   "period daily is not enabled",
 			"global weekly W10 --reason x":                       "W10",
 			"glo/bal weekly 2100-W10 --reason x":                 `"glo/bal"`,
 			"global weekly --reason x":                           "takes 3 arguments",

@@ -378,7 +378,7 @@ func TestWhatIsBeyondTheLimitIsToldToComeAgain(t *testing.T) {
 	a := from("10.0.0.4:1")
 	require.Equal(t, http.StatusServiceUnavailable, a.status)
 	require.Equal(t, "1", a.header.Get("Retry-After"))
-	require.Contains(t, string(a.body), "4 requests")
+	require.Contains(t, string(a.body), "the limit is 4")
 	close(h.release)
 	all.Wait()
 	require.Equal(t, http.StatusOK, from("10.0.0.1:4").status)

@@ -209,7 +209,7 @@ func TestWhatIsNoRequestIsRefusedWithWhatWouldBeRight(t *testing.T) {
 		{w("global") + "/rank", []string{"percent", "NaN"}, 400, "percent", "100"},
 		{w("global") + "/rank", []string{"fields", "stage:1"}, 400, "fields", "use points"},
 		{w("global") + "/export", []string{"format", "xml"}, 400, "format", "csv"},
-		{w("a%20b"), nil, 404, "board", "is not a board name"},
+		{w("a%20b"), nil, 404, "board", "isn't a board's name"},
 		{"/v1/boards/global/periods/monthly/windows/current", nil, 404, "period", "no period"},
 		{"/v1/boards/global/periods/hourly/windows", nil, 404, "period", "no period"},
 		{"/v1/boards/global/periods/weekly/windows/2026-W54", nil, 404, "window", "current or previous"},

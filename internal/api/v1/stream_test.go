@@ -101,8 +101,8 @@ func TestAStreamRefusesWhatIsNoRequest(t *testing.T) {
 	}{
 		{w("global"), []string{"limit", "0"}, 400, "limit", "from 1 to 100"},
 		{w("global"), []string{"limit", "101"}, 400, "limit", "from 1 to 100"},
-		{w("global"), []string{"limit", "5", "member", "u1"}, 400, "limit", "n rows above and below"},
-		{w("global"), []string{"n", "5"}, 400, "n", "give member"},
+		{w("global"), []string{"limit", "5", "member", "u1"}, 400, "limit", "excludes member"},
+		{w("global"), []string{"n", "5"}, 400, "n", "requires member"},
 		{w("global"), []string{"member", "u1", "n", "51"}, 400, "n", "from 0 to 50"},
 		{w("global"), []string{"member", ""}, 400, "member", "256"},
 		{w("global"), []string{"member", strings.Repeat("x", 257)}, 400, "member", "256"},

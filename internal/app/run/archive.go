@@ -105,7 +105,7 @@ func (a *archiver) open(ctx context.Context) *store.Store {
 			return nil
 		}
 		if said.Due(archiveEvery) {
-			a.log.Warn("the archive can't be opened: final windows stay in Redis until it can", zap.Error(err))
+			a.log.Warn("could not open the archive: final windows stay in Redis until then", zap.Error(err))
 		}
 		if pauses.Next(ctx) != nil {
 			return nil
@@ -139,7 +139,7 @@ func (a *archiver) lead(ctx context.Context, token int64) error {
 		case ctx.Err() != nil || errors.Is(err, store.ErrFenced):
 			return err
 		case err != nil && !failed:
-			a.log.Warn("couldn't archive all windows: they stay in Redis, and are tried again", zap.Error(err))
+			a.log.Warn("could not archive all windows: they stay in Redis and are retried", zap.Error(err))
 		}
 		failed = err != nil
 		a.is.leads(taker.Reached())

@@ -122,15 +122,15 @@ func (p *process) sayBansLeft(ctx context.Context, all *boards.Boards) {
 	left, err := hiding.In(all).Banned(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		p.log.Warn("couldn't look for bans that an earlier configuration has left in Redis", zap.Error(err))
+		p.log.Warn("could not check Redis for bans of an earlier configuration", zap.Error(err))
 	case len(left) > 0:
-		p.log.Warn("kafka.bans_topic isn't set, but Redis hides members by "+units.Plural(int64(len(left)), "ban")+
+		p.log.Warn("kafka.bans_topic is not set, but Redis hides members by "+units.Plural(int64(len(left)), "ban")+
 			" of an earlier configuration: they stay hidden. Name the topic again, to keep them or to take them back", zap.Int("bans", len(left)))
 	}
 }
 
 func (r *readiness) waitsForBans(err error) {
-	r.waits(waitsBans, "it waits for the bans topic "+r.cfg.Kafka.BansTopic+", as it would show who is banned", err, "see that the topic is there and can be read; it goes on by itself")
+	r.waits(waitsBans, "it waits for the bans topic "+r.cfg.Kafka.BansTopic+", as it would show who is banned", err, "make sure that the topic exists and can be read; it continues by itself")
 }
 
 var (

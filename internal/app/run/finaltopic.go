@@ -183,7 +183,7 @@ func (f *finalTopic) lead(ctx context.Context, _ int64) error {
 		case err != nil:
 			f.is.failed++
 			if said.Due(sayUnpublished) {
-				f.log.Warn("couldn't publish all final windows: they stay in Redis, and are tried again", zap.String("topic", k.FinalTopic), zap.Error(err))
+				f.log.Warn("could not publish all final windows: they stay in Redis and are retried", zap.String("topic", k.FinalTopic), zap.Error(err))
 			}
 		default:
 			f.is.succeeded = time.Now()
@@ -237,7 +237,7 @@ func (p *process) checkFinalTopic(ctx context.Context, cfg *config.Config) error
 		return err
 	}
 	if err != nil && ctx.Err() == nil {
-		p.log.Warn("the topics for final windows can't be checked: whoever leads tries again", zap.String("topic", cfg.Kafka.FinalTopic), zap.Error(err))
+		p.log.Warn("could not check the topics for final windows: the leader retries", zap.String("topic", cfg.Kafka.FinalTopic), zap.Error(err))
 	}
 	return nil
 }

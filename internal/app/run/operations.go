@@ -63,7 +63,7 @@ func openOperations(ctx context.Context, cfg *config.Config, client redis.Univer
 	o.stop = stop
 	o.ended.Go(func() {
 		if err := server.Run(serving); err != nil {
-			log.Error("the operations port is closed; the consumer goes on without it", zap.Error(err))
+			log.Error("the operations port is closed; the consumer continues without it", zap.Error(err))
 		}
 	})
 	return o, nil
