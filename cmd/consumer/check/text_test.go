@@ -24,8 +24,8 @@ brokers         ok           2 of 2 addresses answer: kafka-1:9092, kafka-2:9092
 cleanup.policy  wrong        points: compact: events with equal keys would vanish
                              before they are counted or counted again → set
                              cleanup.policy=delete
-start           ok           points, other: continues from the ledger: partitions 0
-                             at 480, 1 at 7; 20 records to read
+start           ok           points, other: continues from the ledger: partitions
+                             0 at 480, 1 at 7; 20 records to read
 
 Redis
 persistence     warning      neither AOF nor RDB → CONFIG SET appendonly yes, and

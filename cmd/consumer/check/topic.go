@@ -26,7 +26,7 @@ func judgeTopic(s *section, t *topicFacts, want *wanted) {
 	const check = "topic"
 	switch {
 	case errors.Is(t.err, kafkaconn.ErrNoTopic):
-		s.wrong(check, t.name, "it doesn't exist", "create it: until then the consumer waits. It needs as many partitions as there may be replicas that share the work")
+		s.wrong(check, t.name, "does not exist", "create it: until then the consumer waits. It needs as many partitions as there may be replicas that share the work")
 		return
 	case deniedBy(t.err):
 		s.wrong(check, t.name, "it does not exist, or this user may not describe it", "let this user describe and read it")

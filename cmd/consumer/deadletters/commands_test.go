@@ -183,7 +183,7 @@ func areChosen(t *testing.T, addresses, environ []string) {
 		"points.dlq/3@0":   "original   points/3@480\n",
 		"points/1@500":     "message    points: it isn't an integer\n",
 		"points/1@999":     "consumer: no dead letter of points/1@999 in [0, 7) of points.dlq/1\n",
-		"points.dlq/1@5":   "consumer: no such dead letter: ", // aborted
+		"points.dlq/1@5":   "consumer: no dead letter of ", // aborted
 		"points.dlq/1@100": "consumer: no dead letter of points.dlq/1@100 in [0, 7) of points.dlq/1\n",
 		"points/4@1":       "consumer: points.dlq has no partition 4: it has 4\n",
 		"points":           `consumer: "points" must be topic/partition@offset, such as points/3@480` + "\n",
@@ -247,7 +247,7 @@ func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
 	if code != 0 || stderr != "" || stdout != "0 events in 0 letters; times are those of UTC\npoints has no dead letters: points.dlq does not exist\n" {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr = execute(t, environ, "dead-letters", "export"); code != 0 || stdout != "" || !strings.Contains(stderr, "there is no points.dlq") {
+	if code, stdout, stderr = execute(t, environ, "dead-letters", "export"); code != 0 || stdout != "" || !strings.Contains(stderr, "points.dlq does not exist") {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
 	for want, args := range map[string][]string{

@@ -50,7 +50,7 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 		for args, says := range map[string]string{
 			"global weekly 2100-W10":                             "--reason is required",
 			"global weekly 2100-W10 --reason x --for -1s":        "--for",
-			"global weekly 2100-W10 --reason=" + long:            "has 501 bytes, and may have 500",
+			"global weekly 2100-W10 --reason=" + long:            "has 501 bytes, at most 500 are possible",
 			"global daily 2100-W10 --reason x":                   "period daily is not enabled",
 			"global weekly W10 --reason x":                       "W10",
 			"glo/bal weekly 2100-W10 --reason x":                 `"glo/bal"`,
