@@ -138,7 +138,7 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"no SyncGroup", func(f *kafkaFacts, _ *wanted) { delete(f.brokers[0].offered, protocol.SyncGroup) },
 			"versions", "wrong: SyncGroup isn't offered; 0 to 0 are spoken"},
 
-		{"no topic", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafkaconn.ErrNoTopic }, "topic", "wrong: it doesn't exist → create it"},
+		{"no topic", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafkaconn.ErrNoTopic }, "topic", "wrong: does not exist → create it"},
 		{"a topic that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafka.TopicAuthorizationFailed }, "topic", "wrong: it does not exist, or this user may not describe it"},
 		{"a topic", func(*kafkaFacts, *wanted) {}, "topic", "ok: 2 partitions, replication factor 3, min.insync.replicas 2"},
 		{"one copy", func(f *kafkaFacts, _ *wanted) {

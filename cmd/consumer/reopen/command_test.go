@@ -68,7 +68,7 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 
 		code, stdout, stderr := reopen("global weekly 2100-W10 --reason case-1234 --for 2h")
 		require.Zero(t, code, stderr)
-		require.Contains(t, stdout, "global weekly 2100-W10, revision 3, isn't final any more. It is sealed again, as revision 4, after ")
+		require.Contains(t, stdout, "global weekly 2100-W10, revision 3, is open again. It is sealed again, as revision 4, after ")
 		require.NotEmpty(t, listings())
 		for _, text := range listings() {
 			require.NotContains(t, text, `"final"`)

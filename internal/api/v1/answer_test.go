@@ -276,7 +276,7 @@ func TestTokensAreNeededWhereThereAreSome(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, with("Bearer 0123456789abcdeY").status)
 	for says, take := range map[string]func(){
 		"all clients are refused": func() { write("# nobody\n") },
-		"no such file":          func() { require.NoError(t, os.Remove(path)) },
+		"no such file":            func() { require.NoError(t, os.Remove(path)) },
 	} {
 		write("shop 0123456789abcdeZ\n")
 		require.NoError(t, tokens.Look())

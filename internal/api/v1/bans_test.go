@@ -273,7 +273,7 @@ func TestWhereNobodyCanBeBannedTheProblemSaysWhy(t *testing.T) {
 	t.Parallel()
 	for why, b := range map[string]Bans{
 		"api.bans_tokens_file is not set": {},
-		"api.bans_tokens_file isn't": {Off: "api.bans_tokens_file isn't set"},
+		"api.bans_tokens_file isn't":      {Off: "api.bans_tokens_file isn't set"},
 	} {
 		m := newModerated(t, 1, func(c *Config) { c.Bans = b })
 		m.each(bansToken, func(id string, a said) {

@@ -110,7 +110,7 @@ func TestAStreamRefusesWhatIsNoRequest(t *testing.T) {
 		{w("global"), []string{"interval_ms", "99"}, 400, "interval_ms", "from 100 to 60000"},
 		{w("global"), []string{"interval_ms", "60001"}, 400, "interval_ms", "from 100 to 60000"},
 		{w("global"), []string{"offset", "3"}, 400, "offset", "interval_ms"},
-		{"/v1/boards/global/periods/weekly/windows/2026-W54", nil, 404, "window", "or current"},
+		{"/v1/boards/global/periods/weekly/windows/2026-W54", nil, 404, "window", "current or previous"},
 		{"/v1/boards/global/periods/monthly/windows/current", nil, 404, "period", "no period"},
 		{w("a%20b"), nil, 404, "board", "isn't a board's name"},
 	} {
