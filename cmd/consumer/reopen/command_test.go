@@ -75,7 +75,7 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 		}
 		code, _, stderr = reopen("global weekly 2100-W10 --reason case-1234")
 		require.Equal(t, 1, code)
-		require.Contains(t, stderr, "global weekly 2100-W10 isn't final: nothing was changed")
+		require.Contains(t, stderr, "global weekly 2100-W10 is not final: nothing was changed")
 	}
 }
 
