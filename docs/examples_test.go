@@ -160,7 +160,7 @@ func TestTheExamplesReadABoard(t *testing.T) {
 			}
 			// And one that isn't right says what is wrong.
 			out, problems, err = inProgram(t, program, api, strings.Repeat("x", 300))
-			if err == nil || !strings.Contains(problems, "a member's id has 1 to 256 bytes, not 300") {
+			if err == nil || !strings.Contains(problems, "a member id must have 1 to 256 bytes, not 300") {
 				t.Errorf("%v\n%s%s", err, out, problems)
 			}
 		})

@@ -174,7 +174,7 @@ func TestAnArchiveHasToBeConfigured(t *testing.T) {
 	for _, command := range []string{"list", "verify"} {
 		code, _, stderr := execute(t, nil, "archive", command)
 		require.Equal(t, 2, code)
-		require.Contains(t, stderr, "archive.url isn't set")
+		require.Contains(t, stderr, "archive.url is not set")
 	}
 	environ := []string{"STANDINGS_SEAL=true", "STANDINGS_ARCHIVE_URL=sqlite:" + filepath.Join(t.TempDir(), "a.db")}
 	code, stdout, stderr := execute(t, environ, "archive", "list")

@@ -123,7 +123,7 @@ func TestARunLeavesTheArchiveToWhoeverLeads(t *testing.T) {
 	require.NoError(t, err)
 	code, _, stderr := archiveRun(t, w, "--wait", "0s")
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "another process writes the archive, a replica")
+	require.Contains(t, stderr, "another process is the leader and archives all windows: a replica")
 
 	// One that died is waited for.
 	_, err = w.Store.Lead(context.WithoutCancel(t.Context()), "a replica", 0, 2*time.Second)

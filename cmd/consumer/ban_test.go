@@ -21,10 +21,10 @@ func TestACommandThatCantBeCarriedOutTriesNothing(t *testing.T) {
 		args    []string
 		want    string
 	}{
-		"no topic":         {nil, []string{"u1", "--reason", "x"}, "kafka.bans_topic isn't set"},
-		"the source":       {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points"}, []string{"u1", "--reason", "x"}, "is one of kafka.topics"},
-		"its dead letters": {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points.dlq"}, []string{"u1", "--reason", "x"}, "dead letters of points"},
-		"no board's name":  {named, []string{"u1", "--reason", "x", "--board", "e u"}, "isn't a board's name"},
+		"no topic":         {nil, []string{"u1", "--reason", "x"}, "kafka.bans_topic is not set"},
+		"the source":       {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points"}, []string{"u1", "--reason", "x"}, "must not be one of kafka.topics"},
+		"its dead letters": {[]string{"STANDINGS_KAFKA_BANS_TOPIC=points.dlq"}, []string{"u1", "--reason", "x"}, "dead-letter topic of points"},
+		"no board's name":  {named, []string{"u1", "--reason", "x", "--board", "e u"}, "is not a board name"},
 		"no member":        {named, []string{"", "--reason", "x"}, "1 to 256 bytes"},
 	} {
 		code, stdout, stderr := execute(t, c.environ, append([]string{"ban"}, c.args...)...)
@@ -50,7 +50,7 @@ func TestWhatIsRecordedIsReported(t *testing.T) {
 	require.NoError(t, inRedis.Ban(t.Context(), bans.Ban{Key: eu}))
 	writes("u\\x1b1 is banned on board eu until 2100-12-01T00:00:00.000Z.\n", "ban", eu.Member, "--board", "eu", "--reason", "x", "--until", "2100-12-01T00:00:00Z")
 	require.NoError(t, inRedis.Unban(t.Context(), eu))
-	writes("u\\x1b1 isn't banned on board eu any more.\n", "unban", eu.Member, "--board", "eu")
+	writes("u\\x1b1 is no longer banned on board eu.\n", "unban", eu.Member, "--board", "eu")
 	writes("u\\x1b1 is erased: recorded. No consumer has done it in Redis within 10ms: one that runs will, as soon as it reads bans; consumer bans shows when.\n",
 		"erase", eu.Member, "--yes", "--wait", "10ms")
 
@@ -69,5 +69,5 @@ func TestWhatIsRecordedIsReported(t *testing.T) {
 	}
 	code, _, stderr := execute(t, environ, "ban", "u2", "--reason", "x", "--until", "tomorrow")
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "--until tomorrow is neither a time")
+	require.Contains(t, stderr, "--until tomorrow must be a time such as")
 }

@@ -145,7 +145,7 @@ func TestABoardThatIsNotListedNamesTheNearest(t *testing.T) {
 			t.Errorf("%s: code %d %s%s", pattern, code, out, errs)
 		}
 	}
-	for args, want := range map[string]string{"a/b": "isn't a board's name", "eu1 eu2": "takes one board", "eu1 --limit -1": "--limit has to be"} {
+	for args, want := range map[string]string{"a/b": "is not a board name", "eu1 eu2": "consumer boards takes at most one board, not", "eu1 --limit -1": "--limit must be at least 0"} {
 		if code, _, errs := execute(t, l.environ, append([]string{"boards"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d %s", args, code, errs)
 		}
@@ -193,7 +193,7 @@ func TestAWindowThatHasBegunSinceItWasReadIsToBeReadAgain(t *testing.T) {
 	}
 	defer r.Close()
 	err = boards.NoWindow(t.Context(), r, "global", periods.Window{Period: "weekly", Name: "2100-W10"})
-	if want := "nothing had been counted in the board global weekly 2100-W10, and now it is there: read it again"; err == nil || err.Error() != want {
+	if want := "global weekly 2100-W10 was created meanwhile: run the command again"; err == nil || err.Error() != want {
 		t.Error(err)
 	}
 }

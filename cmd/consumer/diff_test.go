@@ -264,10 +264,10 @@ func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 		}
 	}
 	for args, says := range map[string]string{
-		"--board=globl":                    "--board globl: under neither prefix is there such a window",
-		"--board=global --board=eu --json": "--board eu: under neither prefix is there such a window",
-		"--period=daily":                   "--period daily: under neither prefix is there such a window",
-		"--window=2100-W10":                "--window 2100-W10: under neither prefix is there such a window",
+		"--board=globl":                    "--board globl: neither prefix has such a window",
+		"--board=global --board=eu --json": "--board eu: neither prefix has such a window",
+		"--period=daily":                   "--period daily: neither prefix has such a window",
+		"--window=2100-W10":                "--window 2100-W10: neither prefix has such a window",
 	} {
 		if code, out, errs := diff("-b", strings.Fields(args)...); code != 2 || out != "" || errs != "consumer: "+says+"\n" {
 			t.Errorf("%s: exit code %d: %s%s", args, code, out, errs)
@@ -293,7 +293,7 @@ func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := diff("-b")
-	if code != 2 || errs != "consumer: 1 window couldn't be compared\n" || !strings.Contains(out, "not compared: it is cut otherwise") {
+	if code != 2 || errs != "consumer: 1 window could not be compared\n" || !strings.Contains(out, "not compared: it is cut otherwise") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }
@@ -363,14 +363,14 @@ func TestADiffOfAWrongCommandLineIsRefused(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann": 5})
 	for args, says := range map[string]string{
-		"diff":                              "--with has to name the other prefix",
-		"diff --with " + prefix:             "is the configured prefix itself",
-		"diff --with a:b":                   `--with "a:b" isn't 1 to 64 letters`,
-		"diff --with x --limit 0":           "--limit has to be 1 to 1000000",
+		"diff":                              "--with is required",
+		"diff --with " + prefix:             "must not be the configured prefix",
+		"diff --with a:b":                   `--with "a:b" must be 1 to 64 letters`,
+		"diff --with x --limit 0":           "--limit must be 1 to 1000000",
 		"diff --with x --period hourly":     "hourly",
-		"diff --with x --board a/b":         "isn't a board's name",
+		"diff --with x --board a/b":         "is not a board name",
 		"diff --with x extra":               "takes 0 arguments",
-		fmt.Sprint("diff --with ", "x{0}*"): "isn't 1 to 64 letters",
+		fmt.Sprint("diff --with ", "x{0}*"): "must be 1 to 64 letters",
 	} {
 		code, _, errs := execute(t, environ, strings.Fields(args)...)
 		if code != 2 || !strings.Contains(errs, says) {

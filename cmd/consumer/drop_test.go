@@ -52,7 +52,7 @@ func TestADropShowsWhatItRemovesAndRemovesIt(t *testing.T) {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
 	code, out, _ = execute(t, environ, "drop", "--prefix", prefix, "--yes")
-	if code != 0 || out != "There is nothing under the prefix "+prefix+".\n" {
+	if code != 0 || out != "Nothing is stored under the prefix "+prefix+".\n" {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }
@@ -75,7 +75,7 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs = execute(t, environ, "drop", "--prefix", prefix, "--yes")
-	if code != 1 || !strings.Contains(errs, "a rebuild is under way there") || keysUnder(t, c, prefix) != 5 {
+	if code != 1 || !strings.Contains(errs, "is in use: a rebuild is running, or was killed less than a minute ago; nothing was removed") || keysUnder(t, c, prefix) != 5 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if err := c.Del(t.Context(), prefix+":{0}:~rebuild").Err(); err != nil {
@@ -90,7 +90,7 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	var told bytes.Buffer
 	code = consumer(t.Context(), []string{"drop", "--prefix", prefix, "--yes"}, environ, strings.NewReader(""), counts, &told)
 	errs = told.String()
-	if code != 1 || !strings.Contains(errs, "is in use: a consumer counts or reports there") || keysUnder(t, c, prefix) != 4 {
+	if code != 1 || !strings.Contains(errs, "is in use by a consumer. Stop it and wait half a minute; nothing was removed") || keysUnder(t, c, prefix) != 4 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -120,7 +120,7 @@ func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
 		_ = c.HSet(t.Context(), tag+"workers", "points/0", line).Err()
 	})
 	code, out, errs := execute(t, environ, "drop", "--prefix", prefix, "--yes")
-	if code != 1 || !strings.Contains(errs, "was taken into use while it was removed") || keysUnder(t, c, prefix) != 2 {
+	if code != 1 || !strings.Contains(errs, "was used during the removal: newer keys are left (") || keysUnder(t, c, prefix) != 2 {
 		t.Errorf("exit code %d, %d keys left: %s%s", code, keysUnder(t, c, prefix), out, errs)
 	}
 	if err := c.Del(t.Context(), tag+"ledger", tag+"workers").Err(); err != nil {
@@ -187,10 +187,10 @@ func TestADropIsRefusedWhereItMayBeAMistake(t *testing.T) {
 		environ []string
 		says    string
 	}{
-		{"drop --yes", environ, "--prefix has to name"},
-		{"drop --yes --prefix *", environ, `--prefix "*" isn't`},
-		{"drop --prefix " + prefix, environ, "there is no terminal to ask on: say --yes"},
-		{"drop --yes --prefix " + prefix, own, "say --force"},
+		{"drop --yes", environ, "--prefix or --board is required"},
+		{"drop --yes --prefix *", environ, `--prefix "*" must be`},
+		{"drop --prefix " + prefix, environ, "no terminal for the confirmation: use --yes"},
+		{"drop --yes --prefix " + prefix, own, "is the configured prefix (redis.prefix): use --force to remove it"},
 	} {
 		code, _, errs := execute(t, try.environ, strings.Fields(try.args)...)
 		if code != 2 || !strings.Contains(errs, try.says) || keysUnder(t, c, prefix) != 4 {

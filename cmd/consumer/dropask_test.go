@@ -99,7 +99,7 @@ func TestADropIsNotDoneByAnyOtherAnswer(t *testing.T) {
 			t.Parallel()
 			c, prefix, environ := leftovers(t)
 			code, shown := drops(t, environ, prefix, func(p *person, _ func()) { act(p, prefix) })
-			if code != 1 || !strings.HasSuffix(shown, question+"consumer: that isn't the prefix: nothing was removed\n") || keysUnder(t, c, prefix) != 4 {
+			if code != 1 || !strings.HasSuffix(shown, question+"consumer: the input is not the prefix: nothing was removed\n") || keysUnder(t, c, prefix) != 4 {
 				t.Errorf("exit code %d: %s", code, shown)
 			}
 		})

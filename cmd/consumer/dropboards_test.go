@@ -68,10 +68,10 @@ func TestBoardsThatMayBeAMistakeAreNotDropped(t *testing.T) {
 		args, says string
 		code       int
 	}{
-		{"--board eus --yes", "no window is listed of eus", 1},
-		{"--board * --yes", "is every board", 2},
-		{"--board e/u --yes", "isn't a board's name", 2},
-		{"--board eu", "there is no terminal to ask on: say --yes", 2},
+		{"--board eus --yes", "no window of eus is listed", 1},
+		{"--board * --yes", "is every board: use --prefix without --board", 2},
+		{"--board e/u --yes", "is not a board name", 2},
+		{"--board eu", "no terminal for the confirmation: use --yes", 2},
 	} {
 		code, _, errs := execute(t, environ, append([]string{"drop"}, strings.Fields(try.args)...)...)
 		if code != try.code || !strings.Contains(errs, try.says) || windowsListed(t, c, tag) != 4 {

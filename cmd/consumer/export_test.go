@@ -116,7 +116,7 @@ func TestAFileIsThereOnlyOnceItIsComplete(t *testing.T) {
 	require.NoError(t, w.Reader.Client.Del(t.Context(), w.Shards[1].Keys().Listed("global:weekly:2100-W10")).Err())
 	code, _, stderr = exports(t, w, "global", "--output", filepath.Join(dir, "lost"))
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "the export isn't complete")
+	require.Contains(t, stderr, "; the export is incomplete")
 	all, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
@@ -125,15 +125,15 @@ func TestAFileIsThereOnlyOnceItIsComplete(t *testing.T) {
 func TestWhatThereIsNotIsAnError(t *testing.T) {
 	w := newExported(t)
 	for want, args := range map[string][]string{
-		"nothing has been counted":      {"global", "weekly", "2099-W01"},
-		"the board eu has no such":      {"eu"},
-		"consumer export takes a board": {},
-		"--all is every board":          {"global", "--all"},
-		"--format has to be":            {"global", "--format", "xml"},
-		"--raw is for --format csv":     {"global", "--raw"},
-		"--output: ":                    {"global", "--output", "/nowhere/at/all"},
-		"daily":                         {"global", "daily"},
-		"no such window":                {"eu", "weekly"},
+		"no event was counted in":  {"global", "weekly", "2099-W01"},
+		"the board eu has no such": {"eu"},
+		"consumer export requires BOARD [PERIOD [WINDOW]] or --all, not": {},
+		"--all excludes arguments":                                       {"global", "--all"},
+		"--format must be ndjson or csv":                                 {"global", "--format", "xml"},
+		"--raw requires --format csv; NDJSON is always exact":            {"global", "--raw"},
+		"--output: ":     {"global", "--output", "/nowhere/at/all"},
+		"daily":          {"global", "daily"},
+		"no such window": {"eu", "weekly"},
 	} {
 		code, _, stderr := exports(t, w, args...)
 		require.NotEqual(t, 0, code, args)

@@ -48,7 +48,7 @@ func TestAnyOtherAnswerIsAFailureThatShowsIt(t *testing.T) {
 		code, out, errs := checkHealth(t, answering(t, status), "--ready", "--timeout", "1m")
 		require.Equal(t, cli.ExitFailure, code, "%d", status)
 		require.Equal(t, "GET /readyz\n", out)
-		require.Contains(t, errs, "/readyz answers ")
+		require.Contains(t, errs, "/readyz returned ")
 		require.Contains(t, errs, http.StatusText(status))
 	}
 }
@@ -72,7 +72,7 @@ func TestAConsumerThatHangsIsAFailureInTime(t *testing.T) {
 		code, _, errs := checkHealth(t, listener.Addr().String(), "--timeout", "50ms")
 		took = time.Since(begun)
 		require.Equal(t, cli.ExitFailure, code)
-		require.Contains(t, errs, "doesn't answer in time")
+		require.Contains(t, errs, "did not reply in time:")
 	}
 	require.Less(t, took, byDefault)
 }
@@ -90,7 +90,7 @@ func TestWhereAConsumerIsAsked(t *testing.T) {
 	} {
 		code, _, errs := checkHealth(t, listen, "--timeout", "1s")
 		require.Equal(t, cli.ExitFailure, code, listen)
-		require.Contains(t, errs, "consumer: "+want+" ", listen)
+		require.Contains(t, errs, "could not request "+want+":", listen)
 	}
 }
 

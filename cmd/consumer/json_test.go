@@ -30,21 +30,51 @@ func TestTheJSONIsDocumented(t *testing.T) {
 	}
 	text, err := os.ReadFile("../../docs/json.md")
 	require.NoError(t, err)
-	tables := strings.Split(string(text), "<!-- json: ")[1:]
-	require.Len(t, tables, len(types))
 	read := packages{}
-	for _, table := range tables {
-		name, table, _ := strings.Cut(table, " -->\n")
-		table, _, _ = strings.Cut(table, "\n\n")
-		var rows []string
-		for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(table, -1) {
-			rows = append(rows, m[1])
-		}
-		dir, typ, _ := strings.Cut(types[name], ".")
+	for name, typ := range types {
+		dir, typ, _ := strings.Cut(typ, ".")
 		fields := read.fieldsOf(t, source{dir: dir}, ast.NewIdent(typ), "")
 		require.NotEmpty(t, fields, name)
-		require.Equal(t, strings.Join(fields, "\n"), strings.Join(rows, "\n"), "the fields of %s, and the rows of its table", name)
+		require.Equal(t, strings.Join(fields, "\n"), strings.Join(rowsOf(t, string(text), name), "\n"), "the fields of %s, and the rows of its table", name)
 	}
+}
+
+var (
+	tableRow   = regexp.MustCompile("(?m)^\\| (`.*?) \\|(.*?)\\|")
+	fieldName  = regexp.MustCompile("`([^`]+)`")
+	objectLink = regexp.MustCompile(`^ (?:list of )?\[\w+\]\(#([\w-]+)\)`)
+)
+
+// rowsOf returns the fields that a table names. A name that starts with a dot is in the same object as the last full
+// name of its row; a link to another table stands for that table's fields.
+func rowsOf(t *testing.T, text, name string) (rows []string) {
+	t.Helper()
+	_, table, ok := strings.Cut(text, "<!-- json: "+name+" -->\n")
+	require.True(t, ok, "docs/json.md has no table of %s", name)
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, row := range tableRow.FindAllStringSubmatch(table, -1) {
+		object, last := "", ""
+		for _, m := range fieldName.FindAllStringSubmatch(row[1], -1) {
+			last = m[1]
+			if strings.HasPrefix(last, ".") {
+				last = object + last
+			} else {
+				object = last[:max(strings.LastIndex(last, "."), 0)]
+			}
+			rows = append(rows, last)
+		}
+		link := objectLink.FindStringSubmatch(row[2])
+		if link == nil {
+			continue
+		}
+		if strings.HasPrefix(row[2], " list of ") {
+			last += "[]"
+		}
+		for _, field := range rowsOf(t, text, strings.ReplaceAll(link[1], "-", " ")) {
+			rows = append(rows, last+"."+field)
+		}
+	}
+	return rows
 }
 
 // packages are the files of packages that were read, by their directories.

@@ -48,14 +48,14 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 			return execute(t, append(w.Environ, "STANDINGS_SEAL=true"), append([]string{"reopen"}, strings.Fields(args)...)...)
 		}
 		for args, says := range map[string]string{
-			"global weekly 2100-W10":                                      "--reason has to say why",
-			"global weekly 2100-W10 --reason x --for -1s":                 "--for",
-			"global weekly 2100-W10 --reason=" + strings.Repeat("x", 501): "has 501 bytes, and may have 500",
-			"global daily 2100-W10 --reason x":                            "daily boards aren't kept",
-			"global weekly W10 --reason x":                                "W10",
-			"glo/bal weekly 2100-W10 --reason x":                          `"glo/bal"`,
-			"global weekly --reason x":                                    "takes 3 arguments",
-			"global weekly 2100-W10 --reason=a\u0001b --for 10m":          "control character",
+			"global weekly 2100-W10":                             "--reason is required",
+			"global weekly 2100-W10 --reason x --for -1s":        "--for",
+			"global weekly 2100-W10 --reason=" + strings.Repeat("x", 501): "has 501 bytes, at most 500 are possible",
+			"global daily 2100-W10 --reason x":                   "period daily is not enabled",
+			"global weekly W10 --reason x":                       "W10",
+			"glo/bal weekly 2100-W10 --reason x":                 `"glo/bal"`,
+			"global weekly --reason x":                           "takes 3 arguments",
+			"global weekly 2100-W10 --reason=a\u0001b --for 10m": "control character",
 		} {
 			code, stdout, stderr := reopen(args)
 			require.Equal(t, 2, code, "%s: %s", args, stderr)
@@ -68,14 +68,14 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 
 		code, stdout, stderr := reopen("global weekly 2100-W10 --reason case-1234 --for 2h")
 		require.Zero(t, code, stderr)
-		require.Contains(t, stdout, "global weekly 2100-W10, revision 3, isn't final any more. It is sealed again, as revision 4, after ")
+		require.Contains(t, stdout, "global weekly 2100-W10, revision 3, is open again. It is sealed again, as revision 4, after ")
 		require.NotEmpty(t, listings())
 		for _, text := range listings() {
 			require.NotContains(t, text, `"final"`)
 		}
 		code, _, stderr = reopen("global weekly 2100-W10 --reason case-1234")
 		require.Equal(t, 1, code)
-		require.Contains(t, stderr, "global weekly 2100-W10 isn't final: nothing was changed")
+		require.Contains(t, stderr, "global weekly 2100-W10 is not final: nothing was changed")
 	}
 }
 

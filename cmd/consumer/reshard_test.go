@@ -15,10 +15,10 @@ func TestAReshardThatCannotBeMeantIsRefusedFirst(t *testing.T) {
 	t.Parallel()
 	environ := []string{"STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t)}
 	for args, want := range map[string]string{
-		"":                 "--to has to be 1 to 256",
-		"--to 257":         "--to has to be 1 to 256",
-		"--to -1":          "--to has to be 1 to 256",
-		"--to 3 --wait 0s": "--wait has to be 1s to 1h",
+		"":                 "--to must be 1 to 256",
+		"--to 257":         "--to must be 1 to 256",
+		"--to -1":          "--to must be 1 to 256",
+		"--to 3 --wait 0s": "--wait must be 1s to 1h",
 		"--to 3 more":      "takes 0 arguments",
 	} {
 		code, stdout, stderr := execute(t, environ, append([]string{"reshard"}, strings.Fields(args)...)...)
@@ -50,12 +50,12 @@ func TestAReshardSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
 		}
 		return stdout
 	}
-	before := "51 standings in 2 windows, from 1 shard to 3. Ingestion waits meanwhile, about 1s.\n"
+	before := "51 standings in 2 windows, from 1 shard to 3. Ingestion pauses meanwhile, for about 1s.\n"
 	does(0, "^Nothing was changed.\n$", before, "--to", "3", "--dry-run")
-	does(1, "^$", "there is nothing to do", "--to", "1")
-	does(0, "^The boards are on 3 shards now: 51 standings in 2 windows, with the checksum [0-9a-f]{16} on both sides. Ingestion waited for .*\nSet redis.shards to 3: ",
-		before+"waiting for consumers to come to the end of their batches\n", "--to", "3")
-	does(1, "^$", "there is nothing to do: the prefix", "--to", "3")
+	does(1, "^$", "nothing to do: the prefix", "--to", "1")
+	does(0, "^The boards are on 3 shards now: 51 standings in 2 windows, with the checksum [0-9a-f]{16} on both sides. Ingestion paused for .*\nSet redis.shards to 3. Until then ",
+		before+"waiting for consumers to finish their batches\n", "--to", "3")
+	does(1, "^$", "nothing to do: the prefix", "--to", "3")
 
 	var said struct {
 		From, To, Windows int

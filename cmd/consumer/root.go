@@ -1,10 +1,12 @@
 package main
 
-// The root command: which subcommands there are.
+// The root command and its subcommands.
 
 import (
 	"context"
 	"io"
+
+	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/archive"
 	"github.com/standings/standings/cmd/consumer/ban"
@@ -37,31 +39,47 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 	// No template of our own for the version: text/template keeps the linker from
 	// leaving out methods that nobody calls, a quarter of the program.
 	name, _ := build.Version()
-	root := p.Root(name, append(withDemo(p),
+	root := p.Root(name)
+	group(root, "Run:", append(withDemo(p),
 		run.Command(p),
 		serve.Command(p),
 		configcmd.Command(p),
 		check.Command(p),
+		healthcheck.Command(p),
 		produce.Command(p),
+		version.Command(p),
+	)...)
+	group(root, "Read:",
 		top.Command(p),
 		top.RankCommand(p),
 		explain.Command(p),
 		boards.Command(p),
 		export.Command(p),
-		archive.Command(p),
 		status.Command(p),
+		diff.Command(p),
+	)
+	group(root, "Repair:",
 		deadletters.Command(p),
+		rebuild.Command(p),
+		reopen.Command(p),
+		reshard.Command(p),
+		archive.Command(p),
+		drop.Command(p),
+	)
+	group(root, "Moderate:",
 		ban.Command(p),
 		ban.UnbanCommand(p),
 		ban.ListCommand(p),
 		ban.EraseCommand(p),
-		rebuild.Command(p),
-		reshard.Command(p),
-		reopen.Command(p),
-		diff.Command(p),
-		drop.Command(p),
-		healthcheck.Command(p),
-		version.Command(p),
-	)...)
+	)
 	return p.Run(ctx, root, args)
+}
+
+// group adds commands that the help lists below one title.
+func group(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, c := range commands {
+		c.GroupID = title
+	}
+	root.AddCommand(commands...)
 }

@@ -20,7 +20,7 @@ func TestWhatCannotBeServedIsSaidAtTheStart(t *testing.T) {
 	}{
 		{nil, cli.ExitUsage, "api.listen is off"},
 		{[]string{"STANDINGS_API_LISTEN=here"}, cli.ExitUsage, "api.listen"},
-		{[]string{"STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_API_TOKENS_FILE=" + path}, cli.ExitFailure, "line 1: a token has at least 16 characters"},
+		{[]string{"STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_API_TOKENS_FILE=" + path}, cli.ExitFailure, "line 1: a token must have at least 16 characters"},
 		{[]string{"STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_API_TOKENS_FILE=/nowhere/tokens"}, cli.ExitFailure, "/nowhere/tokens"},
 		{[]string{"STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_API_ORIGINS=shop.example"}, cli.ExitUsage, "api.origins"},
 	} {

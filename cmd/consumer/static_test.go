@@ -43,7 +43,7 @@ func TestTheStaticBinary(t *testing.T) {
 	t.Run("has no demo", func(t *testing.T) {
 		said, err := exec.CommandContext(t.Context(), binary, "demo").CombinedOutput()
 		require.Error(t, err)
-		require.Contains(t, string(said), `there is no command "demo"`)
+		require.Contains(t, string(said), `unknown command "demo"`)
 	})
 	t.Run("asks no proxy for a consumer's health", func(t *testing.T) {
 		check := exec.CommandContext(t.Context(), binary, "healthcheck")

@@ -86,7 +86,7 @@ func Open(ctx context.Context, p Port) (*Server, error) {
 	listener, err := l.Listen(ctx, "tcp", p.Listen)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("%w: another process has this port; set %s to a free one, or to off for none", err, p.Setting)
+			err = fmt.Errorf("%w: another process uses this port; set %s to a free one, or to off", err, p.Setting)
 		}
 		return nil, fmt.Errorf("open the %s %s: %w", p.Name, p.Listen, err)
 	}

@@ -243,7 +243,7 @@ func TestAPortThatIsTakenIsAnErrorThatSaysSo(t *testing.T) {
 	p := open(t)
 	_, err := Listen(t.Context(), Config{Listen: p.server.Addr().String(), Log: zap.NewNop()})
 	require.ErrorContains(t, err, "open the operations port "+p.server.Addr().String())
-	require.ErrorContains(t, err, "another process has this port; set listen to a free one, or to off for none")
+	require.ErrorContains(t, err, "another process uses this port; set listen to a free one, or to off")
 }
 
 // A client that sends its request byte by byte keeps nothing from ending.

@@ -60,7 +60,7 @@ func countedPeriods(c *ingest.Counting, s *rules.Set, cfg *config.Config) (map[p
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Periods)) {
 		if _, ok := kinds[name]; !ok {
-			return nil, fmt.Errorf("the period %s isn't enabled here", name)
+			return nil, fmt.Errorf("the period %s is not enabled", name)
 		}
 	}
 	return kinds, nil
@@ -102,7 +102,7 @@ func countedBoards(c *ingest.Counting, s *rules.Set, cfg *config.Config, kinds m
 			board.Periods |= 1 << i
 			l, err := codec.NewTupleLayout(kinds[cut.Name()], cut.Length(), b.Rule.Fields)
 			if err != nil {
-				return nil, fmt.Errorf("board %.70q: its %s scores: %w", name, cut.Name(), err)
+				return nil, fmt.Errorf("board %.70q: %s scores: %w", name, cut.Name(), err)
 			}
 			board.Ticks[cut.Name()] = l.Tick
 		}
@@ -130,7 +130,7 @@ func countedFields(f map[string]string, names []string) (*event.Fields, error) {
 	}
 	for name := range f {
 		if !event.IsOwn(name) && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no field %.40q of events", name)
+			return nil, fmt.Errorf("events have no field %.40q", name)
 		}
 	}
 	fields, err := event.NewFields(event.Paths{EventID: f["event_id"], UserID: f["user_id"], Points: f["points"], Board: f["board"], OccurredAt: f["occurred_at"], Name: f["name"]}, more...)

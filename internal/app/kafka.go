@@ -111,9 +111,9 @@ func kafkaLine(err error, brokers []string, topic string) error {
 		case kafka.SASLAuthenticationFailed:
 			return line("the cluster at %s refuses the user or password: %s", at, code.Description())
 		case kafka.UnknownTopicOrPartition:
-			return line("topic %s doesn't exist on the cluster at %s", topic, at)
+			return line("topic %s does not exist on the cluster at %s", topic, at)
 		case kafka.InvalidTopic:
-			return line("%q isn't a name that a topic can have", topic)
+			return line("%q is not a valid topic name", topic)
 		}
 		return line("topic %s at %s: %s (%s, error %d)", topic, at, detail(err, code), code.Title(), int(code))
 	}

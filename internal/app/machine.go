@@ -31,7 +31,7 @@ func checkDuplicates(cfg *config.Config, partitions int, memory int64) error {
 	if cfg.Duplicates <= fits {
 		return nil
 	}
-	return fmt.Errorf("event.duplicates: %s records of %s take %s, and this process may have %s in all: next to fold_memory, at most %d records fit",
+	return fmt.Errorf("event.duplicates: %s records of %s need %s, but this process has %s: next to fold_memory, at most %d records fit",
 		units.Thousands(cfg.Duplicates), units.Plural(int64(partitions), "partition"), gibibytes(DuplicatesMemory(cfg, partitions)), gibibytes(memory), fits)
 }
 

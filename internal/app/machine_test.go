@@ -38,7 +38,7 @@ func TestMoreDuplicatesThanMemoryHoldsAreRefusedWithTheNumberThatFits(t *testing
 	cfg.Duplicates = 100_000_000
 	require.NoError(t, checkDuplicates(cfg, 64, 0), "nobody knows")
 	err := checkDuplicates(cfg, 64, memory)
-	require.ErrorContains(t, err, "event.duplicates: 100,000,000 records of 64 partitions take 143.1 GiB, and this process may have 8.0 GiB in all: next to fold_memory, at most 5390609 records fit")
+	require.ErrorContains(t, err, "event.duplicates: 100,000,000 records of 64 partitions need 143.1 GiB, but this process has 8.0 GiB: next to fold_memory, at most 5390609 records fit")
 	for _, n := range []int64{5_390_609, 5_000_000} {
 		cfg.Duplicates = n
 		require.NoError(t, checkDuplicates(cfg, 64, memory))

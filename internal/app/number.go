@@ -31,5 +31,5 @@ func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalCli
 
 // OtherNumber says that Redis has another number of shards than a configuration.
 func OtherNumber(cfg *config.Config, shards int64) string {
-	return fmt.Sprintf("redis.shards is %d in the configuration, and %d in Redis since a reshard, which is what counts: set redis.shards to %d", cfg.Redis.Shards, shards, shards)
+	return fmt.Sprintf("redis.shards is %d in the configuration but %d in Redis since a reshard, and Redis takes precedence: set redis.shards to %d", cfg.Redis.Shards, shards, shards)
 }

@@ -78,7 +78,7 @@ func (s session) Challenge(from []byte) (bool, []byte, error) { return s.state.N
 func MayPublishOnce(ctx context.Context, producer *kgo.Client) error {
 	response, err := kmsg.NewPtrInitProducerIDRequest().RequestWith(ctx, producer)
 	if err != nil {
-		return fmt.Errorf("begin to publish without repeats, which takes Kafka 0.11 or later (InitProducerId): %w", err)
+		return fmt.Errorf("start the idempotent producer (InitProducerId, Kafka 0.11 or later): %w", err)
 	}
 	if err := kerr.ErrorForCode(response.ErrorCode); err != nil && !kerr.IsRetriable(err) {
 		return err
@@ -101,10 +101,10 @@ func ExplainPublishing(ctx context.Context, err error, c *config.Kafka, topic st
 		return &KafkaError{fmt.Sprintf("not authorized to publish to topic %s on the cluster at %s in transactions: the user needs the right to Write the "+
 			"transactional id, which \"consumer check\" names", topic, at), err}
 	case kerr.InvalidTransactionTimeout:
-		return &KafkaError{fmt.Sprintf("the brokers at %s allow no transactions of a minute (transaction.max.timeout.ms), which topic %s needs at least", at, topic), err}
+		return &KafkaError{fmt.Sprintf("transaction.max.timeout.ms of the brokers at %s is under a minute, the minimum for topic %s", at, topic), err}
 	case kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.InvalidProducerEpoch, kerr.InvalidProducerIDMapping:
-		return &KafkaError{fmt.Sprintf("topic %s at %s no longer has what it had acknowledged (%s): records were deleted or lost meanwhile, "+
-			"so look what is there before anything is published again", topic, at, answer.Message), err}
+		return &KafkaError{fmt.Sprintf("topic %s at %s no longer has acknowledged records (%s): they were deleted or lost, "+
+			"so check the topic before publishing again", topic, at, answer.Message), err}
 	}
 	// The same codes, which are explained once.
 	return ExplainKafka(ctx, kafka.Error(answer.Code), c, topic)

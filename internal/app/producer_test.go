@@ -85,7 +85,7 @@ func TestAKafkaWithoutIdempotentProducersIsRefused(t *testing.T) {
 	defer c.Close()
 	cfg := config.Defaults()
 	cfg.Kafka.Brokers = c.ListenAddrs()
-	if err := published(t, cfg); err == nil || !strings.Contains(err.Error(), "takes Kafka 0.11 or later") {
+	if err := published(t, cfg); err == nil || !strings.Contains(err.Error(), "start the idempotent producer (InitProducerId, Kafka 0.11 or later):") {
 		t.Errorf("%v", err)
 	}
 }
@@ -94,9 +94,9 @@ func TestAnErrorOfAProducerIsExplainedLikeAnyOther(t *testing.T) {
 	cfg := config.Defaults()
 	for err, want := range map[error]string{
 		kerr.TopicAuthorizationFailed: "not authorized for topic points: ",
-		kerr.UnknownTopicOrPartition:  "topic points doesn't exist on the cluster at ",
+		kerr.UnknownTopicOrPartition:  "topic points does not exist on the cluster at ",
 		kerr.NotEnoughReplicas:        "topic points at localhost:9092: " + kafka.NotEnoughReplicas.Description() + " (Not Enough Replicas, error 19)",
-		kerr.UnknownProducerID:        "no longer has what it had acknowledged (UNKNOWN_PRODUCER_ID)",
+		kerr.UnknownProducerID:        "no longer has acknowledged records (UNKNOWN_PRODUCER_ID)",
 	} {
 		if got := ExplainPublishing(t.Context(), err, &cfg.Kafka, "points"); got == nil || !strings.Contains(got.Error(), want) {
 			t.Errorf("%v: %v, want %s", err, got, want)

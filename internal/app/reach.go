@@ -31,7 +31,7 @@ func ReadTopics(ctx context.Context, cfg *config.Config, client *kafka.Client) (
 		}
 		committed, err := kafkaconn.Committed(ctx, client, cfg.Kafka.Group, t.Name, kafkaconn.UpTo(len(t.Partitions))...)
 		if err != nil {
-			return nil, fmt.Errorf("ask Kafka what the group %s has committed of %s: %w", cfg.Kafka.Group, t.Name, err)
+			return nil, fmt.Errorf("read the offsets of group %s for %s: %w", cfg.Kafka.Group, t.Name, err)
 		}
 		all = append(all, ReadTopic{t.Name, len(t.Partitions), committed})
 	}

@@ -103,7 +103,7 @@ func explainRedis(ctx context.Context, err error, cfg *config.Config) error {
 		return errors.New("interrupted")
 	}
 	if redisconn.IsFull(err) && !errors.As(err, new(*shadow.FullError)) {
-		return redisError{name + " is full: it is at its maxmemory, and refuses writes. Raise it (CONFIG SET maxmemory), or remove what isn't used any more (consumer drop)", err}
+		return redisError{name + " is full: it is at its maxmemory and refuses writes. Raise it (CONFIG SET maxmemory), or remove unused boards (consumer drop)", err}
 	}
 	op, ofNetwork := errors.AsType[*net.OpError](err)
 	dns, ofNames := errors.AsType[*net.DNSError](err)
@@ -114,7 +114,7 @@ func explainRedis(ctx context.Context, err error, cfg *config.Config) error {
 	case errors.Is(err, context.DeadlineExceeded), ofTime && timeout.Timeout():
 		return redisError{fmt.Sprintf("no answer from %s within redis.timeout, %s", name, units.FormatDuration(cfg.Redis.Timeout)), err}
 	case errors.Is(err, io.EOF):
-		return redisError{name + " closes the connection without an answer: see that it is a Redis, and not a Kafka, whose port closes so (redis.addresses)", err}
+		return redisError{name + " closes the connection without a reply: make sure that it is Redis, not Kafka (redis.addresses)", err}
 	case ofNetwork && op.Op == "dial":
 		return redisError{fmt.Sprintf("can't connect to %s: %v", name, op), err}
 	}

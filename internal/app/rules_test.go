@@ -92,7 +92,7 @@ func TestRulesThatCannotBeGoneByAreNamed(t *testing.T) {
 	set, err := RuleSet(c)
 	require.NoError(t, err)
 	for want, change := range map[string]func(*rules.Set){
-		"the period sprint isn't enabled here": func(s *rules.Set) { s.Periods["sprint"] = s.Periods[periods.Weekly] },
+		"the period sprint is not enabled": func(s *rules.Set) { s.Periods["sprint"] = s.Periods[periods.Weekly] },
 		`board "arena": its `: func(s *rules.Set) {
 			b := s.Boards[rules.AnyBoard]
 			var fields []codec.Field

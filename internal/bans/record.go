@@ -52,7 +52,7 @@ func ParseKey(text string) (Key, error) {
 func (k Key) Check() error {
 	switch {
 	case k.Board != "" && !boardPattern.MatchString(k.Board):
-		return fmt.Errorf("%.70q isn't a board's name", k.Board)
+		return fmt.Errorf("%.70q is not a board name", k.Board)
 	case k.Member == "" || len(k.Member) > MaxMember || !utf8.ValidString(k.Member):
 		return fmt.Errorf("a member's id has 1 to %d bytes of UTF-8", MaxMember)
 	}

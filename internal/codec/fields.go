@@ -62,20 +62,20 @@ type Fields struct {
 // on. Whether they fit a layout is for NewTupleLayout to say.
 func NewFields(list ...Field) (Fields, error) {
 	if len(list) == 0 || len(list) > MaxFields {
-		return Fields{}, fmt.Errorf("%d fields: a board has 1 to %d", len(list), MaxFields)
+		return Fields{}, fmt.Errorf("%d fields: a board must have 1 to %d", len(list), MaxFields)
 	}
 	var f Fields
 	f.n = copy(f.of[:], list)
 	for i, field := range list {
 		switch {
 		case !named(field.Name):
-			return Fields{}, fmt.Errorf("field %.40q: a name has 1 to 64 letters, digits and underscores, and no digit first", field.Name)
+			return Fields{}, fmt.Errorf("field %.40q: a name must have 1 to 64 letters, digits and underscores, and not start with a digit", field.Name)
 		case field.Max < 1:
-			return Fields{}, fmt.Errorf("field %s: max %d: at least 1 is needed", field.Name, field.Max)
+			return Fields{}, fmt.Errorf("field %s: max %d: must be at least 1", field.Name, field.Max)
 		case field.Signed && len(list) > 1:
-			return Fields{}, fmt.Errorf("field %s: only a board's single field goes below 0", field.Name)
+			return Fields{}, fmt.Errorf("field %s: only a board's single field can be signed", field.Name)
 		case f.Index(field.Name) < i:
-			return Fields{}, fmt.Errorf("field %s: there are two of that name", field.Name)
+			return Fields{}, fmt.Errorf("field %s: duplicate name", field.Name)
 		}
 	}
 	return f, nil

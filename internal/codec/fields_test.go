@@ -93,18 +93,18 @@ func TestABoardHasOneToFiveFieldsOfDifferentNamesAndRanges(t *testing.T) {
 		}
 	}
 	for says, list := range map[string][]Field{
-		"0 fields: a board has 1 to 5":                                 {},
-		"6 fields: a board has 1 to 5":                                 {{Name: "a", Max: 1}, {Name: "b", Max: 1}, {Name: "c", Max: 1}, {Name: "d", Max: 1}, {Name: "e", Max: 1}, {Name: "f", Max: 1}},
-		`field "": a name has`:                                         {{Max: 1}},
-		`field "9a": a name has`:                                       {{Name: "9a", Max: 1}},
-		`field "a.b": a name has`:                                      {{Name: "a.b", Max: 1}},
-		`field "ä": a name has`:                                        {{Name: "ä", Max: 1}},
-		`field "a[": a name has`:                                       {{Name: "a[", Max: 1}},
-		`field "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": a name has`: {{Name: strings.Repeat("a", 65), Max: 1}},
-		"field a: max 0: at least 1":                                   {{Name: "a"}},
-		"field a: max -5: at least 1":                                  {{Name: "a", Max: -5}},
-		"field b: only a board's single field goes below 0":            {{Name: "a", Max: 5}, {Name: "b", Max: 5, Signed: true}},
-		"field a: there are two of that name":                          {{Name: "a", Max: 5}, {Name: "b", Max: 5}, {Name: "a", Max: 6}},
+		"0 fields: a board must have 1 to 5":                                 {},
+		"6 fields: a board must have 1 to 5":                                 {{Name: "a", Max: 1}, {Name: "b", Max: 1}, {Name: "c", Max: 1}, {Name: "d", Max: 1}, {Name: "e", Max: 1}, {Name: "f", Max: 1}},
+		`field "": a name must have`:                                         {{Max: 1}},
+		`field "9a": a name must have`:                                       {{Name: "9a", Max: 1}},
+		`field "a.b": a name must have`:                                      {{Name: "a.b", Max: 1}},
+		`field "ä": a name must have`:                                        {{Name: "ä", Max: 1}},
+		`field "a[": a name must have`:                                       {{Name: "a[", Max: 1}},
+		`field "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": a name must have`: {{Name: strings.Repeat("a", 65), Max: 1}},
+		"field a: max 0: must be at least 1":                                 {{Name: "a"}},
+		"field a: max -5: must be at least 1":                                {{Name: "a", Max: -5}},
+		"field b: only a board's single field can be signed":                 {{Name: "a", Max: 5}, {Name: "b", Max: 5, Signed: true}},
+		"field a: duplicate name":                                            {{Name: "a", Max: 5}, {Name: "b", Max: 5}, {Name: "a", Max: 6}},
 	} {
 		f, err := NewFields(list...)
 		if err == nil || !strings.HasPrefix(err.Error(), says) || f != (Fields{}) {

@@ -10,9 +10,9 @@ func TestAnArchiveIsOneThatCanBeOpenedAndHasSomethingToKeep(t *testing.T) {
 		{"seal: true\narchive: {url: 'sqlite:/var/lib/standings/archive.db'}", ""},
 		{"seal: true\narchive: {url: 'postgres://standings@db/archive'}", ""},
 		{"seal: true\narchive: {url: 'postgresql:///archive'}", ""},
-		{"seal: true\narchive: {url: 'mysql://db/archive'}", "is neither sqlite:path nor postgres://"},
-		{"seal: true\narchive: {url: '/var/lib/archive.db'}", "is neither sqlite:path nor postgres://"},
-		{"archive: {url: 'sqlite:a.db'}", "only final ones are archived"},
+		{"seal: true\narchive: {url: 'mysql://db/archive'}", "must be sqlite:path or postgres://"},
+		{"seal: true\narchive: {url: '/var/lib/archive.db'}", "must be sqlite:path or postgres://"},
+		{"archive: {url: 'sqlite:a.db'}", "since only final windows are archived"},
 	} {
 		found := problems(t, c.yaml)
 		if p := found["archive.url"]; c.says != "" && (p == nil || !strings.Contains(p.Error(), c.says)) || len(found) > 1 || c.says == "" && len(found) > 0 {
@@ -27,8 +27,8 @@ func TestBackupsHaveAnIntervalAndSomewhereToBe(t *testing.T) {
 		{"seal: true\narchive: {url: 'sqlite:a.db', interval: 0s}", ""},
 		{"seal: true\narchive: {url: 'sqlite:a.db', interval: 6h}", ""},
 		{"archive: {interval: 0s}", ""},
-		{"archive: {interval: 6h}", "archive.url isn't"},
-		{"seal: true\narchive: {url: 'sqlite:a.db', interval: 30s}", "a minute at least"},
+		{"archive: {interval: 6h}", "requires archive.url"},
+		{"seal: true\narchive: {url: 'sqlite:a.db', interval: 30s}", "at least a minute"},
 		{"seal: true\narchive: {url: 'sqlite:a.db', interval: often}", "duration"},
 	} {
 		found := problems(t, c.yaml)

@@ -59,7 +59,7 @@ func (c *Config) ruled() (all []Board, problems []string) {
 				continue // which is said of the period
 			}
 			if b.Layouts[p.Name], err = codec.NewTupleLayout(codec.Kind(p.Layout), cut.Length(), r.Fields); err != nil {
-				wrong(fmt.Errorf("its %s scores: %w", p.Name, err))
+				wrong(fmt.Errorf("%s scores: %w", p.Name, err))
 			}
 		}
 		for _, name := range missing {
@@ -84,7 +84,7 @@ func (c *Config) whatWouldFit(s *BoardSpec, err error) error {
 			continue
 		}
 		if _, says := codec.NewTupleLayout(codec.Kind(p.Layout), cut.Length(), fields); says != nil {
-			longest, err = cut.Length(), fmt.Errorf("its %s scores: %w", p.Name, says)
+			longest, err = cut.Length(), fmt.Errorf("%s scores: %w", p.Name, says)
 		}
 	}
 	return err
@@ -95,10 +95,10 @@ func (c *Config) notKept(name string) error {
 	var all []string
 	for i := range c.Periods {
 		if all = append(all, string(c.Periods[i].Name)); all[i] == name {
-			return fmt.Errorf("periods names %q, which isn't enabled: set periods.%s.enabled, or leave it out", name, name)
+			return fmt.Errorf("periods names %q, which is not enabled: set periods.%s.enabled or remove it", name, name)
 		}
 	}
-	return fmt.Errorf("periods names %q, which isn't enabled: there is none of that name, and the nearest is %s", name, nearest(name, all))
+	return fmt.Errorf("periods names %q, an unknown period; did you mean %s?", name, nearest(name, all))
 }
 
 func (s *BoardSpec) fields() (codec.Fields, error) {

@@ -75,7 +75,7 @@ func boardsValue(c *Config) value {
 		}
 		var section map[string]any
 		if err := yaml.Unmarshal([]byte(text), &section); err != nil {
-			return fmt.Errorf("isn't a section of boards: %w", err)
+			return fmt.Errorf("is not a section of boards: %w", err)
 		}
 		return v.section(section)
 	}
@@ -99,7 +99,7 @@ func boardsValue(c *Config) value {
 // listedBoard holds a name in a list of boards to its form.
 func listedBoard(name string) error {
 	if name == rules.AnyBoard {
-		return errors.New("is for a section of boards: leave the list empty for any name")
+		return errors.New("is only valid in a section of boards: leave the list empty to accept any name")
 	}
 	return CheckBoard(name)
 }
@@ -111,12 +111,12 @@ func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 		problems = append(problems, "board "+name+": "+fmt.Sprintf(format, args...))
 	}
 	if name != rules.AnyBoard && CheckBoard(name) != nil {
-		problems = append(problems, fmt.Sprintf("has a board %q: a name is %s, or %q for those that aren't named", name, nameForm, rules.AnyBoard))
+		problems = append(problems, fmt.Sprintf("has a board %q: a name must be %s, or %q for all others", name, nameForm, rules.AnyBoard))
 		return s, problems
 	}
 	section, ok := asSection(raw)
 	if !ok {
-		wrong("what stands there is no section: {} is a board by the default rule")
+		wrong("must be a section: {} is a board with the default rule")
 		return s, problems
 	}
 	for _, key := range slices.Sorted(maps.Keys(section)) {
@@ -128,7 +128,7 @@ func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 			}
 			s.Score = rules.Score(text)
 			if !slices.Contains(rules.Scores(), s.Score) {
-				wrong("score %q isn't one of %s", text, joined(rules.Scores()))
+				wrong("score %q must be one of %s", text, joined(rules.Scores()))
 			}
 		case "periods":
 			list, ok := v.([]any)
@@ -136,17 +136,17 @@ func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 				text, plain := scalar(one)
 				ok = ok && plain
 				if slices.Contains(s.Periods, text) {
-					wrong("periods names %q twice: once is enough", text)
+					wrong("periods names %q twice", text)
 				}
 				s.Periods = append(s.Periods, text)
 			}
 			if !ok || len(list) == 0 {
-				wrong("periods isn't a list of names such as [weekly]; leave it out for all that are enabled")
+				wrong("periods must be a list of names such as [weekly]; remove it to use all enabled periods")
 			}
 		case "fields":
 			list, ok := v.([]any)
 			if !ok || len(list) == 0 || len(list) > codec.MaxFields {
-				wrong("fields isn't a list of 1 to %d such as [{name: stage, max: 999}]", codec.MaxFields)
+				wrong("fields must be a list of 1 to %d fields such as [{name: stage, max: 999}]", codec.MaxFields)
 				continue
 			}
 			for _, one := range list {
@@ -157,7 +157,7 @@ func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 				s.Fields = append(s.Fields, f)
 			}
 		default:
-			wrong("there is no %q; the nearest is %s", key, nearest(key, []string{"score", "fields", "periods"}))
+			wrong("unknown setting %q; did you mean %s?", key, nearest(key, []string{"score", "fields", "periods"}))
 		}
 	}
 	return s, problems
@@ -169,7 +169,7 @@ const mostMax = 1<<53 - 1
 func fieldSpec(raw any) (f FieldSpec, problems []string) {
 	section, ok := asSection(raw)
 	if !ok {
-		return f, []string{"a field isn't a section such as {name: stage, max: 999}"}
+		return f, []string{"a field must be a section such as {name: stage, max: 999}"}
 	}
 	f.Name, _ = scalar(section["name"])
 	wrong := func(format string, args ...any) {
@@ -180,30 +180,30 @@ func fieldSpec(raw any) (f FieldSpec, problems []string) {
 		switch key {
 		case "name":
 			if event.IsOwn(text) && text != "points" {
-				wrong("an event has a field of its own by that name: give it another")
+				wrong("the name is reserved for a field of every event: choose another")
 			}
 		case "max":
 			n, err := units.ParseWhole(text)
 			if f.Max = n; err != nil || n < 1 || n > mostMax {
-				wrong("max %q isn't a whole number from 1 on, up to %d", text, int64(mostMax))
+				wrong("max %q must be a whole number from 1 to %d", text, int64(mostMax))
 			}
 		case "order":
 			if f.Order = text; text != orderMost && text != orderFewest {
-				wrong("order %q isn't %s or %s", text, orderMost, orderFewest)
+				wrong("order %q must be %s or %s", text, orderMost, orderFewest)
 			}
 		case "signed":
 			if f.Signed = text == "true"; text != "true" && text != "false" {
-				wrong("signed %q isn't true or false", text)
+				wrong("signed %q must be true or false", text)
 			}
 		default:
-			wrong("there is no %q; the nearest is %s", key, nearest(key, []string{"name", "max", "order", "signed"}))
+			wrong("unknown setting %q; did you mean %s?", key, nearest(key, []string{"name", "max", "order", "signed"}))
 		}
 	}
 	if f.Name == "" {
-		wrong("its name is missing: it is where events have it, such as stage")
+		wrong("name is missing: it names the field in events, such as stage")
 	}
 	if _, ok := section["max"]; !ok {
-		wrong("max is missing: it is the greatest value there is, such as 999")
+		wrong("max is missing: it is the greatest possible value, such as 999")
 	}
 	return f, problems
 }
@@ -271,7 +271,7 @@ func otherOptions(c *Config, names []string) []option {
 	var all []option
 	for i, name := range names {
 		c.Others[i] = event.Other{Name: name, Path: name}
-		all = append(all, fieldOption(name, &c.Others[i].Path, "Where it has `"+name+"`."))
+		all = append(all, fieldOption(name, &c.Others[i].Path, "Field of `"+name+"`."))
 	}
 	return all
 }

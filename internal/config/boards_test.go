@@ -9,40 +9,40 @@ import (
 func TestWhatIsWrongWithABoardIsNamed(t *testing.T) {
 	field := func(settings string) string { return "a: {fields: [{name: x, " + settings + "}]}" }
 	for _, c := range []struct{ boards, says string }{
-		{"a: 5", "board a: what stands there is no section: {} is a board by the default rule"},
-		{"a: [x]", "board a: what stands there is no section: {}"},
-		{"'a b': {}", "has a board \"a b\": a name is 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit, or \"*\" for"},
-		{"a: {scores: best}", `board a: there is no "scores"; the nearest is score`},
-		{"a: {score: most}", `board a: score "most" isn't one of sum, best, last`},
-		{"a: {score: [best]}", `board a: score "[best]" isn't one of sum, best, last`},
-		{"a: {periods: weekly}", "board a: periods isn't a list of names such as [weekly]; leave it out for all that are enabled"},
-		{"a: {periods: []}", "board a: periods isn't a list of names such as [weekly]"},
-		{"a: {periods: [{weekly: x}]}", "board a: periods isn't a list of names such as [weekly]"},
-		{"a: {periods: [weekly, weekly]}", `board a: periods names "weekly" twice: once is enough`},
-		{"a: {periods: [daily]}", `board a: periods names "daily", which isn't enabled: set periods.daily.enabled, or leave it out`},
-		{"a: {periods: [wekly]}", `board a: periods names "wekly", which isn't enabled: there is none of that name, and the nearest is weekly`},
-		{"a: {fields: stage}", "board a: fields isn't a list of 1 to 5 such as [{name: stage, max: 999}]"},
-		{"a: {fields: []}", "board a: fields isn't a list of 1 to 5 such as"},
-		{"a: {fields: {name: x, max: 5}}", "board a: fields isn't a list of 1 to 5 such as"},
-		{"a: {fields: [" + strings.Repeat("{name: x, max: 5},", 6) + "]}", "board a: fields isn't a list of 1 to 5 such as"},
-		{"a: {fields: [stage]}", "board a: a field isn't a section such as {name: stage, max: 999}"},
-		{"a: {fields: [{max: 5}]}", `board a: field "": its name is missing: it is where events have it, such as stage`},
-		{"a: {fields: [{name: [x], max: 5}]}", `board a: field "": its name is missing`},
-		{"a: {fields: [{name: x y, max: 5}]}", `board a: field "x y": a name has 1 to 64 letters, digits and underscores, and no digit first`},
-		{"a: {fields: [{name: user_id, max: 5}]}", `board a: field "user_id": an event has a field of its own by that name: give it another`},
-		{"a: {fields: [{name: x, max: 5}, {name: x, max: 6}]}", "board a: field x: there are two of that name"},
-		{"a: {fields: [{name: x}]}", `board a: field "x": max is missing: it is the greatest value there is, such as 999`},
-		{field("max: 0"), `board a: field "x": max "0" isn't a whole number from 1 on, up to 9007199254740991`},
-		{field("max: -5"), `max "-5" isn't a whole number from 1 on, up to`},
-		{field("max: 1.5"), `max "1.5" isn't a whole number from 1 on, up to`},
-		{field("max: 9007199254740992"), `max "9007199254740992" isn't a whole number from 1 on, up to 9007199254740991`},
-		{field("max: 5, order: least"), `board a: field "x": order "least" isn't most or fewest`},
-		{field("max: 5, signed: perhaps"), `board a: field "x": signed "perhaps" isn't true or false`},
-		{field("max: 5, sign: true"), `board a: field "x": there is no "sign"; the nearest is signed`},
-		{"a: {fields: [{name: x, max: 5, signed: true}, {name: y, max: 6}]}", "board a: field x: only a board's single field goes below 0"},
+		{"a: 5", "board a: must be a section: {} is a board with the default rule"},
+		{"a: [x]", "board a: must be a section: {}"},
+		{"'a b': {}", "has a board \"a b\": a name must be 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit, or \"*\" for"},
+		{"a: {scores: best}", `board a: unknown setting "scores"; did you mean score?`},
+		{"a: {score: most}", `board a: score "most" must be one of sum, best, last`},
+		{"a: {score: [best]}", `board a: score "[best]" must be one of sum, best, last`},
+		{"a: {periods: weekly}", "board a: periods must be a list of names such as [weekly]; remove it to use all enabled periods"},
+		{"a: {periods: []}", "board a: periods must be a list of names such as [weekly]"},
+		{"a: {periods: [{weekly: x}]}", "board a: periods must be a list of names such as [weekly]"},
+		{"a: {periods: [weekly, weekly]}", `board a: periods names "weekly" twice`},
+		{"a: {periods: [daily]}", `board a: periods names "daily", which is not enabled: set periods.daily.enabled or remove it`},
+		{"a: {periods: [wekly]}", `board a: periods names "wekly", an unknown period; did you mean weekly?`},
+		{"a: {fields: stage}", "board a: fields must be a list of 1 to 5 fields such as [{name: stage, max: 999}]"},
+		{"a: {fields: []}", "board a: fields must be a list of 1 to 5 fields such as"},
+		{"a: {fields: {name: x, max: 5}}", "board a: fields must be a list of 1 to 5 fields such as"},
+		{"a: {fields: [" + strings.Repeat("{name: x, max: 5},", 6) + "]}", "board a: fields must be a list of 1 to 5 fields such as"},
+		{"a: {fields: [stage]}", "board a: a field must be a section such as {name: stage, max: 999}"},
+		{"a: {fields: [{max: 5}]}", `board a: field "": name is missing: it names the field in events, such as stage`},
+		{"a: {fields: [{name: [x], max: 5}]}", `board a: field "": name is missing`},
+		{"a: {fields: [{name: x y, max: 5}]}", `board a: field "x y": a name must have 1 to 64 letters, digits and underscores, and not start with a digit`},
+		{"a: {fields: [{name: user_id, max: 5}]}", `board a: field "user_id": the name is reserved for a field of every event: choose another`},
+		{"a: {fields: [{name: x, max: 5}, {name: x, max: 6}]}", "board a: field x: duplicate name"},
+		{"a: {fields: [{name: x}]}", `board a: field "x": max is missing: it is the greatest possible value, such as 999`},
+		{field("max: 0"), `board a: field "x": max "0" must be a whole number from 1 to 9007199254740991`},
+		{field("max: -5"), `max "-5" must be a whole number from 1 to`},
+		{field("max: 1.5"), `max "1.5" must be a whole number from 1 to`},
+		{field("max: 9007199254740992"), `max "9007199254740992" must be a whole number from 1 to 9007199254740991`},
+		{field("max: 5, order: least"), `board a: field "x": order "least" must be most or fewest`},
+		{field("max: 5, signed: perhaps"), `board a: field "x": signed "perhaps" must be true or false`},
+		{field("max: 5, sign: true"), `board a: field "x": unknown setting "sign"; did you mean signed?`},
+		{"a: {fields: [{name: x, max: 5, signed: true}, {name: y, max: 6}]}", "board a: field x: only a board's single field can be signed"},
 		// For the layout with the least room, what has room in it.
-		{field("max: 9007199254740991"), "board a: its yearly scores: layout readable: x 0 to 9007199254740991: out of range: max 4503599627370495 of x fits"},
-		{"a: {fields: [{name: x, max: 999999999}, {name: y, max: 999999999}]}", "board a: its yearly scores: layout readable: "},
+		{field("max: 9007199254740991"), "board a: yearly scores: layout readable: x 0 to 9007199254740991: out of range: max 4503599627370495 of x fits"},
+		{"a: {fields: [{name: x, max: 999999999}, {name: y, max: 999999999}]}", "board a: yearly scores: layout readable: "},
 		{"a: {fields: [{name: x, max: 999999999}, {name: y, max: 999999999}]}", "fits"},
 	} {
 		found := problems(t, "boards:\n  "+c.boards+"\n")
@@ -54,15 +54,15 @@ func TestWhatIsWrongWithABoardIsNamed(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ file, says string }{
-		{"boards: [a b]", "has \"a b\", which isn't a board's name: 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit"},
-		{"boards: ['*']", `has "*", which is for a section of boards: leave the list empty for any name`},
-		{"boards: [a, a]", `names "a" twice`},
+		{"boards: [a b]", "has \"a b\", which is not a board name: use 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit"},
+		{"boards: ['*']", `has "*", which is only valid in a section of boards: leave the list empty to accept any name`},
+		{"boards: [a, a]", `contains "a" twice`},
 	} {
 		if e := problems(t, c.file)["boards"]; e == nil || !strings.Contains(e.Error(), c.says) {
 			t.Errorf("%s: %v, want …%s", c.file, e, c.says)
 		}
 	}
-	if e := problems(t, "", "STANDINGS_BOARDS={a: ")["boards"]; e == nil || !strings.Contains(e.Error(), "isn't a section of boards: ") {
+	if e := problems(t, "", "STANDINGS_BOARDS={a: ")["boards"]; e == nil || !strings.Contains(e.Error(), "is not a section of boards: ") {
 		t.Errorf("a section that isn't YAML: %v", e)
 	}
 }
@@ -71,18 +71,18 @@ func TestWhatIsWrongWithABoardIsNamed(t *testing.T) {
 func TestWhatIsWrongWithAPeriodIsSaidOnceAndOfItsKey(t *testing.T) {
 	const start, end = "2026-12-01T00:00:00Z", "2027-03-01T00:00:00Z"
 	for _, c := range []struct{ period, key, says string }{
-		{"x: 5", "periods.x", "there is no such period; if it is to be one of your own, it is one of three kinds: calendar; start and end; every and from"},
-		{"x: {}", "periods.x", "there is no such period"},
-		{"x: ", "periods.x", "there is no such period"},
-		{"x: {time_zone: UTC}", "periods.x.time_zone", "there is no such period"},
-		{"x: {start: 1969-01-01T00:00:00Z, end: " + end + "}", "periods.x.start", "a season lies between 1970 and 2106"},
-		{"x: {start: " + start + ", end: 2200-01-01T00:00:00Z}", "periods.x.end", "a season lies between 1970 and 2106"},
-		{"x: {every: 1h, from: 2200-01-01T00:00:00Z}", "periods.x.from", "stretches start between 1970 and 2106"},
-		{"x: {every: soon, from: " + start + "}", "periods.x.every", "isn't a duration such as"},
-		{"x: {calendar: weekly, retention: soon}", "periods.x.retention", "isn't a duration such as"},
-		{"x: {calendar: weekly, lateness: -1s}", "periods.x.lateness", "isn't a duration such as"},
-		{"x: {calendar: [weekly]}", "periods.x.calendar", "is a list where a word belongs"},
-		{"x: {calendar: weekly, enabled: maybe}", "periods.x.enabled", "isn't true or false"},
+		{"x: 5", "periods.x", "unknown period; to define one, give either calendar, or start and end, or every and from"},
+		{"x: {}", "periods.x", "unknown period"},
+		{"x: ", "periods.x", "unknown period"},
+		{"x: {time_zone: UTC}", "periods.x.time_zone", "unknown period"},
+		{"x: {start: 1969-01-01T00:00:00Z, end: " + end + "}", "periods.x.start", "start and end must be between 1970 and 2106"},
+		{"x: {start: " + start + ", end: 2200-01-01T00:00:00Z}", "periods.x.end", "start and end must be between 1970 and 2106"},
+		{"x: {every: 1h, from: 2200-01-01T00:00:00Z}", "periods.x.from", "from must be between 1970 and 2106"},
+		{"x: {every: soon, from: " + start + "}", "periods.x.every", "must be a duration such as"},
+		{"x: {calendar: weekly, retention: soon}", "periods.x.retention", "must be a duration such as"},
+		{"x: {calendar: weekly, lateness: -1s}", "periods.x.lateness", "must be a duration such as"},
+		{"x: {calendar: [weekly]}", "periods.x.calendar", "is a list, but must be a word"},
+		{"x: {calendar: weekly, enabled: maybe}", "periods.x.enabled", "must be true or false"},
 	} {
 		path := writeFile(t, "periods:\n  "+c.period+"\n")
 		_, err := Load(path, nil)

@@ -155,15 +155,15 @@ time_zone: {name: UTC}
 		kind error
 		text string
 	}{
-		"kafka.broker":          {errUnknown, "nearest is kafka.brokers"},
-		"STANDINGS_KAFKA_TOPIC": {errUnknown, "nearest is STANDINGS_KAFKA_TOPICS"},
-		"kafka.session_timeout": {errType, `"5 parsecs" isn't a duration such as`},
+		"kafka.broker":          {errUnknown, "did you mean kafka.brokers?"},
+		"STANDINGS_KAFKA_TOPIC": {errUnknown, "did you mean STANDINGS_KAFKA_TOPICS?"},
+		"kafka.session_timeout": {errType, `"5 parsecs" must be a duration such as`},
 		"kafka.fetch_bytes":     {errRange, "1KiB is out of range: 64KiB to 64MiB"},
-		"redis":                 {errType, `a value stands where a section belongs`},
-		"max_points":            {errType, `"1.5" isn't a whole number`},
-		"boards":                {errType, "isn't a list of plain names"},
-		"log.level":             {errType, "is a list where a word belongs"},
-		"time_zone":             {errType, "is a section where a text belongs"},
+		"redis":                 {errType, `is a value, but must be a section`},
+		"max_points":            {errType, `"1.5" must be a whole number`},
+		"boards":                {errType, "must be a list of names"},
+		"log.level":             {errType, "is a list, but must be a word"},
+		"time_zone":             {errType, "is a section, but must be a text"},
 		"shutdown_timeout":      {errRange, "environment STANDINGS_SHUTDOWN_TIMEOUT"},
 	} {
 		e := found[key]
@@ -234,13 +234,13 @@ func TestWhoReadsDoesNotBanByTheSameFile(t *testing.T) {
 
 func TestFieldsThatCanNotAllBeReadAreRefusedByTheirNames(t *testing.T) {
 	for _, c := range []struct{ file, key, problem string }{
-		{"event: {fields: {user_id: player.}}", "event.fields.user_id", "has an empty name: a path is names joined by dots, as in player.id"},
-		{"event: {fields: {user_id: ''}}", "event.fields.user_id", "is empty: leave it out for the field's own name"},
-		{`event: {fields: {points: 'a\b'}}`, "event.fields.points", `has a backslash that is before neither a dot nor a backslash: \. is a dot in a name, \\ a backslash`},
-		{"event: {fields: {points: user_id}}", "event.fields.points", "is the path of user_id as well: every field needs its own"},
-		{"event: {fields: {user_id: player.id, board: player}}", "event.fields.board", "leads to user_id as well, so that it has to be an object and can't be a value"},
-		{"event: {fields: {occurred_at: points.at}}", "event.fields.occurred_at", "lies inside points, which has to be a value and can't be an object"},
-		{"event: {fields: {nick: x}}", "event.fields.nick", "no such setting"},
+		{"event: {fields: {user_id: player.}}", "event.fields.user_id", "has an empty name: join names by dots, as in player.id"},
+		{"event: {fields: {user_id: ''}}", "event.fields.user_id", "is empty: remove it to use the field's own name"},
+		{`event: {fields: {points: 'a\b'}}`, "event.fields.points", `has an invalid escape: write \. for a dot in a name, \\ for a backslash`},
+		{"event: {fields: {points: user_id}}", "event.fields.points", "is the path of user_id too: every field needs its own path"},
+		{"event: {fields: {user_id: player.id, board: player}}", "event.fields.board", "leads to user_id too, so it must be an object and cannot be a value"},
+		{"event: {fields: {occurred_at: points.at}}", "event.fields.occurred_at", "is inside points, which must be a value and cannot be an object"},
+		{"event: {fields: {nick: x}}", "event.fields.nick", "unknown setting"},
 	} {
 		found := problems(t, c.file)
 		if e := found[c.key]; len(found) != 1 || e == nil || !strings.HasPrefix(e.problem, c.problem) && !strings.Contains(e.Error(), c.problem) {
@@ -276,13 +276,13 @@ func TestHostsAreNamesWithoutAPort(t *testing.T) {
 func TestEventsThatFoldMemoryHasNoRoomForAreRefusedWithTheNumberThatHas(t *testing.T) {
 	for text, want := range map[string]string{
 		"max_event_bytes: 1KiB\nfold_memory: 35MiB":   "",
-		"fold_memory: 43MiB":                          "fold_memory: 43MiB is less than events of max_event_bytes, 1MiB, need: 44MiB would do",
+		"fold_memory: 43MiB":                          "fold_memory: 43MiB is too small for max_event_bytes 1MiB: set it to at least 44MiB",
 		"fold_memory: 44MiB":                          "",
-		"max_event_bytes: 8MiB\nfold_memory: 157MiB":  "fold_memory: 157MiB is less than events of max_event_bytes, 8MiB, need: 158MiB would do",
+		"max_event_bytes: 8MiB\nfold_memory: 157MiB":  "fold_memory: 157MiB is too small for max_event_bytes 8MiB: set it to at least 158MiB",
 		"max_event_bytes: 8MiB\nfold_memory: 158MiB":  "",
-		"max_event_bytes: 16MiB\nfold_memory: 256MiB": "313MiB would do",
+		"max_event_bytes: 16MiB\nfold_memory: 256MiB": "at least 313MiB",
 		"max_event_bytes: 16MiB\nfold_memory: 313MiB": "",
-		"max_event_bytes: 64MiB":                      "would do",
+		"max_event_bytes: 64MiB":                      "at least",
 	} {
 		_, err := Load(writeFile(t, text), nil)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

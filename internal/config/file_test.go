@@ -18,9 +18,9 @@ func TestAMisspeltKeyIsReportedWithItsLine(t *testing.T) {
 		t.Fatal("it is taken")
 	}
 	for _, want := range []string{
-		"kafka.topcis: there is no such setting; the nearest is kafka.topics (file " + path + ", line 4)",
-		"redis: a value stands where a section belongs (file " + path + ", line 6)",
-		"latness: there is no such setting; the nearest is lateness (file " + path + ", line 7)",
+		"kafka.topcis: unknown setting; did you mean kafka.topics? (file " + path + ", line 4)",
+		"redis: is a value, but must be a section (file " + path + ", line 6)",
+		"latness: unknown setting; did you mean lateness? (file " + path + ", line 7)",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q isn't in\n%v", want, err)

@@ -10,14 +10,14 @@ import (
 func TestAFinalTopicNeedsSealsAndHoldsNothingElse(t *testing.T) {
 	for _, c := range []struct{ file, says string }{
 		{"seal: true\nkafka: {final_topic: points.final}", ""},
-		{"kafka: {final_topic: points.final}", "no window would ever be final"},
-		{"seal: true\nkafka: {final_topic: points}", "is one of kafka.topics"},
-		{"seal: true\nkafka: {final_topic: points.dlq}", "is where the dead letters of points go"},
-		{"seal: true\nkafka: {topics: [points, points.final.done], final_topic: points.final}", "points.final.done, which is one of kafka.topics"},
-		{"seal: true\nkafka: {final_topic: points.bans, bans_topic: points.bans}", "is kafka.bans_topic"},
-		{"seal: true\nkafka: {final_topic: points.final, bans_topic: points.final.done}", "points.final.done, which is kafka.bans_topic"},
-		{"seal: true\nkafka: {final_topic: 'a b'}", "isn't a topic's name"},
-		{"seal: true\nkafka: {final_topic: " + strings.Repeat("a", 245) + "}", "has 245 characters, and may have 244"},
+		{"kafka: {final_topic: points.final}", "since only final windows are published"},
+		{"seal: true\nkafka: {final_topic: points}", "must not be one of kafka.topics"},
+		{"seal: true\nkafka: {final_topic: points.dlq}", "must not be the dead-letter topic of points"},
+		{"seal: true\nkafka: {topics: [points, points.final.done], final_topic: points.final}", "points.final.done, which must not be one of kafka.topics"},
+		{"seal: true\nkafka: {final_topic: points.bans, bans_topic: points.bans}", "must not be kafka.bans_topic"},
+		{"seal: true\nkafka: {final_topic: points.final, bans_topic: points.final.done}", "points.final.done, which must not be kafka.bans_topic"},
+		{"seal: true\nkafka: {final_topic: 'a b'}", "is not a topic name"},
+		{"seal: true\nkafka: {final_topic: " + strings.Repeat("a", 245) + "}", "has 245 characters, at most 244 are possible"},
 	} {
 		found := problems(t, c.file)
 		if c.says == "" {

@@ -26,7 +26,7 @@ func addressesValue(p *[]string) value {
 		if v.shown() == v.text() {
 			return each()
 		}
-		return errors.New("isn't a list of host:port: a user, a password and TLS are settings of their own")
+		return errors.New("must be a list of host:port: user, password and TLS have their own settings")
 	}
 	return v
 }
@@ -134,15 +134,15 @@ func yamlProblem(path, text string) string {
 	}
 	switch anchor := yamlAnchor.FindStringSubmatch(text); {
 	case anchor != nil:
-		return lineOf(path, "*"+anchor[1]) + "a value that begins with * has to be in quotes"
+		return lineOf(path, "*"+anchor[1]) + "quote values that begin with *"
 	case strings.HasPrefix(text, "mapping key ") && strings.Contains(text, " already defined at line "):
-		return line + "a name that is there before, on line " + text[strings.LastIndexByte(text, ' ')+1:]
+		return line + "duplicate key (first on line " + text[strings.LastIndexByte(text, ' ')+1:] + ")"
 	case strings.HasPrefix(text, "cannot unmarshal "):
-		return line + "isn't a setting: want `name: value`"
+		return line + "is not a setting: use `name: value`"
 	case text == "could not find expected ':'", !strings.ContainsAny(text, "'\"`"):
 		return terminal.Harmless(line + text)
 	}
-	return line + "isn't YAML as it has to be; a value with special characters has to be in quotes"
+	return line + "is invalid YAML; quote values with special characters"
 }
 
 // lineOf is where a text first stands in a file: "line 3: "; empty if it isn't found.

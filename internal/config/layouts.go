@@ -156,11 +156,11 @@ func (c *Config) Layouts(now time.Time) (reports []LayoutReport, warnings []stri
 			warnings = append(warnings, coarse(p, "", "lower max_points", layout.Kind, layout.Tick))
 		}
 		if p.Retention < lateness {
-			warnings = append(warnings, fmt.Sprintf("%s windows are gone %s after their end, but take events for %s; raise periods.%s.retention or lower lateness",
+			warnings = append(warnings, fmt.Sprintf("%s windows are removed %s after their end, but accept events for %s; raise periods.%s.retention or lower lateness",
 				p.Name, units.FormatDuration(p.Retention), units.FormatDuration(lateness), p.Name))
 		}
 		if n := p.Retention / rule.Length(); n > manyWindows {
-			warnings = append(warnings, fmt.Sprintf("%s keeps %d windows of each board, and max_windows is %d; lower periods.%s.retention", p.Name, n, c.MaxWindows, p.Name))
+			warnings = append(warnings, fmt.Sprintf("%s has up to %d windows per board, but max_windows is %d; lower periods.%s.retention", p.Name, n, c.MaxWindows, p.Name))
 		}
 	}
 	_, more, err := c.BoardReports()
@@ -172,19 +172,19 @@ func coarse(p Period, of, remedy string, kind codec.Kind, tick int64) string {
 	if kind == codec.Readable {
 		remedy += fmt.Sprintf(", or set periods.%s.layout to wide", p.Name)
 	}
-	return fmt.Sprintf("%s scores%s tell apart only times %s from each other: who was first among equals may come out wrong within that; %s",
+	return fmt.Sprintf("%s scores%s have a resolution of %s: of two members with equal points within that time, the wrong one may rank first; %s",
 		p.Name, of, units.FormatDuration(time.Duration(tick)*time.Millisecond), remedy)
 }
 
 // insecure says which connections others can read or change.
 func (c *Config) insecure() (warnings []string) {
 	if c.Kafka.SASL.Mechanism == "plain" && !c.Kafka.TLS.Enabled {
-		warnings = append(warnings, "kafka.sasl.mechanism is plain and kafka.tls.enabled is false: the password goes over the network for all to read; "+
+		warnings = append(warnings, "kafka.sasl.mechanism is plain and kafka.tls.enabled is false: the password is sent in clear text; "+
 			"enable TLS, or use scram-sha-512")
 	}
 	for side, t := range map[string]TLS{"kafka": c.Kafka.TLS, "redis": c.Redis.TLS} {
 		if t.Enabled && t.SkipVerify {
-			warnings = append(warnings, side+".tls.skip_verify is true: whoever sits between can read and change everything; set "+side+".tls.ca_file instead")
+			warnings = append(warnings, side+".tls.skip_verify is true: an attacker in between can read and change everything; set "+side+".tls.ca_file instead")
 		}
 	}
 	slices.Sort(warnings)

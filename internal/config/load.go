@@ -156,16 +156,16 @@ func assign(o option, raw any) error {
 		if o.value.section != nil {
 			return o.value.section(v)
 		}
-		return fmt.Errorf("is a section where a %s belongs", o.value.kind)
+		return fmt.Errorf("is a section, but must be a %s", o.value.kind)
 	case []any:
 		if !o.value.list {
-			return fmt.Errorf("is a list where a %s belongs", o.value.kind)
+			return fmt.Errorf("is a list, but must be a %s", o.value.kind)
 		}
 		items := make([]string, len(v))
 		for i, item := range v {
 			text, ok := scalar(item)
 			if !ok || strings.Contains(text, ",") {
-				return errors.New("isn't a list of plain names")
+				return errors.New("must be a list of names")
 			}
 			items[i] = text
 		}
@@ -216,16 +216,16 @@ func unknownKeys(declared []option, values map[string]any, from func(key string)
 		case slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(key+".", name+".") }):
 		case isBuiltIn(key):
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
-				problem: "the period is built in, and follows time_zone and week_start; give a period of your own another name", from: from(key)})
+				problem: "a built-in period follows time_zone and week_start; define a period with another name", from: from(key)})
 		case ofNoPeriod(key):
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
-				problem: "there is no such period; if it is to be one of your own, " + kindsText, from: from(key)})
+				problem: "unknown period; to define one, give " + kindsText, from: from(key)})
 		case !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, key+".") }):
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
-				problem: "there is no such setting; the nearest is " + nearest(key, names), from: from(key)})
+				problem: "unknown setting; did you mean " + nearest(key, names) + "?", from: from(key)})
 		case !empty: // `redis:` with all below it commented out is
 			problems = append(problems, &settingError{kind: errType, key: key,
-				problem: "a value stands where a section belongs", from: from(key)})
+				problem: "is a value, but must be a section", from: from(key)})
 		}
 	}
 	return problems
@@ -254,7 +254,7 @@ func readEnvironment(declared []option, environ []string) (values map[string]any
 		case known, !strings.HasPrefix(name, Prefix), name == FileVariable, strings.HasPrefix(name, testVariables), ofService.MatchString(name):
 		default:
 			problems = append(problems, &settingError{kind: errUnknown, key: name,
-				problem: "there is no such setting; the nearest is " + nearest(name, slices.Collect(maps.Keys(keys))), from: Origin{"environment", ""}})
+				problem: "unknown setting; did you mean " + nearest(name, slices.Collect(maps.Keys(keys))) + "?", from: Origin{"environment", ""}})
 		}
 	}
 	slices.SortFunc(problems, func(a, b *settingError) int { return strings.Compare(a.key, b.key) })

@@ -1,7 +1,7 @@
 package config
 
-// Every setting, declared once: from here come the defaults, the names in the
-// environment, the checks, `consumer config` and the table in the README.
+// Every setting, declared once: the source of the defaults, the names in the
+// environment, the checks, `consumer config` and docs/configuration.md.
 
 import (
 	"slices"
@@ -23,13 +23,13 @@ type option struct {
 	Key    string
 	value  value
 	def    string // the default, as a person would write it
-	doc    string
-	Secret bool // never shown
+	doc    string // Markdown
+	Secret bool   // never shown
 	// Fixed is a setting that decides the bytes of the scores or the names of their keys.
-	// It is part of the schema in Redis, and can't be changed under a prefix.
+	// It is part of the schema in Redis, and cannot be changed under a prefix.
 	Fixed bool
-	// ChangedBy is the command that changes all the same what can't be changed later, if there is one:
-	// a fixed setting, or of boards the fields and the score of one.
+	// ChangedBy is the command that changes a fixed setting, or the fields and the score of one
+	// of boards; empty if there is none.
 	ChangedBy string
 }
 
@@ -53,21 +53,16 @@ type chapter struct {
 func chapters(cfg *Config, own ...periods.Period) []chapter {
 	return []chapter{
 		{"Kafka", "", kafkaOptions(&cfg.Kafka)},
-		{"TLS to Kafka", "", tlsOptions("kafka", &cfg.Kafka.TLS)},
-		{"A user of Kafka", "", kafkaSASLOptions(&cfg.Kafka.SASL)},
+		{"Kafka user", "", kafkaSASLOptions(&cfg.Kafka.SASL)},
 		{"Redis", "", redisOptions(&cfg.Redis)},
-		{"TLS to Redis", "", tlsOptions("redis", &cfg.Redis.TLS)},
-		{"Periods", "Each period has its own boards. `consumer config` shows what each layout results in: how many bits are\n" +
-			"left for time, and the tick, the smallest time step. `readable` holds points and\n" +
-			"time in 53 bits, `wide` in 63.", periodOptions(cfg, own)},
+		{"TLS", "", slices.Concat(tlsOptions("kafka", &cfg.Kafka.TLS), tlsOptions("redis", &cfg.Redis.TLS))},
+		{periodsTitle, "", periodOptions(cfg, own)},
 		{"Events and windows", "", eventOptions(cfg)},
-		{"Fields of an event", "For topics whose events have other field names, or have them in objects: each setting is the name of a\n" +
-			"field, or its path. A field that a board counts has a setting by its name beside these.\n" +
-			"One mapping holds for all topics. It can be changed in a rolling way.\n" +
-			"[events.md](events.md#a-topic-that-already-exists) has an example and the rules.", fieldOptions(&cfg.Fields)},
-		{"The API", "For those who show boards: JSON over HTTP, beside `consumer run` or by `consumer serve` alone. [api.md](api.md) has it.", apiOptions(&cfg.API)},
-		{"The archive", "A database that keeps final windows once Redis and Kafka don't have them any more, and backups of open windows. [archive.md](archive.md) has its tables.", archiveOptions(&cfg.Archive)},
-		{"The process", "", processOptions(cfg)},
+		{"Event fields", "Names or paths of an event's fields, for all topics. Each field that a board counts has a setting of its own\n" +
+			"too. See [the example and the rules](events.md#a-topic-that-already-exists).", fieldOptions(&cfg.Fields)},
+		{"API", "[The HTTP API](api.md), part of `consumer run` or on its own with `consumer serve`.", apiOptions(&cfg.API)},
+		{"Archive", "[A database](archive.md) of final windows, and of backups of open ones.", archiveOptions(&cfg.Archive)},
+		{"Process", "", processOptions(cfg)},
 	}
 }
 
@@ -83,59 +78,63 @@ func options(cfg *Config, own ...periods.Period) []option {
 func kafkaOptions(c *Kafka) []option {
 	return []option{
 		{Key: "kafka.brokers", def: "localhost:9092", value: addressesValue(&c.Brokers),
-			doc: "Where to find the cluster: some of its brokers."},
+			doc: "Brokers to bootstrap from."},
 		{Key: "kafka.topics", def: "points", value: listValue(&c.Topics, 1, "letters, digits, `.`, `_`, `-`", CheckTopic),
-			doc: "The topics to read. Dead letters go to `<topic>.dlq`."},
+			doc: "Topics to read. Dead letters go to `<topic>.dlq`."},
 		{Key: "kafka.group", def: "standings", value: textValue(&c.Group, "1 to 255 bytes", groupName),
-			doc: "The consumer group: replicas of one consumer share it, and its partitions."},
+			doc: "Consumer group, shared by all replicas."},
 		{Key: "kafka.bans_topic", def: "", value: textValue(&c.BansTopic, "letters, digits, `.`, `_`, `-`", orNone(CheckTopic)),
-			doc: "The topic that keeps who isn't shown, and why; created compacted where it is missing. Empty for off: nobody can be banned. The same for all replicas: see [bans.md](bans.md)."},
+			doc: "Topic of [bans](bans.md), created compacted if missing. Empty: no bans. Must be the same for all replicas."},
 		{Key: "kafka.final_topic", def: "", value: textValue(&c.FinalTopic, "letters, digits, `.`, `_`, `-`", orNone(CheckTopic)),
-			doc: "The topic that final windows are published to, for whoever pays out rewards; created compacted where it is missing, like `<topic>.done`, which records what is published. Empty for off. It needs `seal`. The same for all replicas: see [final-topic.md](final-topic.md)."},
+			doc: "Topic to [publish final windows](final-topic.md) to, created compacted if missing, as is `<topic>.done`, which records what is published. Empty: off. Requires `seal`. Must be the same for all replicas."},
 		{Key: "kafka.fetch_bytes", def: "1MiB", value: bytesValue(&c.FetchBytes, 64*units.KiB, 64*units.MiB),
-			doc: "The most that one fetch of one partition brings."},
+			doc: "Maximum bytes per fetch of a partition."},
 		{Key: "kafka.session_timeout", def: "10s", value: durationValue(&c.SessionTimeout, 3*time.Second, 30*time.Minute),
-			doc: "How long a replica may be silent before its partitions go to others. It sends a heartbeat each second."},
+			doc: "Time without a heartbeat after which a replica's partitions are reassigned. Heartbeats are sent every second."},
 		{Key: "kafka.timeout", def: "10s", value: durationValue(&c.Timeout, 100*time.Millisecond, 10*time.Minute),
-			doc: "The deadline of one call to Kafka; a fetch that waits for records has half a second besides."},
+			doc: "Timeout per call to Kafka; a fetch that waits for records has 0.5 s more."},
 	}
 }
 
 func redisOptions(c *Redis) []option {
 	all := []option{
 		{Key: "redis.addresses", def: "localhost:6379", value: addressesValue(&c.Addresses),
-			doc: "One server; or some nodes of a cluster; or, with `redis.sentinel.master`, some of the Sentinels."},
+			doc: "One server, some nodes of a cluster, or, with `redis.sentinel.master`, some Sentinels."},
 		{Key: "redis.cluster", def: "false", value: boolValue(&c.Cluster),
-			doc: "The one address is a cluster's, such as a hosted service's configuration endpoint. Several always are."},
+			doc: "The single address belongs to a cluster, such as a hosted service's configuration endpoint. Several addresses always do."},
 		{Key: "redis.sentinel.master", value: textValue(&c.Sentinel.Master, "a name", nil),
-			doc: "The master that the Sentinels watch, by its name with them; empty for no Sentinels."},
+			doc: "Name of the master that the Sentinels monitor. Empty: no Sentinels."},
 		{Key: "redis.sentinel.username", value: textValue(&c.Sentinel.Username, "", nil),
-			doc: "The Sentinels' own ACL user; empty for their default user."},
+			doc: "ACL user of the Sentinels. Empty: the default user."},
 	}
-	all = append(all, secretOptions("redis.sentinel.password", &c.Sentinel.Password, &c.Sentinel.PasswordFile, "Its password; empty for none.")...)
+	all = append(all, secretOptions("redis.sentinel.password", &c.Sentinel.Password, &c.Sentinel.PasswordFile, "Password of the Sentinels. Empty: none.")...)
 	all = append(all, option{Key: "redis.username", value: textValue(&c.Username, "", nil),
-		doc: "The ACL user; empty for the default user."})
-	all = append(all, secretOptions("redis.password", &c.Password, &c.PasswordFile, "Its password; empty for none.")...)
+		doc: "ACL user. Empty: the default user."})
+	all = append(all, secretOptions("redis.password", &c.Password, &c.PasswordFile, "Password. Empty: none.")...)
 	return append(all, []option{
 		{Key: "redis.db", def: "0", value: intValue(&c.DB, 0, 1<<20),
-			doc: "The database's number; a cluster has only 0."},
+			doc: "Database number; a cluster has only 0."},
 		{Key: "redis.prefix", def: "lb", value: textValue(&c.Prefix, "1 to 64 letters, digits, `.`, `_`, `-`", CheckPrefix),
-			doc: "What every key begins with: consumers with different prefixes can share a Redis."},
+			doc: "Prefix of every key. Consumers with different prefixes can share a Redis."},
 		{Key: "redis.shards", Fixed: true, ChangedBy: "consumer reshard", def: "1", value: intValue(&c.Shards, 1, ledger.MaxShards),
-			doc: "How many shards the members are spread over, each with a hash tag of its own: a cluster has them on several masters."},
+			doc: "Number of shards that members are spread over. Each has its own hash tag, so a cluster can hold them on several masters."},
 		{Key: "redis.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 10*time.Minute),
-			doc: "The deadline of one call to Redis."},
+			doc: "Timeout per call to Redis."},
 		{Key: "redis.assume_noeviction", def: "false", value: boolValue(&c.AssumeNoeviction),
-			doc: "Start even where Redis doesn't show its maxmemory-policy. With any but `noeviction`, standings get lost."},
+			doc: "Start even if Redis does not report its maxmemory-policy. Any policy except `noeviction` loses standings."},
 	}...)
 }
 
-// DefaultPeriods are the periods that everyone asks for first.
+// DefaultPeriods are the periods that are enabled by default.
 var DefaultPeriods = []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}
 
-const layoutDoc = "`readable`: a score's whole part is the points; `wide`: finer time, or more points."
+const (
+	enabledDoc   = "Maintain the period's boards. A period [can be added later](changes.md#add-a-period), but not removed."
+	layoutDoc    = "`readable`: the integer part of a score is the points. `wide`: finer times, or more points."
+	retentionDoc = "How long after its end a window can be read. A change applies to new windows."
+)
 
-// periodOptions has the settings of every period there is.
+// periodOptions returns the settings of every period.
 func periodOptions(cfg *Config, own []periods.Period) []option {
 	known := periods.All()
 	cfg.Periods = make([]Period, len(known)+len(own))
@@ -146,11 +145,11 @@ func periodOptions(cfg *Config, own []periods.Period) []option {
 		section := "periods." + string(name)
 		all = append(all,
 			option{Key: section + ".enabled", Fixed: true, def: strconv.FormatBool(slices.Contains(DefaultPeriods, name)), value: boolValue(&p.Enabled),
-				doc: "Keep " + string(name) + " boards. " + addedLater},
+				doc: enabledDoc},
 			option{Key: section + ".layout", Fixed: true, def: string(codec.Readable), value: choiceValue(&p.Layout, layouts),
 				doc: layoutDoc},
 			option{Key: section + ".retention", def: units.FormatDuration(name.Retention()), value: durationValue(&p.Retention, time.Hour, 36500*units.Day),
-				doc: "How long after its end a window can be read. A change holds for new windows."},
+				doc: retentionDoc},
 			latenessOption(section, p))
 	}
 	for i, name := range own {
@@ -161,7 +160,7 @@ func periodOptions(cfg *Config, own []periods.Period) []option {
 	return all
 }
 
-// fieldOption says where a field of an event stands.
+// fieldOption is the name or path of an event's field.
 func fieldOption(name string, path *string, doc string) option {
 	return option{Key: "event.fields." + name, def: name, value: textValue(path, "a name, or names joined by dots: `player.id`", fieldPath),
 		doc: doc}
@@ -170,80 +169,76 @@ func fieldOption(name string, path *string, doc string) option {
 func eventOptions(c *Config) []option {
 	return []option{
 		{Key: "start", def: "window", value: textValue(&c.Start, "window, earliest, latest, or a time such as 2026-11-21T00:00:00Z", startName),
-			doc: "Where the first start begins; `window` is the first event of a window that is still live. Later starts go on from the ledger, whatever this is."},
+			doc: "Where the first start reads from; `window` is the first event of a live window. Later starts continue from the ledger."},
 		{Key: "on_gap", def: "halt", value: choiceValue(&c.OnGap, []string{"halt", "continue"}),
-			doc: "What to do when Kafka has deleted events that weren't read: stop that partition, or go on and name what is partial."},
+			doc: "If Kafka has deleted unread events: halt the partition, or continue and report what is partial."},
 		{Key: "disorder", def: "", value: optionalDuration(&c.Disorder, 36500*units.Day),
-			doc: "How far a record's time may be before that of an earlier record of its partition; empty if that isn't known. " +
-				"With it a window can be complete although Kafka has deleted records that were never read: see docs/guarantees.md."},
+			doc: "Maximum time by which a record may precede an earlier record of its partition. Empty: unknown. If set, a window can be [complete](guarantees.md#complete) although Kafka has deleted unread records."},
 		{Key: "time_zone", Fixed: true, def: "UTC", value: textValue(&c.TimeZone, "an IANA name", zoneName),
-			doc: "The zone whose calendar the windows follow."},
+			doc: "Time zone of the windows."},
 		{Key: "week_start", Fixed: true, def: "monday", value: choiceValue(&c.WeekStart, weekdays),
-			doc: "The first day of a week. With Monday weeks are named by ISO 8601, else by their first day."},
+			doc: "First day of a week. Weeks from Monday are named by ISO 8601, others by their first day."},
 		{Key: "max_points", Fixed: true, def: "99999999", value: intValue(&c.MaxPoints, 1, 1<<52-1),
-			doc: "Points of an event and of a standing are within ±this. A larger range leaves coarser times: see `consumer config`."},
+			doc: "Points of an event and of a standing are within ± this value. A larger range makes times coarser: see `consumer config`."},
 		// A rebuild's swap is one call with three arguments a window, and up to Redis 6.2 a
 		// call has 1,048,576 at most.
 		{Key: "max_windows", def: "200000", value: intValue(&c.MaxWindows, 1, 300_000),
-			doc: "Windows of all boards, each counted until it is gone. An event that would open one more is a dead letter, `window_limit`. The last tenth is for boards that have a window already. Of several shards it is the limit of each, for the windows that its members are in."},
+			doc: "Maximum windows of all boards, per shard, including those that are about to be dropped. An event that would open another becomes a dead letter (`window_limit`). The last tenth is reserved for boards that already have a window."},
 		{Key: "max_event_bytes", def: "1MiB", value: bytesValue(&c.MaxEventBytes, smallestEvent, 64*units.MiB),
 			doc: "A larger event is malformed."},
 		{Key: "max_future", def: "5m", value: durationValue(&c.MaxFuture, 0, units.Day),
-			doc: "How far `occurred_at` may be past the record's time."},
+			doc: "Maximum time by which `occurred_at` may be after the record's time."},
 		{Key: "lateness", def: "24h", value: durationValue(&c.Lateness, 0, 36500*units.Day),
-			doc: "How long after its end a window still takes events, by the record's time."},
+			doc: "How long after its end a window accepts events, by record time."},
 		{Key: "seal", def: "false", value: boolValue(&c.Seal),
-			doc: "Make windows final once they take no events any more and all that came before counts: whatever comes later is late for them. See docs/guarantees.md."},
+			doc: "Make windows [final](guarantees.md#10-final-windows) once they accept no more events and all earlier ones count. Later events are late for them."},
 		{Key: "event.duplicates", def: "0", value: intValue(&c.Duplicates, 0, duplicates.Most),
-			doc: "How many records of its partition an event is compared with, the ones just before it: if a valid one has the same `event_id` and `user_id`, it is a duplicate and doesn't count. 0 is for off: every repeat counts. " +
-				"It takes 24 bytes a record and partition, beside `fold_memory`, and any replica may come to have all partitions: what takes more memory than a replica may have ends its start. " +
-				"[guarantees.md](guarantees.md#duplicates) says what is found and what isn't."},
+			doc: "Number of preceding records of the partition to compare an event with. If a valid one has the same `event_id` and `user_id`, the event is a [duplicate](guarantees.md#duplicates) and does not count. 0: off. Uses 24 bytes per record and partition in addition to `fold_memory`; a replica must have enough memory for all partitions, or it does not start."},
 		{Key: "boards", ChangedBy: "consumer rebuild --board", def: "", value: boardsValue(c),
-			doc: "The boards that events may name. As a section, each with its `fields`, `score` and `periods`: see [rules.md](rules.md). " +
-				"Boards can be added."},
+			doc: "Boards that events may name, as a list or as a section with each board's [`fields`, `score` and `periods`](rules.md). Boards can be added."},
 	}
 }
 
 func fieldOptions(c *event.Paths) []option {
 	return []option{
-		fieldOption("user_id", &c.UserID, "Where the value has `user_id`."),
-		fieldOption("points", &c.Points, "Where it has `points`."),
-		fieldOption("board", &c.Board, "Where it has `board`."),
-		fieldOption("occurred_at", &c.OccurredAt, "Where it has `occurred_at`."),
-		fieldOption("event_id", &c.EventID, "Where it has `event_id`, which is shown with dead letters, and finds duplicates (`event.duplicates`)."),
+		fieldOption("user_id", &c.UserID, "Field of `user_id`."),
+		fieldOption("points", &c.Points, "Field of `points`."),
+		fieldOption("board", &c.Board, "Field of `board`."),
+		fieldOption("occurred_at", &c.OccurredAt, "Field of `occurred_at`."),
+		fieldOption("event_id", &c.EventID, "Field of `event_id`, which is shown with dead letters and identifies duplicates (`event.duplicates`)."),
 		{Key: "event.fields.name", def: "", value: textValue(&c.Name, "empty, a name, or names joined by dots: `player.name`", event.CheckPath),
-			doc: "Where it has what the member wants to be called, 1 to 64 characters; empty if names aren't counted. See [events.md](events.md#names)."},
+			doc: "The member's [display name](events.md#names), 1 to 64 characters. Empty: no names."},
 	}
 }
 
 func apiOptions(c *API) []option {
 	return []option{
 		{Key: "api.listen", def: Off, value: textValue(&c.Listen, "host:port, :port, or off", listenAddress),
-			doc: "The port of the API, and of the page that shows boards in a browser. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
+			doc: "Address of the API and of the browser page. Without a host: all addresses. Port 0: any free port."},
 		{Key: "api.tokens_file", value: textValue(&c.TokensFile, "a path", nil),
-			doc: "A file of bearer tokens, a name and a token of at least 16 characters a line, of which one is needed to read. It is read again once it has changed. Empty: anyone who reaches the port may read."},
+			doc: "File of bearer tokens for readers, one name and token (at least 16 characters) per line, reloaded on change. Empty: no authentication."},
 		{Key: "api.bans_tokens_file", value: textValue(&c.BansTokensFile, "a path", nil),
-			doc: "A file like that, another one, of which a token is needed to ban and to see who is banned: [`/v1/bans`](api.md#bans), of `consumer run` with `kafka.bans_topic`. Empty: nobody bans by the API."},
+			doc: "File of bearer tokens for [`/v1/bans`](api.md#bans), which must differ from `api.tokens_file`. Used by `consumer run` with `kafka.bans_topic`. Empty: no bans through the API."},
 		{Key: "api.origins", value: listValue(&c.Origins, 0, "https://host, …, or *", apiOrigin),
-			doc: "The origins whose pages may read (CORS); `*` for any."},
+			doc: "Origins that may read (CORS); `*` for any."},
 		{Key: "api.hosts", value: listValue(&c.Hosts, 0, "boards.example, …", hostName),
-			doc: "Accepted `Host` names in addition to localhost and IP addresses, if `api.listen` is a loopback address and no token is required. The API refuses other names, since a page in a browser on this machine could read the boards by a name of its own (DNS rebinding)."},
+			doc: "Accepted `Host` names in addition to localhost and IP addresses, if `api.listen` is a loopback address and no token is required. Other names are refused to prevent DNS rebinding."},
 		{Key: "api.trusted_proxies", value: listValue(&c.TrustedProxies, 0, networkRule, checkNetwork),
-			doc: "The proxies, and nobody else, from which the port is reached: of what they send, `X-Forwarded-For` says which client it is for. Empty: a client is whoever connects. See [api-production.md](api-production.md#behind-a-proxy)."},
+			doc: "[Proxies](api-production.md#behind-a-proxy) whose `X-Forwarded-For` names the client. All connections must come from them. Empty: the client is the connecting address."},
 		{Key: "api.requests", def: "64", value: intValue(&c.Requests, 1, 10_000),
-			doc: "Maximum concurrent reads. As many requests may wait for an event, and a quarter as many each may be exports and requests about bans. A client gets a further one while it has fewer than are free, so one client alone has half. Others get 429 or 503 with Retry-After."},
+			doc: "Maximum concurrent reads. As many requests may wait for an event; exports and requests about bans may each use a quarter as many. One client may use half. Others get 429 or 503 with Retry-After."},
 		{Key: "api.streams", def: "2000", value: intValue(&c.Streams, 1, 100_000),
-			doc: "Maximum open streams, shared among clients as `api.requests` are. They show at most a quarter as many different boards and members. They don't count as requests."},
+			doc: "Maximum open streams, separate from `api.requests` and shared among clients in the same way. They may show at most a quarter as many different boards and members."},
 		{Key: "api.timeout", def: "5s", value: durationValue(&c.Timeout, 10*time.Millisecond, 5*time.Minute),
-			doc: "How long a request may take."},
+			doc: "Timeout per request."},
 	}
 }
 
 func archiveOptions(c *Archive) []option {
 	return append(secretOptions("archive.url", &c.URL, &c.URLFile,
-		"Where final windows are kept for good: `sqlite:` and the path of a file, or `postgres://user:password@host/database`. Empty: nowhere. It needs `seal`. See [archive.md](archive.md)."),
+		"`sqlite:` and a path, or `postgres://user:password@host/database`. Empty: no archive. Requires `seal`."),
 		option{Key: "archive.interval", def: units.FormatDuration(ArchiveInterval), value: durationValue(&c.Interval, 0, 366*units.Day),
-			doc: "How old the [backup](archive.md#backups) of an open window in the archive may become before the next replaces it; 0: no backups. Otherwise a minute at least."})
+			doc: "Age at which the [backup](archive.md#backups) of an open window is replaced, at least 1m. 0: no backups."})
 }
 
 // smallestEvent is the least that max_event_bytes can be.
@@ -252,14 +247,14 @@ const smallestEvent = units.KiB
 func processOptions(c *Config) []option {
 	return []option{
 		{Key: "fold_memory", def: "256MiB", value: bytesValue(&c.FoldMemory, ingest.LeastMemory(smallestEvent), 1024*units.GiB),
-			doc: "The memory for fetched and folded events, of the whole process and any number of partitions. At least " + units.FormatBytes(ingest.LeastMemory(units.MiB)) + " with the default `max_event_bytes`, and some twenty times that if it is larger."},
+			doc: "Memory for fetched and folded events of all partitions. At least " + units.FormatBytes(ingest.LeastMemory(units.MiB)) + " with the default `max_event_bytes`, and about twenty times `max_event_bytes` if that is larger."},
 		{Key: "listen", def: "127.0.0.1:8080", value: textValue(&c.Listen, "host:port, :port, or off", listenAddress),
-			doc: "The operations port: `/healthz`, `/readyz` with the reasons, `/metrics`. It has no password, so by default only this machine reaches it; the image sets `:8080`. Without a host it is on all addresses; port 0 is any free one; `off` for none."},
+			doc: "Address of the operations port: `/healthz`, `/readyz`, `/metrics`. It has no authentication; the image sets `:8080`. Without a host: all addresses. Port 0: any free port."},
 		{Key: "log.level", def: "info", value: choiceValue(&c.LogLevel, []string{"debug", "info", "warn", "error"}),
-			doc: "The least that is logged."},
+			doc: "Minimum level to log."},
 		{Key: "log.format", def: "auto", value: choiceValue(&c.LogFormat, []string{"auto", "json", "console"}),
-			doc: "`auto` is `console` on a terminal, else `json`."},
+			doc: "`auto` is `console` on a terminal, otherwise `json`."},
 		{Key: "shutdown_timeout", def: "10s", value: durationValue(&c.ShutdownTimeout, 100*time.Millisecond, 10*time.Minute),
-			doc: "How long an orderly end may take."},
+			doc: "Maximum duration of an orderly shutdown."},
 	}
 }

@@ -41,15 +41,12 @@ var kindSettings = []string{"calendar", "start", "end", "every", "from"}
 var windowSettings = append([]string{"time_zone", "week_start"}, kindSettings...)
 
 const (
-	kindsText = "it is one of three kinds: calendar; start and end; every and from"
+	kindsText = "either calendar, or start and end, or every and from"
 	// mostWindows is how many windows of a board may be kept by a period: all are gone through
 	// at times.
 	mostWindows = 100_000
 	manyWindows = 10_000
 )
-
-// addedLater is a part of the text about enabling a period.
-const addedLater = "A period [can be added later](changes.md#add-a-period), and not removed."
 
 // ownOptions are the settings of a period of one's own.
 func ownOptions(p *Period) []option {
@@ -62,25 +59,25 @@ func ownOptions(p *Period) []option {
 	}
 	return []option{
 		{Key: section + ".enabled", Fixed: true, def: "true", value: boolValue(&p.Enabled),
-			doc: "Keep its boards. " + addedLater},
+			doc: enabledDoc},
 		{Key: section + ".calendar", Fixed: true, value: choiceOrNone(&o.Calendar, calendars),
-			doc: "The built-in period whose windows it has, in a zone of its own."},
+			doc: "Built-in period whose windows it has."},
 		{Key: section + ".time_zone", Fixed: true, value: textValue(&o.TimeZone, "an IANA name; empty for `time_zone`", orNone(zoneName)),
-			doc: "With `calendar`: the zone that its windows follow."},
+			doc: "With `calendar`: time zone of the windows."},
 		{Key: section + ".week_start", Fixed: true, value: choiceOrNone(&o.WeekStart, append([]string{""}, weekdays...)),
-			doc: "With `calendar`: the first day of its weeks; empty for `week_start`."},
+			doc: "With `calendar`: first day of a week. Empty: `week_start`."},
 		{Key: section + ".start", Fixed: true, value: textValue(&o.Start, instantRule, orNone(instantText)),
-			doc: "A season's start. It has one window, `all`."},
+			doc: "Start of a season. Its one window is named `all`."},
 		{Key: section + ".end", Fixed: true, value: textValue(&o.End, instantRule, orNone(instantText)),
-			doc: "A season's end, which isn't in it."},
+			doc: "End of a season, exclusive."},
 		{Key: section + ".every", Fixed: true, value: optionalAtLeast(&o.every, time.Minute, 36500*units.Day),
-			doc: "The length of windows that follow each other."},
+			doc: "Length of consecutive windows."},
 		{Key: section + ".from", Fixed: true, value: textValue(&o.From, instantRule, orNone(instantText)),
-			doc: "With `every`: where the first window starts."},
+			doc: "With `every`: start of the first window."},
 		{Key: section + ".layout", Fixed: true, def: string(codec.Readable), value: choiceValue(&p.Layout, layouts),
 			doc: layoutDoc},
 		{Key: section + ".retention", value: optionalAtLeast(&o.retention, time.Hour, 36500*units.Day),
-			doc: "How long after its end a window can be read; empty: as of the shortest built-in period that is as long. A change holds for new windows."},
+			doc: retentionDoc + " Empty: that of the shortest built-in period that is at least as long."},
 		latenessOption(section, p),
 	}
 }
@@ -88,14 +85,14 @@ func ownOptions(p *Period) []option {
 // latenessOption is how long after their end a period's windows take events.
 func latenessOption(section string, p *Period) option {
 	return option{Key: section + ".lateness", value: optionalDuration(&p.Lateness, 36500*units.Day),
-		doc: "How long after its end a window still takes events, by the record's time; empty for `lateness`."}
+		doc: "How long after its end a window accepts events, by record time. Empty: `lateness`."}
 }
 
 const instantRule = "a time such as 2026-12-01T00:00:00Z"
 
 func instantText(text string) error {
 	if _, err := instant(text); err != nil {
-		return errors.New("isn't " + instantRule)
+		return errors.New("must be " + instantRule)
 	}
 	return nil
 }
@@ -303,35 +300,35 @@ func validateOwn(cfg *Config, complain func(key, problem string, args ...any)) {
 			continue
 		}
 		if err := periods.CheckName(p.Name); err != nil {
-			complain(section+".enabled", "is of a period whose name can't be: %v", err)
+			complain(section+".enabled", "has an invalid period name: %v", err)
 			continue
 		}
 		season, stretches, calendar := o.Start != "" || o.End != "", o.every != nil || o.From != "", o.Calendar != ""
 		switch {
 		case calendar && season, calendar && stretches:
-			complain(section+".calendar", "is beside settings of another kind: %s", kindsText)
+			complain(section+".calendar", "conflicts with settings of another kind: use %s", kindsText)
 		case season && stretches:
-			complain(section+".every", "is beside start or end: %s", kindsText)
+			complain(section+".every", "conflicts with start and end: use %s", kindsText)
 		case !calendar && !season && !stretches:
-			complain(section+".enabled", "is of a period without windows: %s", kindsText)
+			complain(section+".enabled", "has no windows: use %s", kindsText)
 		case !calendar && o.TimeZone != "":
-			complain(section+".time_zone", "is for calendar; times of a season, and from, have a zone of their own")
+			complain(section+".time_zone", "requires calendar; start, end and from contain their own zone")
 		case !calendar && o.WeekStart != "":
-			complain(section+".week_start", "is for calendar")
+			complain(section+".week_start", "requires calendar")
 		case season && o.Start == "":
-			complain(section+".start", "is missing: a season has a start and an end")
+			complain(section+".start", "is missing: a season requires start and end")
 		case season && o.End == "":
-			complain(section+".end", "is missing: a season has a start and an end")
+			complain(section+".end", "is missing: a season requires start and end")
 		case stretches && o.every == nil:
-			complain(section+".every", "is missing: it is how long a window is, such as 72h")
+			complain(section+".every", "is missing: it is the length of a window, such as 72h")
 		case stretches && o.From == "":
-			complain(section+".from", "is missing: it is where the first window starts, such as 2026-01-01T00:00:00Z")
+			complain(section+".from", "is missing: it is the start of the first window, such as 2026-01-01T00:00:00Z")
 		default:
 			validateRule(cfg, p, complain)
 		}
 	}
 	if kept := len(cfg.Kept()); kept > fold.MaxPeriods {
-		complain("periods."+string(cfg.Kept()[fold.MaxPeriods].Name)+".enabled", "makes %d periods: at most %d can be enabled", kept, fold.MaxPeriods)
+		complain("periods."+string(cfg.Kept()[fold.MaxPeriods].Name)+".enabled", "is one of %d periods: at most %d can be enabled", kept, fold.MaxPeriods)
 	}
 }
 
@@ -357,11 +354,11 @@ func validateRule(cfg *Config, p *Period, complain func(key, problem string, arg
 		case o.every != nil:
 			key = section + ".every"
 		}
-		complain(key, "can't be: %v", err)
+		complain(key, "is invalid: %v", err)
 		return
 	}
 	if p.Own.every != nil && p.Retention/rule.Length() > mostWindows {
-		complain(section+".every", "keeps %d windows of each board, for retention is %s: at most %d; raise it or lower periods.%s.retention",
+		complain(section+".every", "results in %d windows per board with retention %s, at most %d are possible: raise it or lower periods.%s.retention",
 			p.Retention/rule.Length(), units.FormatDuration(p.Retention), mostWindows, p.Name)
 	}
 }

@@ -42,13 +42,13 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	}
 	switch {
 	case err != nil:
-		return network, errors.New("isn't a network such as 10.0.12.0/24 or 2001:db8:1::/64, nor an address")
+		return network, errors.New("must be an address, or a network such as 10.0.12.0/24 or 2001:db8:1::/64")
 	case network.Addr().Is4In6():
-		return network, errors.New("is an IPv4 network as IPv6 has it: write it as IPv4")
+		return network, errors.New("is an IPv4 network in IPv6 notation: write it as IPv4")
 	case network.Bits() == 0:
-		return network, errors.New("is everybody, who could then be any client")
+		return network, errors.New("covers all addresses: any client could name another address")
 	case network.Masked() != network:
-		return network, fmt.Errorf("is an address and a network's length: the network is %s", network.Masked())
+		return network, fmt.Errorf("has host bits set: the network is %s", network.Masked())
 	}
 	return network, nil
 }

@@ -9,12 +9,12 @@ import (
 func TestAProxyIsANetworkThatIsWhatItSeems(t *testing.T) {
 	for _, c := range []struct{ list, says string }{
 		{"[10.0.0.0/8, '2001:db8:1::/64', 192.0.2.7, '::1']", ""},
-		{"[nginx]", `has "nginx", which isn't a network such as 10.0.12.0/24`},
-		{"[10.0.0.0/33]", "isn't a network"},
+		{"[nginx]", `has "nginx", which must be an address, or a network such as 10.0.12.0/24`},
+		{"[10.0.0.0/33]", "or a network"},
 		{"[10.0.0.1/24]", "the network is 10.0.0.0/24"},
-		{"[10.0.0.1, 0.0.0.0/0]", "is everybody"},
-		{"['::/0']", "is everybody"},
-		{"['fe80::1%eth0']", "isn't a network"},
+		{"[10.0.0.1, 0.0.0.0/0]", "covers all addresses"},
+		{"['::/0']", "covers all addresses"},
+		{"['fe80::1%eth0']", "or a network"},
 		{"['::ffff:10.0.0.0/104']", "write it as IPv4"},
 		{"[10.0.0.1, 10.0.0.1]", "twice"},
 	} {

@@ -7,11 +7,11 @@ import (
 
 func TestOneServerAClusterAndSentinelsAreToldApart(t *testing.T) {
 	for _, c := range []struct{ yaml, key, says string }{
-		{"{addresses: [a:1, b:1], db: 3}", "redis.db", "there are several redis.addresses, and a cluster has no other"},
-		{"{cluster: true, db: 3}", "redis.db", "redis.cluster is set, and a cluster has no other"},
-		{"{cluster: true, sentinel: {master: m}}", "redis.cluster", "is set beside redis.sentinel.master"},
-		{"{sentinel: {username: u}}", "redis.sentinel.username", "is set, but redis.sentinel.master isn't"},
-		{"{sentinel: {password: p}}", "redis.sentinel.password", "is set, but redis.sentinel.master isn't"},
+		{"{addresses: [a:1, b:1], db: 3}", "redis.db", "must be 0 for a cluster (several redis.addresses)"},
+		{"{cluster: true, db: 3}", "redis.db", "must be 0 for a cluster"},
+		{"{cluster: true, sentinel: {master: m}}", "redis.cluster", "exclude each other"},
+		{"{sentinel: {username: u}}", "redis.sentinel.username", "requires redis.sentinel.master"},
+		{"{sentinel: {password: p}}", "redis.sentinel.password", "requires redis.sentinel.master"},
 		{"{addresses: [a:1, b:1], db: 3, sentinel: {master: m, username: u, password: p}}", "", ""},
 		{"{addresses: [a:1, b:1]}", "", ""},
 		{"{cluster: true}", "", ""},

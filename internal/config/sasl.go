@@ -33,11 +33,11 @@ func saslMechanisms() []string {
 func kafkaSASLOptions(c *SASL) []option {
 	all := []option{
 		{Key: "kafka.sasl.mechanism", def: noSASL, value: choiceValue(&c.Mechanism, saslMechanisms()),
-			doc: "How the user is proven to the brokers. `plain` sends the password as it is: only with TLS."},
+			doc: "Authentication mechanism. `plain` sends the password in clear text: use it only with TLS."},
 		{Key: "kafka.sasl.username", value: textValue(&c.Username, "", nil),
-			doc: "The user that the brokers know."},
+			doc: "User."},
 	}
-	return append(all, secretOptions("kafka.sasl.password", &c.Password, &c.PasswordFile, "Its password.")...)
+	return append(all, secretOptions("kafka.sasl.password", &c.Password, &c.PasswordFile, "Password.")...)
 }
 
 // client is what proves the user, nil for nothing.
@@ -52,13 +52,13 @@ func (c *SASL) client() (sasl.Mechanism, error) {
 func validateSASL(c *SASL, complain func(key, problem string, args ...any)) {
 	switch {
 	case c.Mechanism == noSASL && (c.Username != "" || c.Password != ""):
-		complain("kafka.sasl.mechanism", "is set beside a user or a password, which it doesn't use: set it to what the brokers offer, %s",
+		complain("kafka.sasl.mechanism", "is not a mechanism for a user and a password: use one of %s",
 			strings.Join(saslMechanisms()[1:], ", "))
 	case c.Mechanism == noSASL:
 	case c.Username == "":
-		complain("kafka.sasl.username", "is empty, and kafka.sasl.mechanism %s needs one: set it, or the mechanism to none", c.Mechanism)
+		complain("kafka.sasl.username", "is required for kafka.sasl.mechanism %s: set it, or set the mechanism to none", c.Mechanism)
 	case c.Password == "":
-		complain("kafka.sasl.password", "is empty, and kafka.sasl.mechanism %s needs one: set it or kafka.sasl.password_file", c.Mechanism)
+		complain("kafka.sasl.password", "is required for kafka.sasl.mechanism %s: set it or kafka.sasl.password_file", c.Mechanism)
 	default:
 		if _, err := c.client(); err != nil {
 			complain("kafka.sasl.username", "can't be used: %v", err)

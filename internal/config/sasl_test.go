@@ -10,11 +10,11 @@ import (
 func TestSASLSettingsThatDoNotGoTogetherSayWhatWouldBeRight(t *testing.T) {
 	const secret = "hunter2\u0007" // a control character: SCRAM can't carry it
 	for name, c := range map[string]struct{ file, says string }{
-		"mechanism without user":     {"{sasl: {mechanism: plain}}", "kafka.sasl.username: is empty, and kafka.sasl.mechanism plain needs one"},
-		"mechanism without password": {"{sasl: {mechanism: scram-sha-256, username: u}}", "kafka.sasl.password: is empty, and kafka.sasl.mechanism scram-sha-256 needs one: set it or kafka.sasl.password_file"},
-		"user without mechanism":     {"{sasl: {username: u, password: hunter2}}", "kafka.sasl.mechanism: none is set beside a user or a password, which it doesn't use: set it to what the brokers offer, plain, scram-sha-256, scram-sha-512"},
-		"password without mechanism": {"{sasl: {password: hunter2}}", "kafka.sasl.mechanism: none is set beside a user"},
-		"another mechanism":          {"{sasl: {mechanism: gssapi}}", "kafka.sasl.mechanism: gssapi isn't one of none, plain, scram-sha-256, scram-sha-512"},
+		"mechanism without user":     {"{sasl: {mechanism: plain}}", "kafka.sasl.username: is required for kafka.sasl.mechanism plain"},
+		"mechanism without password": {"{sasl: {mechanism: scram-sha-256, username: u}}", "kafka.sasl.password: is required for kafka.sasl.mechanism scram-sha-256: set it or kafka.sasl.password_file"},
+		"user without mechanism":     {"{sasl: {username: u, password: hunter2}}", "kafka.sasl.mechanism: none is not a mechanism for a user and a password: use one of plain, scram-sha-256, scram-sha-512"},
+		"password without mechanism": {"{sasl: {password: hunter2}}", "kafka.sasl.mechanism: none is not a mechanism for a user"},
+		"another mechanism":          {"{sasl: {mechanism: gssapi}}", "kafka.sasl.mechanism: gssapi must be one of none, plain, scram-sha-256, scram-sha-512"},
 		"a password with a bell":     {`{sasl: {mechanism: scram-sha-512, username: u, password: "hunter2\a"}}`, "kafka.sasl.username: u can't be used: the username or password holds characters that SCRAM can't carry"},
 	} {
 		_, err := Load(writeFile(t, "kafka: "+c.file), nil)
@@ -28,7 +28,7 @@ func TestSASLSettingsThatDoNotGoTogetherSayWhatWouldBeRight(t *testing.T) {
 }
 
 func TestWhatOthersCanReadIsWarnedOf(t *testing.T) {
-	const inTheClear, trusting = "the password goes over the network for all to read", "kafka.tls.skip_verify is true: whoever sits between can read and change everything"
+	const inTheClear, trusting = "the password is sent in clear text", "kafka.tls.skip_verify is true: an attacker in between can read and change everything"
 	for file, warning := range map[string]string{
 		"{sasl: {mechanism: plain, username: u, password: p}}":                       inTheClear,
 		"{tls: {enabled: true, skip_verify: true}}":                                  trusting,

@@ -23,9 +23,9 @@ const maxSecret = 64 << 10
 func secretOptions(key string, p, path *string, doc string) []option {
 	return []option{
 		{Key: key, Secret: true, value: textValue(p, "", nil),
-			doc: doc + " Better set by environment, or by `" + key + fileSuffix + "`, than in a file that others read."},
+			doc: doc},
 		{Key: key + fileSuffix, value: secretPathValue(path),
-			doc: "A file that holds `" + key + "` instead; a newline at its end isn't part of it. Read at start."},
+			doc: "File that contains `" + key + "`."},
 	}
 }
 
@@ -49,7 +49,7 @@ func (l *Loaded) readSecrets(layers []layer) {
 		case s.value.text() != "" && set > file:
 			continue
 		case s.value.text() != "" && set == file:
-			complain("is set beside " + s.Key + ": set one of them")
+			complain("and " + s.Key + " are both set: set one of them")
 			continue
 		}
 		text, err := readSecret(path.value.text())
@@ -83,7 +83,7 @@ func readSecret(path string) (string, error) {
 	case err != nil:
 		return "", unreadable(err)
 	case len(text) > maxSecret:
-		return "", fmt.Errorf("holds more than %s: no secret is as long", units.FormatBytes(maxSecret))
+		return "", fmt.Errorf("holds more than %s, too much for a secret", units.FormatBytes(maxSecret))
 	}
 	secret := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	if secret == "" {

@@ -24,17 +24,17 @@ func tlsOptions(section string, c *TLS) []option {
 	section += ".tls."
 	return []option{
 		{Key: section + "enabled", def: "false", value: boolValue(&c.Enabled),
-			doc: "Connect by TLS 1.2 or later."},
+			doc: "Connect with TLS 1.2 or later."},
 		{Key: section + "ca_file", value: pemPathValue(&c.CAFile),
-			doc: "Who may sign the servers' certificates: PEM. Empty for those whom the system trusts. Read at start."},
+			doc: "PEM certificates that may sign the servers' certificates. Empty: the system's. Read at start."},
 		{Key: section + "cert_file", value: pemPathValue(&c.CertFile),
-			doc: "The certificate to show to the servers (mTLS), with those between it and its root: PEM. Read anew for every connection, so it can be renewed."},
+			doc: "PEM client certificate (mTLS) with its intermediates. Read for every connection, so it can be renewed."},
 		{Key: section + "key_file", value: pemPathValue(&c.KeyFile),
-			doc: "Its private key: PEM, not encrypted."},
+			doc: "Its PEM private key, not encrypted."},
 		{Key: section + "server_name", value: textValue(&c.ServerName, "a host's name", nil),
-			doc: "The name that the servers' certificates are for, if it isn't the one in their addresses."},
+			doc: "Name in the servers' certificates, if it is not the one in their addresses."},
 		{Key: section + "skip_verify", def: "false", value: boolValue(&c.SkipVerify),
-			doc: "Trust any certificate: whoever sits in between can read and change everything. Not for production."},
+			doc: "Accept any certificate. Not for production: an attacker in between can read and change everything."},
 	}
 }
 
@@ -67,16 +67,16 @@ func (c *TLS) Client() (*tls.Config, error) {
 		}
 		t.RootCAs = x509.NewCertPool()
 		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, &TLSError{"ca_file", "holds no PEM certificate"}
+			return nil, &TLSError{"ca_file", "contains no PEM certificate"}
 		}
 	}
 	switch {
 	case c.CertFile == "" && c.KeyFile == "":
 		return t, nil
 	case c.KeyFile == "":
-		return nil, &TLSError{"key_file", "is empty, and the certificate needs its key"}
+		return nil, &TLSError{"key_file", "is required with cert_file"}
 	case c.CertFile == "":
-		return nil, &TLSError{"cert_file", "is empty, and the key needs its certificate"}
+		return nil, &TLSError{"cert_file", "is required with key_file"}
 	}
 	if _, err := c.Pair(); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (c *TLS) Pair() (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, &TLSError{"cert_file", "and its key don't make a pair: " + err.Error()}
+		return nil, &TLSError{"cert_file", "and key_file do not match: " + err.Error()}
 	}
 	return &pair, nil
 }

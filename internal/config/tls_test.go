@@ -50,10 +50,10 @@ func TestWhatIsWrongWithTLSIsNamed(t *testing.T) {
 	for _, c := range []struct{ name, yaml, key, says string }{
 		{"files without TLS", "{ca_file: " + cert + "}", "ca_file", "is set, but tls.enabled is false"},
 		{"no such file", "{enabled: true, ca_file: /nowhere.crt}", "ca_file", "can't be read: no such file or directory"},
-		{"no certificate in it", "{enabled: true, ca_file: " + key + "}", "ca_file", "holds no PEM certificate"},
-		{"no key", "{enabled: true, cert_file: " + cert + "}", "key_file", "is empty, and the certificate needs its key"},
-		{"no certificate", "{enabled: true, key_file: " + key + "}", "cert_file", "is empty, and the key needs its certificate"},
-		{"another's key", "{enabled: true, cert_file: " + cert + ", key_file: " + other + "}", "cert_file", "don't make a pair"},
+		{"no certificate in it", "{enabled: true, ca_file: " + key + "}", "ca_file", "contains no PEM certificate"},
+		{"no key", "{enabled: true, cert_file: " + cert + "}", "key_file", "is required with cert_file"},
+		{"no certificate", "{enabled: true, key_file: " + key + "}", "cert_file", "is required with key_file"},
+		{"another's key", "{enabled: true, cert_file: " + cert + ", key_file: " + other + "}", "cert_file", "do not match"},
 		{"key not there", "{enabled: true, cert_file: " + cert + ", key_file: /nowhere.key}", "key_file", "can't be read"},
 	} {
 		for _, section := range []string{"kafka", "redis"} {

@@ -87,35 +87,35 @@ func (l *Loaded) validateTogether() []*settingError {
 	for _, topic := range cfg.Kafka.Topics {
 		for _, other := range cfg.Kafka.Topics {
 			if other == event.DeadLetterTopic(topic) {
-				complain("kafka.topics", "names %s, where the dead letters of %s go: they would be read again", other, topic)
+				complain("kafka.topics", "contains %s, the dead-letter topic of %s: dead letters would be read as events", other, topic)
 			}
 		}
 	}
 	for _, topic := range cfg.Kafka.Topics {
 		switch bans := cfg.Kafka.BansTopic; bans {
 		case topic:
-			complain("kafka.bans_topic", "is one of kafka.topics: bans are no events, and a compacted topic loses events")
+			complain("kafka.bans_topic", "must not be one of kafka.topics")
 		case event.DeadLetterTopic(topic):
-			complain("kafka.bans_topic", "is where the dead letters of %s go", topic)
+			complain("kafka.bans_topic", "must not be the dead-letter topic of %s", topic)
 		}
 	}
 	validateFinalTopic(cfg, complain)
 	if file := cfg.API.BansTokensFile; file != "" && filepath.Clean(file) == filepath.Clean(cfg.API.TokensFile) {
-		complain("api.bans_tokens_file", "is api.tokens_file too: every reader could ban")
+		complain("api.bans_tokens_file", "must not be api.tokens_file: every reader could ban")
 	}
 	if url := cfg.Archive.URL; url != "" {
 		switch scheme, _, _ := strings.Cut(url, ":"); {
 		case !slices.Contains([]string{"sqlite", "postgres", "postgresql"}, scheme):
-			complain("archive.url", "is neither sqlite:path nor postgres://user:password@host/database")
+			complain("archive.url", "must be sqlite:path or postgres://user:password@host/database")
 		case !cfg.Seal:
-			complain("archive.url", "is set, but seal isn't: no window would ever be final, and only final ones are archived. Set seal: true")
+			complain("archive.url", "requires seal: true, since only final windows are archived")
 		}
 	}
 	switch every := cfg.Archive.Interval; {
 	case cfg.Archive.URL == "" && every != ArchiveInterval && every != 0:
-		complain("archive.interval", "is set, but archive.url isn't: there is nowhere to keep backups")
+		complain("archive.interval", "requires archive.url")
 	case every > 0 && every < time.Minute:
-		complain("archive.interval", "is %s: a backup takes a while, so it is 0 for none, or a minute at least", units.FormatDuration(every))
+		complain("archive.interval", "must be 0 (no backups) or at least a minute")
 	}
 	validateRedisKind(&cfg.Redis, complain)
 	validateTLS("kafka", &cfg.Kafka.TLS, complain)
@@ -127,7 +127,7 @@ func (l *Loaded) validateTogether() []*settingError {
 		}
 	}
 	if least := ingest.LeastMemory(cfg.MaxEventBytes); cfg.FoldMemory < least {
-		complain("fold_memory", "is less than events of max_event_bytes, %s, need: %dMiB would do, as one partition may have a third of it and a record batch a sixteenth",
+		complain("fold_memory", "is too small for max_event_bytes %s: set it to at least %dMiB",
 			units.ShortBytes(cfg.MaxEventBytes), least/units.MiB)
 	}
 	before := len(problems)
@@ -142,7 +142,7 @@ func (l *Loaded) validateTogether() []*settingError {
 		}
 		enabled++
 		if _, err := cfg.Layout(p); err != nil {
-			complain("periods."+string(p.Name)+".layout", "doesn't fit max_points %d: %v", cfg.MaxPoints, err)
+			complain("periods."+string(p.Name)+".layout", "does not fit max_points %d: %v", cfg.MaxPoints, err)
 		}
 	}
 	if _, wrong := cfg.ruled(); len(wrong) > 0 {
@@ -151,7 +151,7 @@ func (l *Loaded) validateTogether() []*settingError {
 		}
 	}
 	if enabled == 0 {
-		complain("periods."+string(cfg.Periods[0].Name)+".enabled", "like every other: enable at least one period")
+		complain("periods."+string(cfg.Periods[0].Name)+".enabled", "and all other periods are disabled: enable at least one")
 	}
 	return problems
 }
@@ -160,17 +160,17 @@ func (l *Loaded) validateTogether() []*settingError {
 func validateRedisKind(c *Redis, complain func(key, problem string, args ...any)) {
 	switch several := len(c.Addresses) > 1; {
 	case c.Sentinel.Master != "" && c.Cluster:
-		complain("redis.cluster", "is set beside redis.sentinel.master: Redis is one of the two")
+		complain("redis.cluster", "and redis.sentinel.master exclude each other")
 	case c.Sentinel.Master == "" && several && c.DB != 0:
-		complain("redis.db", "isn't 0, but there are several redis.addresses, and a cluster has no other")
+		complain("redis.db", "must be 0 for a cluster (several redis.addresses)")
 	case c.Cluster && c.DB != 0:
-		complain("redis.db", "isn't 0, but redis.cluster is set, and a cluster has no other")
+		complain("redis.db", "must be 0 for a cluster")
 	}
 	if c.Sentinel.Master == "" && c.Sentinel.Username != "" {
-		complain("redis.sentinel.username", "is set, but redis.sentinel.master isn't")
+		complain("redis.sentinel.username", "requires redis.sentinel.master")
 	}
 	if c.Sentinel.Master == "" && c.Sentinel.Password != "" {
-		complain("redis.sentinel.password", "is set, but redis.sentinel.master isn't")
+		complain("redis.sentinel.password", "requires redis.sentinel.master")
 	}
 }
 
@@ -191,7 +191,7 @@ var (
 // CheckTopic takes what Kafka does as a name, and keeps room for the dead letters' suffix in Kafka's 249 bytes.
 func CheckTopic(name string) error {
 	if !topicPattern.MatchString(name) || len(event.DeadLetterTopic(name)) > 249 || strings.Trim(name, ".") == "" {
-		return errors.New("isn't a topic's name: 1 to 245 letters, digits, `.`, `_` or `-`")
+		return errors.New("is not a topic name: use 1 to 245 letters, digits, `.`, `_` or `-`")
 	}
 	return nil
 }
@@ -205,40 +205,40 @@ func validateFinalTopic(cfg *Config, complain func(key, problem string, args ...
 		return
 	}
 	if !cfg.Seal {
-		complain(key, "is set, but seal isn't: no window would ever be final, and only final ones are published. Set seal: true")
+		complain(key, "requires seal: true, since only final windows are published")
 	}
 	if most := 249 - len(publishedSuffix); len(final) > most {
-		complain(key, "has %d characters, and may have %d: what is published is recorded in the topic of that name with %s behind it", len(final), most, publishedSuffix)
+		complain(key, "has %d characters, at most %d are possible: its name with %s is another topic", len(final), most, publishedSuffix)
 	}
 	for _, name := range []string{final, cfg.Kafka.PublishedTopic()} {
-		says := "is"
+		says := "must not be"
 		if name != final {
-			says = "has what is published recorded in " + name + ", which is"
+			says = "also uses " + name + ", which must not be"
 		}
 		for _, topic := range cfg.Kafka.Topics {
 			switch name {
 			case topic:
-				complain(key, "%s one of kafka.topics: standings are no events", says)
+				complain(key, "%s one of kafka.topics", says)
 			case event.DeadLetterTopic(topic):
-				complain(key, "%s where the dead letters of %s go", says, topic)
+				complain(key, "%s the dead-letter topic of %s", says, topic)
 			}
 		}
 		if name == cfg.Kafka.BansTopic {
-			complain(key, "%s kafka.bans_topic: standings are no bans", says)
+			complain(key, "%s kafka.bans_topic", says)
 		}
 	}
 }
 
 func fieldPath(path string) error {
 	if path == "" {
-		return errors.New("is empty: leave it out for the field's own name")
+		return errors.New("is empty: remove it to use the field's own name")
 	}
 	return event.CheckPath(path)
 }
 
 func groupName(name string) error {
 	if name == "" || len(name) > 255 {
-		return errors.New("hasn't 1 to 255 bytes")
+		return errors.New("must be 1 to 255 bytes long")
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func groupName(name string) error {
 // the other checks.
 func CheckPrefix(name string) error {
 	if !namePattern.MatchString(name) {
-		return errors.New("isn't " + nameForm)
+		return errors.New("must be " + nameForm)
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func CheckPrefix(name string) error {
 // CheckBoard holds a board's name to its form.
 func CheckBoard(name string) error {
 	if !namePattern.MatchString(name) {
-		return errors.New("isn't a board's name: " + nameForm)
+		return errors.New("is not a board name: use " + nameForm)
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func checkAddress(address string) error {
 			return nil
 		}
 	}
-	return errors.New("isn't host:port")
+	return errors.New("is not host:port")
 }
 
 // listenAddress takes a host that is missing, for all addresses, and port 0.
@@ -281,13 +281,13 @@ func listenAddress(address string) error {
 			return nil
 		}
 	}
-	return errors.New("isn't host:port such as :8080 or 127.0.0.1:8080, nor off")
+	return errors.New("must be host:port, :port or off")
 }
 
 // hostName takes the name of a host, without a port.
 func hostName(name string) error {
 	if !hostPattern.MatchString(name) {
-		return errors.New("isn't the name of a host such as boards.example, without a port")
+		return errors.New("must be a host name without a port, such as boards.example")
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ func apiOrigin(origin string) error {
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
-		return errors.New("isn't an origin such as https://shop.example, nor *")
+		return errors.New("must be an origin such as https://shop.example, or *")
 	}
 	return nil
 }
@@ -310,14 +310,14 @@ func startName(text string) error {
 		return nil
 	}
 	if _, err := time.Parse(time.RFC3339, text); err != nil {
-		return errors.New("isn't window, earliest, latest, or a time such as 2026-11-21T00:00:00Z")
+		return errors.New("must be window, earliest, latest, or a time such as 2026-11-21T00:00:00Z")
 	}
 	return nil
 }
 
 func zoneName(name string) error {
 	if _, err := periods.NewCalendar(name, weekdays[0]); err != nil {
-		return errors.New("isn't an IANA time zone such as UTC or Europe/Berlin")
+		return errors.New("is not an IANA time zone such as UTC or Europe/Berlin")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func choiceValue(p *string, words []string) value {
 	rule := strings.Join(words, ", ")
 	v := textValue(p, rule, func(text string) error {
 		if !slices.Contains(words, text) {
-			return errors.New("isn't one of " + rule)
+			return errors.New("must be one of " + rule)
 		}
 		return nil
 	})
@@ -70,15 +70,15 @@ func listValue(p *[]string, least int, rule string, ok func(string) error) value
 		},
 		check: func() error {
 			if len(*p) < least {
-				return errors.New("is empty: it needs at least one")
+				return errors.New("must not be empty")
 			}
 			for i, item := range *p {
 				if slices.Contains((*p)[:i], item) {
-					return fmt.Errorf("names %q twice", item)
+					return fmt.Errorf("contains %q twice", item)
 				}
 				if err := ok(item); err != nil {
 					if all := strings.Join(*p, ","); withoutUser(all) != all {
-						return fmt.Errorf("has one which %w", err)
+						return fmt.Errorf("has a value that %w", err)
 					}
 					return fmt.Errorf("has %q, which %w", item, err)
 				}
@@ -108,7 +108,7 @@ func boolValue(p *bool) value {
 	parse := func(text string) (bool, error) {
 		b, err := strconv.ParseBool(text)
 		if err != nil {
-			err = errors.New("isn't true or false")
+			err = errors.New("must be true or false")
 		}
 		return b, err
 	}
@@ -133,7 +133,7 @@ func intValue(p *int64, low, high int64) value {
 	parse := func(text string) (int64, error) {
 		n, err := units.ParseWhole(text)
 		if err != nil {
-			err = errors.New("isn't a whole number")
+			err = errors.New("must be a whole number")
 		}
 		return n, err
 	}
@@ -145,7 +145,7 @@ func bytesValue(p *int64, low, high int64) value {
 	parse := func(text string) (int64, error) {
 		n, ok := units.ParseBytes(text)
 		if !ok {
-			return 0, errors.New("isn't a size such as 64KiB, 1MiB or a plain number of bytes")
+			return 0, errors.New("must be a size such as 64KiB or 1MiB, or a number of bytes")
 		}
 		return n, nil
 	}

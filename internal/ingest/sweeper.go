@@ -215,7 +215,7 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 		s.stats.swept(&b.tally, b.records, s.taken.Load(), b.newest, time.Now())
 		s.taken.Store(0)
 		if s.lag.Counts(s.counted(), b.newest) {
-			s.log.Info("refilled: what counted before Redis was lost has been read again, as far as the log has it", zap.Int64("offset", s.counted()))
+			s.log.Info("refilled: the events that counted before have been read again, as far as the log has them", zap.Int64("offset", s.counted()))
 		}
 		s.commits.at(s.Topic, s.Number, s.positions().Lowest(), s.trail)
 	}

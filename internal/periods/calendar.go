@@ -51,7 +51,7 @@ func NewCalendar(zone, weekStart string) (Calendar, error) {
 func CalendarIn(loc *time.Location, weekStart string) (Calendar, error) {
 	first := slices.Index(weekdays[:], weekStart)
 	if first < 0 {
-		return Calendar{}, fmt.Errorf("weeks can't start on %s: it is one of %s",
+		return Calendar{}, fmt.Errorf("unknown first day of the week %s: use one of %s",
 			quote(weekStart), strings.Join(weekdays[:], ", "))
 	}
 	return Calendar{loc: loc, first: first}, nil
@@ -60,16 +60,16 @@ func CalendarIn(loc *time.Location, weekStart string) (Calendar, error) {
 func load(zone string) (*time.Location, error) {
 	switch {
 	case zone == "":
-		return nil, errors.New("a name is needed, such as UTC or Europe/Berlin")
+		return nil, errors.New("must be a name such as UTC or Europe/Berlin")
 	case zone == "Local" || zone == "localtime" || zone == "posixrules":
-		return nil, errors.New("it differs from machine to machine: give a name such as UTC or Europe/Berlin")
+		return nil, errors.New("differs between machines: use a name such as UTC or Europe/Berlin")
 	case strings.HasPrefix(zone, "right/"):
 		// Its days start some 27 s early: Unix time has no leap seconds.
-		return nil, errors.New("it counts leap seconds, which event times don't: give the name without right/")
+		return nil, errors.New("counts leap seconds: use the name without right/")
 	}
 	loc, err := zoneinfo.Load(zone)
 	if err != nil {
-		return nil, fmt.Errorf("no such IANA name, such as UTC or Europe/Berlin: %w", err)
+		return nil, fmt.Errorf("is not an IANA name such as UTC or Europe/Berlin: %w", err)
 	}
 	return loc, nil
 }
@@ -94,7 +94,7 @@ func (c Calendar) At(p Period, ms int64) (Window, error) {
 		return Window{}, unknown(p)
 	}
 	if ms < 0 || ms >= MaxTime {
-		return Window{}, fmt.Errorf("the %s window at %d ms: not in [0, %d), which is from 1970 to 2106-02-07T06:28:16Z",
+		return Window{}, fmt.Errorf("no %s window at %d ms: times are in [0, %d), from 1970 to 2106-02-07T06:28:16Z",
 			p, ms, MaxTime)
 	}
 	if p == AllTime {

@@ -117,17 +117,17 @@ func TestACalendarSaysWhatItWasMadeOf(t *testing.T) {
 
 func TestAZoneOrWeekStartThatWontDoIsRefusedWithWhatWould(t *testing.T) {
 	for _, bad := range []struct{ zone, weekStart, says string }{
-		{"", "monday", "a name is needed, such as UTC or Europe/Berlin"},
-		{"Local", "monday", "differs from machine to machine"},
-		{"localtime", "monday", "differs from machine to machine"},
+		{"", "monday", "must be a name such as UTC or Europe/Berlin"},
+		{"Local", "monday", "differs between machines"},
+		{"localtime", "monday", "differs between machines"},
 		{"right/Europe/Berlin", "monday", "counts leap seconds"},
 		{"Europe/Berlni", "monday", "unknown time zone Europe/Berlni"},
 		{"Europe", "monday", `time zone "Europe"`},
-		{"../../etc/passwd", "monday", "no such IANA name"},
-		{"/etc/localtime", "monday", "no such IANA name"},
-		{"UTC\x00", "monday", "no such IANA name"},
-		{"UTC", "", `weeks can't start on "": it is one of monday, tuesday`},
-		{"UTC", "Monday", `weeks can't start on "Monday"`},
+		{"../../etc/passwd", "monday", "is not an IANA name"},
+		{"/etc/localtime", "monday", "is not an IANA name"},
+		{"UTC\x00", "monday", "is not an IANA name"},
+		{"UTC", "", `unknown first day of the week "": use one of monday, tuesday`},
+		{"UTC", "Monday", `unknown first day of the week "Monday"`},
 	} {
 		_, err := periods.NewCalendar(bad.zone, bad.weekStart)
 		if err == nil || !strings.Contains(err.Error(), bad.says) {
@@ -187,7 +187,7 @@ func TestADayThatWasLeftOutHasNeitherWindowNorName(t *testing.T) {
 			t.Errorf("%s: before %+v comes %+v", gone.zone, after, w)
 		}
 		_, err = c.Named(periods.Daily, gone.day)
-		if err == nil || !strings.Contains(err.Error(), "no such day in "+gone.zone) {
+		if err == nil || !strings.Contains(err.Error(), "does not exist in "+gone.zone) {
 			t.Errorf("%s %s: got %v", gone.zone, gone.day, err)
 		}
 	}

@@ -43,7 +43,7 @@ func (c Calendar) Named(p Period, name string) (Window, error) {
 	}
 	w, err := c.named(p, name)
 	if err != nil {
-		return Window{}, fmt.Errorf("%s window %s: %w", p, quote(name), err)
+		return Window{}, fmt.Errorf("unknown %s window %s: %w", p, quote(name), err)
 	}
 	return w, nil
 }
@@ -51,7 +51,7 @@ func (c Calendar) Named(p Period, name string) (Window, error) {
 func (c Calendar) named(p Period, name string) (Window, error) {
 	if p == AllTime {
 		if name != allTime.Name {
-			return Window{}, errors.New("the only one is all")
+			return Window{}, errors.New("use all")
 		}
 		return allTime, nil
 	}
@@ -63,11 +63,11 @@ func (c Calendar) named(p Period, name string) (Window, error) {
 	w := Window{p, c.name(p, first), c.edge(p, first), c.edge(p, next)}
 	switch {
 	case w.Name != name: // only a week can be named by a day inside it
-		return Window{}, fmt.Errorf("weeks start on %s, and that day lies in %s", c.WeekStart(), w.Name)
+		return Window{}, fmt.Errorf("weeks start on %s: use %s", c.WeekStart(), w.Name)
 	case w.End <= 0 || w.Start >= MaxTime:
-		return Window{}, errors.New("windows go from 1970 to February 2106")
+		return Window{}, errors.New("windows are from 1970 to February 2106")
 	case w.Start == w.End:
-		return Window{}, fmt.Errorf("there is no such day in %s, where the clock left it out", c.Zone())
+		return Window{}, fmt.Errorf("the day does not exist in %s because of a clock change", c.Zone())
 	}
 	return w, nil
 }
@@ -91,9 +91,9 @@ func (c Calendar) parse(p Period, name string) (day, error) {
 	}
 	if !hasForm(name, form) {
 		if p == Weekly && c.first != 0 {
-			return 0, fmt.Errorf("the form is %s, the date of the week's first day", example)
+			return 0, fmt.Errorf("use the form %s, the date of the week's first day", example)
 		}
-		return 0, fmt.Errorf("the form is %s", example)
+		return 0, fmt.Errorf("use the form %s", example)
 	}
 	switch form {
 	case "0000-W00":
@@ -101,13 +101,13 @@ func (c Calendar) parse(p Period, name string) (day, error) {
 	case "0000-Q0":
 		quarter := number(name[6:])
 		if quarter < 1 || quarter > 4 {
-			return 0, errors.New("quarters go from Q1 to Q4")
+			return 0, errors.New("use Q1 to Q4")
 		}
 		return date(number(name[:4]), time.Month(3*quarter), 1), nil
 	}
 	t, err := time.Parse(time.DateOnly[:len(form)], name)
 	if err != nil { // the form is right, so it is a number that isn't
-		return 0, errors.New("there is no such date")
+		return 0, errors.New("no such date")
 	}
 	return day(t.Unix() / secondsADay), nil
 }
@@ -116,7 +116,7 @@ func (c Calendar) parse(p Period, name string) (day, error) {
 func isoWeek(year, week int) (day, error) {
 	_, last := date(year, time.December, 28).utc().ISOWeek() // always in the last one
 	if week < 1 || week > last {
-		return 0, fmt.Errorf("the weeks of %04d go from W01 to W%d", year, last)
+		return 0, fmt.Errorf("use %04d-W01 to %04d-W%d", year, year, last)
 	}
 	fourth := date(year, time.January, 4)
 	monday := fourth - day(Calendar{}.intoWeek(fourth))

@@ -33,7 +33,7 @@ func Of(name Period, p Parts) (Rule, error) {
 	switch {
 	case p.Every != 0 && p == Parts{Every: p.Every, From: p.From}:
 		if p.Every < 0 || p.Every > MaxTime {
-			return Rule{}, fmt.Errorf("period %s: a stretch of %d ms: it takes 1m to %v", quote(string(name)), p.Every, AllTime.Length())
+			return Rule{}, fmt.Errorf("period %s: length %d ms is out of range: 1m to %v", quote(string(name)), p.Every, AllTime.Length())
 		}
 		return Stretches(name, time.Duration(p.Every)*time.Millisecond, p.From)
 	case p.End != 0 && p == Parts{Start: p.Start, End: p.End}:
@@ -45,5 +45,5 @@ func Of(name Period, p Parts) (Rule, error) {
 		}
 		return ByCalendar(name, p.Calendar, c)
 	}
-	return Rule{}, fmt.Errorf("period %s: it is a calendar, a season or stretches", quote(string(name)))
+	return Rule{}, fmt.Errorf("period %s: must be a calendar, a season or windows of equal length", quote(string(name)))
 }

@@ -81,7 +81,7 @@ func unknown(p Period) error {
 	for _, r := range rules {
 		names = append(names, string(r.period))
 	}
-	return fmt.Errorf("no period is called %s: there are %s", quote(string(p)), strings.Join(names, ", "))
+	return fmt.Errorf("unknown period %s: use %s", quote(string(p)), strings.Join(names, ", "))
 }
 
 // Length is longer than any window of the period in any zone since 1970, clock

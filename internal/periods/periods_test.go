@@ -54,7 +54,7 @@ func TestAPeriodIsFoundByItsNameAlone(t *testing.T) {
 			t.Errorf("%q was taken for %s", name, p)
 			continue
 		}
-		if says := err.Error(); !strings.HasSuffix(says, "there are daily, weekly, monthly, quarterly, yearly, all-time") || len(says) > 200 {
+		if says := err.Error(); !strings.HasSuffix(says, "use daily, weekly, monthly, quarterly, yearly, all-time") || len(says) > 200 {
 			t.Errorf("%.20q: %v", name, err)
 		}
 	}

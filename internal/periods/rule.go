@@ -88,11 +88,11 @@ func Season(name Period, start, end int64) (Rule, error) {
 	}
 	switch {
 	case start%second != 0 || end%second != 0:
-		return Rule{}, fmt.Errorf("period %s: a season starts and ends on a whole second", name)
+		return Rule{}, fmt.Errorf("period %s: start and end must be whole seconds", name)
 	case start < 0 || end > MaxTime:
-		return Rule{}, fmt.Errorf("period %s: a season lies between 1970 and 2106-02-07T06:28:16Z", name)
+		return Rule{}, fmt.Errorf("period %s: start and end must be between 1970 and 2106-02-07T06:28:16Z", name)
 	case start >= end:
-		return Rule{}, fmt.Errorf("period %s: its end %s isn't after its start %s", name, rfc3339(end), rfc3339(start))
+		return Rule{}, fmt.Errorf("period %s: end %s must be after start %s", name, rfc3339(end), rfc3339(start))
 	}
 	return Rule{name: name, start: start, end: end}, nil
 }
@@ -107,11 +107,11 @@ func Stretches(name Period, every time.Duration, from int64) (Rule, error) {
 	length := every.Milliseconds()
 	switch {
 	case every%time.Second != 0 || from%second != 0:
-		return Rule{}, fmt.Errorf("period %s: stretches are of whole seconds, and start on one", name)
+		return Rule{}, fmt.Errorf("period %s: from and every must be whole seconds", name)
 	case length < shortest || length > MaxTime:
-		return Rule{}, fmt.Errorf("period %s: a stretch of %v: it takes 1m to %v", name, every, AllTime.Length())
+		return Rule{}, fmt.Errorf("period %s: every %v is out of range: 1m to %v", name, every, AllTime.Length())
 	case from < 0 || from >= MaxTime:
-		return Rule{}, fmt.Errorf("period %s: stretches start between 1970 and 2106-02-07T06:28:16Z", name)
+		return Rule{}, fmt.Errorf("period %s: from must be between 1970 and 2106-02-07T06:28:16Z", name)
 	}
 	r := Rule{name: name, start: from, every: length}
 	switch {
@@ -128,7 +128,7 @@ func Stretches(name Period, every time.Duration, from int64) (Rule, error) {
 // CheckName takes what reads well in a key and isn't built in: [a-z][a-z0-9-]{0,31}.
 func CheckName(name Period) error {
 	if name.Length() != 0 {
-		return fmt.Errorf("period %s: the name is a built-in period's", name)
+		return fmt.Errorf("period %s is built in: choose another name", name)
 	}
 	ok := len(name) > 0 && len(name) <= 32 && name[0] >= 'a' && name[0] <= 'z'
 	for i := 1; i < len(name) && ok; i++ {
@@ -136,7 +136,7 @@ func CheckName(name Period) error {
 		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-'
 	}
 	if !ok {
-		return fmt.Errorf("period %s: a name has 1 to 32 small letters, digits and hyphens, and begins with a letter", quote(string(name)))
+		return fmt.Errorf("period %s: a name must have 1 to 32 lower-case letters, digits and hyphens, and start with a letter", quote(string(name)))
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (r *Rule) Retention() time.Duration {
 // on which side the windows end. It is an error if the instant isn't in [0, MaxTime).
 func (r *Rule) At(ms int64) (w Window, place Place, err error) {
 	if ms < 0 || ms >= MaxTime {
-		return Window{}, 0, fmt.Errorf("the %s window at %d ms: not in [0, %d), which is from 1970 to 2106-02-07T06:28:16Z",
+		return Window{}, 0, fmt.Errorf("no %s window at %d ms: times are in [0, %d), from 1970 to 2106-02-07T06:28:16Z",
 			r.name, ms, MaxTime)
 	}
 	switch {
@@ -219,7 +219,7 @@ func (r *Rule) stretch(n int64) Window {
 func (r *Rule) Named(name string) (Window, error) {
 	w, err := r.named(name)
 	if err != nil {
-		return Window{}, fmt.Errorf("%s window %s: %w", r.name, quote(name), err)
+		return Window{}, fmt.Errorf("unknown %s window %s: %w", r.name, quote(name), err)
 	}
 	w.Period = r.name
 	return w, nil
@@ -231,23 +231,23 @@ func (r *Rule) named(name string) (Window, error) {
 		return r.calendar.named(r.of, name)
 	case r.every == 0:
 		if name != seasonAll {
-			return Window{}, errors.New("a season's only one is all")
+			return Window{}, errors.New("use all")
 		}
 		return Window{r.name, seasonAll, r.start, r.end}, nil
 	}
 	if !hasForm(name, strings.Map(zeros, r.form)) {
-		return Window{}, fmt.Errorf("the form is %s, when it starts", r.stretch(0).Name)
+		return Window{}, fmt.Errorf("use the form %s, the start", r.stretch(0).Name)
 	}
 	t, err := time.Parse(r.form, name)
 	if err != nil { // the form is right, so it is a number that isn't
-		return Window{}, errors.New("there is no such date")
+		return Window{}, errors.New("no such date")
 	}
 	at := t.UnixMilli()
 	if at < r.start || at >= MaxTime {
-		return Window{}, fmt.Errorf("windows go from %s to February 2106", r.stretch(0).Name)
+		return Window{}, fmt.Errorf("windows start between %s and February 2106", r.stretch(0).Name)
 	}
 	if w := r.stretch((at - r.start) / r.every); w.Start != at {
-		return Window{}, fmt.Errorf("none starts then: that lies in %s", w.Name)
+		return Window{}, fmt.Errorf("no window starts then: use %s", w.Name)
 	}
 	return r.stretch((at - r.start) / r.every), nil
 }

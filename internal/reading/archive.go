@@ -58,8 +58,8 @@ func (e *ArchiveError) Unwrap() error { return e.Err }
 // Errors that an ArchiveError has.
 var (
 	// ErrArchiveBusy: as many read it, and wait, as may.
-	ErrArchiveBusy = errors.New("it has as many readers as it may have")
-	errSlow        = errors.New("it didn't answer in time")
+	ErrArchiveBusy = errors.New("too many concurrent readers")
+	errSlow        = errors.New("no reply in time")
 )
 
 const (
@@ -221,7 +221,7 @@ func (a *archive) miss(name string, d time.Duration) {
 
 // ErrOtherCopy says that what is read page by page isn't the same any more: Redis has dropped the
 // window, or the archive has another copy of it.
-var ErrOtherCopy = errors.New("the window was dropped from Redis, or archived anew, while it was read: read it again")
+var ErrOtherCopy = errors.New("the window was dropped or archived again while it was read: read it again")
 
 // SameCopy is ErrOtherCopy where two pages aren't of the same copy. Pages of a window in Redis are of
 // different moments, which is what they say.

@@ -222,7 +222,7 @@ func (c *copied) shadow(member string) error {
 // members reads the rows of some members, in the order in which they are given.
 func (c *copied) members(ties bool, members ...string) error {
 	if len(members) > MostMembers {
-		return &askedError{fmt.Errorf("read %s: %d members at once: at most %d are", c.board.Name, len(members), MostMembers)}
+		return &askedError{fmt.Errorf("read %s: %d members at once, at most %d are possible", c.board.Name, len(members), MostMembers)}
 	}
 	// No database takes others, and no event has them.
 	valid := slices.DeleteFunc(slices.Clone(members), func(id string) bool { return id == "" || !utf8.ValidString(id) })

@@ -29,7 +29,7 @@ func (c *copied) shown(p store.Places) store.Places {
 // after finds how many rows aren't strictly after a pivot, whose member needn't be there.
 func (c *copied) after(p *ranking.Pivot) error {
 	if math.IsNaN(p.Score) {
-		return &askedError{fmt.Errorf("read %s: a score that is no number", c.board.Name)}
+		return &askedError{fmt.Errorf("read %s: a score that is not a number", c.board.Name)}
 	}
 	places, err := c.store.PlaceOfScore(c.ctx, c.window.ID, p.Score)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *copied) inRange(p Page) error {
 	}
 	low, high := c.capped(p.Points[0]), c.capped(p.Points[1])
 	if low > high {
-		return &askedError{fmt.Errorf("read %s: points from %d to %d: the first have to be the fewer", c.board.Name, low, high)}
+		return &askedError{fmt.Errorf("read %s: points from %d to %d: the first must not exceed the second", c.board.Name, low, high)}
 	}
 	ends, err := c.places(codec.Tuple{low}, codec.Tuple{high})
 	if err != nil {

@@ -26,7 +26,7 @@ func ParseOffset(text string) (Offset, error) {
 	p, invalid := ledger.ParsePartition(field)
 	offset, err := strconv.ParseInt(number, 10, 64)
 	if !ok || invalid != nil || err != nil || offset < 0 {
-		return Offset{}, fmt.Errorf("%q isn't topic/partition@offset, such as points/3@48211", text)
+		return Offset{}, fmt.Errorf("%q must be topic/partition@offset, such as points/3@48211", text)
 	}
 	return Offset{p, offset}, nil
 }

@@ -99,14 +99,14 @@ func Meant(rule *periods.Rule, name string, now time.Time) (periods.Window, erro
 	if name != Current && name != Previous {
 		w, err := rule.Named(name)
 		if err != nil {
-			return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("%v; or current, or previous", err)}
+			return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("%v, current or previous", err)}
 		}
 		return w, nil
 	}
 	w, ok, err := rule.Latest(now.UnixMilli())
 	switch {
 	case err != nil:
-		return w, fmt.Errorf("the clock of Redis says %s: %w", now.UTC().Format(time.RFC3339), err)
+		return w, fmt.Errorf("Redis's clock is at %s: %w", now.UTC().Format(time.RFC3339), err)
 	case !ok:
 		first, _ := rule.First() // or it would have begun
 		return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("%s hasn't begun: its first window, %s, starts at %s",

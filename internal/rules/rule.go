@@ -75,7 +75,7 @@ func Default(maxPoints int64) (Rule, error) {
 // which of them a period's layout has room for is for codec.NewTupleLayout to say.
 func New(score Score, fields codec.Fields) (Rule, error) {
 	if !slices.Contains(Scores(), score) {
-		return Rule{}, fmt.Errorf("score %.40q: it is one of %s", score, names(Scores()))
+		return Rule{}, fmt.Errorf("score %.40q must be one of %s", score, names(Scores()))
 	}
 	packing, err := codec.NewPacking(codec.Wide, fields)
 	if err != nil {

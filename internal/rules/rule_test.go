@@ -292,7 +292,7 @@ func TestTheDefaultRuleSumsPoints(t *testing.T) {
 
 func TestARuleThatCantBeIsRefused(t *testing.T) {
 	fields := mustRule(t, Sum, arena...).Fields
-	if _, err := New("mean", fields); err == nil || err.Error() != `score "mean": it is one of sum, best, last` {
+	if _, err := New("mean", fields); err == nil || err.Error() != `score "mean" must be one of sum, best, last` {
 		t.Errorf("mean: %v", err)
 	}
 	huge, err := codec.NewFields(codec.Field{Name: "a", Max: math.MaxInt64})

@@ -125,10 +125,10 @@ func parse(text string) (Set, error) {
 		return Set{}, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Set{}, errors.New("something follows them")
+		return Set{}, errors.New("unexpected data after the rules")
 	}
 	if t.Version != setVersion {
-		return Set{}, fmt.Errorf("version %d: this program knows %d", t.Version, setVersion)
+		return Set{}, fmt.Errorf("version %d: this program reads version %d", t.Version, setVersion)
 	}
 	s := Set{
 		Boards: map[string]Board{}, Periods: map[periods.Period]Period{}, Fields: t.Fields,
@@ -148,13 +148,13 @@ func parse(text string) (Set, error) {
 		}
 		for _, p := range b.Periods {
 			if _, ok := s.Periods[p]; !ok {
-				return Set{}, fmt.Errorf("board %.70q: there is no period %.40q", name, p)
+				return Set{}, fmt.Errorf("board %.70q: unknown period %.40q", name, p)
 			}
 		}
 		s.Boards[name] = Board{rule, b.Periods}
 	}
 	if s.Text() != text {
-		return Set{}, errors.New("they aren't written as this program writes them")
+		return Set{}, errors.New("not in canonical form")
 	}
 	return s, nil
 }

@@ -148,19 +148,19 @@ func TestATextThatNoProgramOfThisVersionWroteIsRefused(t *testing.T) {
 	first := someSet(t)
 	text := first.Text()
 	for old, c := range map[string]struct{ now, says string }{
-		`"v":1`:                 {`"v":2`, "version 2: this program knows 1"},
+		`"v":1`:                 {`"v":2`, "version 2: this program reads version 1"},
 		`"duplicates":0`:        {`"duplicate":0`, "unknown field"},
-		`"score":"sum"`:         {`"score":"mean"`, "it is one of sum, best, last"},
-		`"max":999,`:            {`"max":0,`, "at least 1 is needed"},
+		`"score":"sum"`:         {`"score":"mean"`, "must be one of sum, best, last"},
+		`"max":999,`:            {`"max":0,`, "must be at least 1"},
 		`"max":99999999,`:       {`"max":9.9,`, "cannot unmarshal"},
-		`"periods":["weekly"]`:  {`"periods":["daily"]`, `there is no period "daily"`},
-		`"end":1803859200000`:   {`"end":1`, "a season starts and ends on a whole second"},
-		`"zone":"UTC"`:          {`"zone":"Mars"`, "no such IANA name"},
-		`"week":"monday"}`:      {`"week":"monday","every":5}`, "it is a calendar, a season or stretches"},
-		`{"boards"`:             {` {"boards"`, "aren't written as this program writes them"},
-		`"max_event_bytes":`:    {`"max_event_bytes": `, "aren't written as this program writes them"},
-		`"v":1}`:                {`"v":1}{}`, "something follows them"},
-		`"fields":{"user_id":"`: {`"fields":{"user_id":"` + "\xff", "aren't written as this program writes them"},
+		`"periods":["weekly"]`:  {`"periods":["daily"]`, `unknown period "daily"`},
+		`"end":1803859200000`:   {`"end":1`, "start and end must be whole seconds"},
+		`"zone":"UTC"`:          {`"zone":"Mars"`, "is not an IANA name"},
+		`"week":"monday"}`:      {`"week":"monday","every":5}`, "must be a calendar, a season or windows of equal length"},
+		`{"boards"`:             {` {"boards"`, "not in canonical form"},
+		`"max_event_bytes":`:    {`"max_event_bytes": `, "not in canonical form"},
+		`"v":1}`:                {`"v":1}{}`, "unexpected data after the rules"},
+		`"fields":{"user_id":"`: {`"fields":{"user_id":"` + "\xff", "not in canonical form"},
 		text:                    {"", "EOF"},
 	} {
 		changed := strings.Replace(text, old, c.now, 1)

@@ -42,7 +42,7 @@ func ParseRule(text string) (Rule, error) {
 	score, rest, ok := strings.Cut(text, "(")
 	list, end := strings.CutSuffix(rest, ")")
 	if !ok || !end {
-		return Rule{}, fmt.Errorf("%.80q is no board's rule", text)
+		return Rule{}, fmt.Errorf("invalid rule %.80q", text)
 	}
 	var all []codec.Field
 	for one := range strings.SplitSeq(list, ",") {
@@ -51,7 +51,7 @@ func ParseRule(text string) (Rule, error) {
 		if len(parts) > 1 {
 			limit, err := strconv.ParseInt(parts[1], 10, 64)
 			if err != nil {
-				return Rule{}, fmt.Errorf("%.80q is no board's rule: %w", text, err)
+				return Rule{}, fmt.Errorf("invalid rule %.80q: %w", text, err)
 			}
 			f.Max = limit
 			for _, word := range parts[2:] {
@@ -62,14 +62,14 @@ func ParseRule(text string) (Rule, error) {
 	}
 	fields, err := codec.NewFields(all...)
 	if err != nil {
-		return Rule{}, fmt.Errorf("%.80q is no board's rule: %w", text, err)
+		return Rule{}, fmt.Errorf("invalid rule %.80q: %w", text, err)
 	}
 	r, err := New(Score(score), fields)
 	if err != nil {
-		return Rule{}, fmt.Errorf("%.80q is no board's rule: %w", text, err)
+		return Rule{}, fmt.Errorf("invalid rule %.80q: %w", text, err)
 	}
 	if r.Text() != text {
-		return Rule{}, fmt.Errorf("%.80q is no board's rule: it would be written as %s", text, r.Text())
+		return Rule{}, fmt.Errorf("%.80q is not in canonical form: use %s", text, r.Text())
 	}
 	return r, nil
 }

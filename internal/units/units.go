@@ -65,7 +65,7 @@ func FormatBytes(n int64) string {
 // Day is 24 hours, whatever clocks do.
 const Day = 24 * time.Hour
 
-var errDuration = errors.New("isn't a duration such as 500ms, 10s, 24h or 60d")
+var errDuration = errors.New("must be a duration such as 500ms, 10s, 24h or 60d")
 
 // ParseDuration reads what time.ParseDuration does, after weeks and days: 60d,
 // 1w, 1d12h. Its error reads on from the text.

@@ -105,7 +105,7 @@ func (rs *readers) read(ctx context.Context, w *world, binary string, environmen
 
 // notThereYet is how it is said that no event of a board has been counted. Its state in the
 // JSON may be another's too: until workers have begun, that they are behind.
-var notThereYet = regexp.MustCompile(`^consumer: (there is no board|nothing ha[sd] been counted in the board) `)
+var notThereYet = regexp.MustCompile(`^consumer: (there is no board |no event has been counted in |.* was created meanwhile: )`)
 
 // notABoard says what is wrong with the upper end of a board.
 func notABoard(out []byte) string {

@@ -153,7 +153,7 @@ func TestABannedMemberIsGoneAtOnceAndComesBackWithAllThatWasEarned(t *testing.T)
 				t.Errorf("unban says %+v", said)
 			}
 			place.Check(t)
-			if code, said := says(t, place, nil, "unban", "u3"); code != 1 || !strings.Contains(said, "isn't banned on all boards") {
+			if code, said := says(t, place, nil, "unban", "u3"); code != 1 || !strings.Contains(said, "there is no ban on all boards for u3") {
 				t.Errorf("a second unban: code %d: %s", code, said)
 			}
 		})

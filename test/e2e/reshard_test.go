@@ -116,7 +116,7 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 		{"redis.shards is 2 in the configuration, and 4 in Redis since a reshard", []string{"check"}},
 		{"replaced", []string{"rebuild"}},
 		{`"shard": 3`, []string{"top", "global", "weekly", "--json", "--shards"}},
-		{"there is nothing to do", []string{"reshard", "--to", "4"}},
+		{"nothing to do: the prefix", []string{"reshard", "--to", "4"}},
 	} {
 		if _, out := says(t, place, outdated, c.args...); !strings.Contains(out, c.says) {
 			t.Errorf("%v doesn't say %q:\n%s", c.args, c.says, out)

@@ -150,7 +150,7 @@ func TestARebuildThatIsToldToStopRemovesWhatItHas(t *testing.T) {
 		t.Log("it had swapped before it was told")
 	case some && strings.HasSuffix(strings.TrimSpace(said), "interrupted"):
 		t.Log("some shards had been swapped before it was told")
-	case !strings.Contains(said, "interrupted: the boards are as they were"):
+	case !strings.Contains(said, "interrupted: the boards are unchanged"):
 		t.Errorf("it says %s", said)
 	}
 	if left := beside(t, place); len(left) > 0 {

@@ -114,7 +114,7 @@ func TestAConsumerWithTheLeastRightsDoesAllThatItDoes(t *testing.T) {
 
 	old := time.Now().Add(-100 * 24 * time.Hour).UnixMilli()
 	must(t, c.HSet(t.Context(), place.Key("windows"), "global:weekly:2020-W01", fmt.Sprintf(`{"end":%d,"expires":%d,"start":%d}`, old, old, old-1)).Err())
-	place.Start(t).Log.Await(t, within, "windows that are over are no longer listed")
+	place.Start(t).Log.Await(t, within, "dropped the listings of expired windows")
 	finish(t, place)
 	nothingRefused(t, c)
 }

@@ -19,7 +19,7 @@ import (
 func Command(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "archive",
-		Short: "Copy windows to the archive, list them, and verify them",
+		Short: "Copy windows to the archive, list and verify copies",
 		Args:  cli.ExactArgs(0),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -35,7 +35,7 @@ func open(ctx context.Context, cfg *config.Config) (*store.Store, error) {
 		return nil, err
 	}
 	if s == nil {
-		return nil, cli.Usagef("archive.url isn't set: it says where final windows are kept")
+		return nil, cli.Usagef("archive.url is not set")
 	}
 	err = s.Check(ctx)
 	if err == nil {
@@ -54,22 +54,22 @@ func listCommand(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the copies of windows in the archive",
-		Long: `Lists the whole copies of windows, the latest window first: every revision of final windows, and
-the backups of open ones. Times are in time_zone.`,
+		Short: "List archived windows",
+		Long: `Lists complete copies, the latest window first: every revision of final windows, and backups of open
+ones. Times are in time_zone.`,
 		Example: `  consumer archive list
   consumer archive list --board global --period weekly --limit 0 --json`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit < 0 {
-				return cli.Usagef("--limit has to be 0 or more; 0 is all")
+				return cli.Usagef("--limit must be at least 0 (0: all)")
 			}
 			return list(c.Context(), p, f, limit, asJSON)
 		},
 	}
 	c.Flags().StringVar(&f.Board, "board", "", "only windows of this `board`")
 	c.Flags().StringVar(&f.Period, "period", "", "only windows of this `period`")
-	c.Flags().IntVar(&limit, "limit", 100, "list at most this many `copies`; 0 is all")
+	c.Flags().IntVar(&limit, "limit", 100, "maximum number of `copies` (0: all)")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	complete.Flags(c, p)
 	return c
@@ -79,19 +79,19 @@ func verifyCommand(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "verify [BOARD PERIOD WINDOW]",
-		Short: "Compare copies with what was written, and with Redis",
-		Long: `Reads every row of a window's copies in the archive, or of all windows', and compares their
-number and checksum with what was written. If Redis has the final window of the same
-revision, too, it is compared row by row, with the rows of banned members. Whether a member
-is banned is not a difference, and an erased member is in neither.
+		Short: "Verify archived windows",
+		Long: `Reads all rows of a window's copies, or of all copies, and compares their number and checksum with
+what was written. If Redis has the same revision of a final window, it compares
+row by row, including banned members. A ban is not a difference, and erased members are in
+neither.
 
-The exit code is 1 where something differs, or can't be read.`,
+The exit code is 1 if something differs or cannot be read.`,
 		Example: `  consumer archive verify
   consumer archive verify global weekly 2026-W47 --json`,
 		ValidArgsFunction: complete.BoardAndPeriod(p),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 3 {
-				return cli.Usagef("consumer archive verify takes a board, a period and a window, or nothing, not %d arguments", len(args))
+				return cli.Usagef("consumer archive verify takes BOARD PERIOD WINDOW or nothing, not %d arguments", len(args))
 			}
 			return nil
 		},

@@ -36,30 +36,30 @@ func runCommand(p *cli.Program) *cobra.Command {
 	f := runFlags{wait: 20 * time.Second}
 	c := &cobra.Command{
 		Use:   "run",
-		Short: "Copy windows to the archive now, once",
-		Long: `Copies every final window to the archive that isn't in it. With --live it also takes a backup of
-every open window that is complete, whatever archive.interval is. It continues what a replica or
-another run had begun.
+		Short: "Archive windows now",
+		Long: `Copies final windows that are missing to the archive. With --live it also backs up every complete open
+window, regardless of archive.interval. It continues what another process had
+started.
 
-One process at a time writes the archive. A replica that runs with archive.url leads for as long
-as it runs, and does all of this by itself: then this command does nothing, and the error says
-who leads. A replica that died leads for 15 seconds more; --wait is longer.
+One process at a time writes the archive. A replica with archive.url is the leader while it runs
+and archives by itself: this command then does nothing and reports the leader. A replica that
+died remains the leader for 15 seconds, less than the default --wait.
 
-The exit code is 0 if every final window is in the archive, and with --live every complete open
-window has a backup of now; 1 if a window is missing, or another process leads; and 2 if the
-command line or the configuration is wrong.`,
+The exit code is 0 if all final windows are archived and, with --live, all complete open windows
+have a current backup; 1 if a window is missing or another process is the leader; 2 for an
+invalid command line or configuration.`,
 		Example: `  consumer archive run
   consumer archive run --live --json`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.wait < 0 {
-				return cli.Usagef("--wait has to be 0s or more")
+				return cli.Usagef("--wait must be at least 0s")
 			}
 			return f.run(c.Context(), p)
 		},
 	}
 	c.Flags().BoolVar(&f.live, "live", false, "also take backups of open windows")
-	c.Flags().Var(cli.Duration(&f.wait), "wait", "how long to wait while another process leads")
+	c.Flags().Var(cli.Duration(&f.wait), "wait", "maximum time to wait while another process is the leader")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	return c
 }
@@ -96,7 +96,7 @@ func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
 		return err
 	}
 	if s == nil {
-		return cli.Usagef("archive.url isn't set: it says where final windows are kept")
+		return cli.Usagef("archive.url is not set")
 	}
 	defer func() { _ = s.Close() }() // nothing is in flight any more
 	r, err := app.OpenReader(ctx, l.Config)
@@ -132,7 +132,7 @@ func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
 		err = terminal.Write(p.Stdout, one.found.text())
 	}
 	if err == nil && !one.found.all() {
-		err = errors.New("not all is in the archive")
+		err = errors.New("some windows are not in the archive")
 	}
 	return err
 }
@@ -188,15 +188,15 @@ func (h *handRun) lead(ctx context.Context) error {
 	case err != nil:
 		return err
 	case led && result != nil && ctx.Err() == nil && errors.Is(result, context.Canceled):
-		return errors.New("this process doesn't lead any more: what was begun is gone on with by whoever does")
+		return errors.New("this process is no longer the leader; the new one continues")
 	case led:
 		return result
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case other.Load() != nil:
-		return fmt.Errorf("another process writes the archive, %s: it takes all windows by itself", terminal.OneLine(*other.Load()))
+		return fmt.Errorf("another process is the leader and archives all windows: %s", terminal.OneLine(*other.Load()))
 	}
-	return fmt.Errorf("the lease of who writes the archive couldn't be had within %s", units.FormatDuration(h.wait))
+	return fmt.Errorf("could not get the lease of the archive within %s", units.FormatDuration(h.wait))
 }
 
 // pass copies everything once. What goes wrong with windows is among the problems.

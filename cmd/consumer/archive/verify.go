@@ -141,7 +141,7 @@ func (r *verifyReport) text() string {
 			fmt.Fprintf(&text, ", revision %d", *v.Revision)
 		}
 		if v.Stored != nil {
-			text.WriteString(": what is stored isn't what was written: " + terminal.Plain(*v.Stored))
+			text.WriteString(": the stored copy differs from what was written: " + terminal.Plain(*v.Stored))
 		}
 		if v.Redis == differs {
 			fmt.Fprintf(&text, ": %s in which Redis differs", units.Plural(v.Different, "row"))

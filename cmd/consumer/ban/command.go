@@ -27,19 +27,19 @@ type flags struct {
 	yes, asJSON              bool
 }
 
-const waitLong = `It is recorded in kafka.bans_topic; whoever runs the consumer does the rest. The command waits for
-that for --wait (10s), and says so if it takes longer: it happens all the same, as soon as a
-consumer runs. The exit code is 0 if it is recorded.`
+const waitLong = `The command records it in kafka.bans_topic, and waits up to --wait (10s) until a consumer has
+applied it. If that takes longer it is applied later, once a consumer runs. The exit code
+is 0 if it is recorded.`
 
 // Command is ban, for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "ban MEMBER --reason WHY",
-		Short: "Hide a member from every board, or from one",
-		Long: `ban hides a member at once from every window of every board, or with --board of one, for
-whoever reads the sorted sets, too. What they earn meanwhile goes on counting, hidden. --until
-ends the ban by itself: a time (RFC 3339), or how long from now.
+		Short: "Ban a member from all boards or one",
+		Long: `Hides a member from all windows of all boards, or of one with --board, including from readers of
+the sorted sets. Their events still count, hidden. --until sets when the ban expires: a
+time (RFC 3339), or a duration from now.
 
 ` + waitLong,
 		Example: `  consumer ban u42 --reason 'aimbot, case 1234'
@@ -63,9 +63,9 @@ ends the ban by itself: a time (RFC 3339), or how long from now.
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&f.board, "board", "", "only on the board of this `name`")
-	c.Flags().StringVar(&f.reason, "reason", "", "`why`, for whoever looks later")
-	c.Flags().StringVar(&f.until, "until", "", "when it ends by itself: a `time` such as 2026-12-01T00:00:00Z, or so long from now, such as 12h or 7d")
+	c.Flags().StringVar(&f.board, "board", "", "only on this `board`")
+	c.Flags().StringVar(&f.reason, "reason", "", "`reason` to record")
+	c.Flags().StringVar(&f.until, "until", "", "expiry: a `time` such as 2026-12-01T00:00:00Z, or a duration from now such as 12h or 7d")
 	complete.Flags(c, p)
 	return c
 }
@@ -75,9 +75,9 @@ func UnbanCommand(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "unban MEMBER",
-		Short: "Show a banned member again, with all that was earned meanwhile",
-		Long: `unban takes back a ban: without --board the one on all boards, with it the one on that board.
-Of the two each ends alone.
+		Short: "Remove a ban",
+		Long: `Removes a member's ban: the one on all boards or, with --board, the one on that board. They are
+independent.
 
 ` + waitLong,
 		Args: cli.ExactArgs(1),
@@ -88,14 +88,14 @@ Of the two each ends alone.
 				case err != nil:
 					return nil, err
 				case !found:
-					return nil, fmt.Errorf("%s isn't banned %s: consumer bans lists who is", terminal.Plain(k.Member), where(k))
+					return nil, fmt.Errorf("there is no ban %s for %s; see \"consumer bans\"", where(k), terminal.Plain(k.Member))
 				}
 				return &outcome{State: "shown"}, nil
 			})
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&f.board, "board", "", "only on the board of this `name`")
+	c.Flags().StringVar(&f.board, "board", "", "only on this `board`")
 	complete.Flags(c, p)
 	return c
 }
@@ -105,17 +105,17 @@ func EraseCommand(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "erase MEMBER",
-		Short: "Remove a member for good: nothing of theirs is kept or counted any more",
-		Long: `erase removes a member's standings from every board and window, shown and hidden, and counts
-nothing for them any more, now or in a replay. It can't be taken back. It asks for the
-member to be typed. Their events stay in the topic for as long as Kafka keeps them, and their
-id stays in kafka.bans_topic.
+		Short: "Erase a member permanently",
+		Long: `Removes a member's standings from all boards and windows, and counts none of their events any more, not
+even in a replay. This is irreversible; you confirm it by typing the member's id. Their
+events stay in the topic until Kafka deletes them, and their id stays in
+kafka.bans_topic.
 
 ` + waitLong,
 		Args: cli.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !f.yes && !p.Interactive {
-				return cli.Usagef("there is no terminal to ask on: say --yes")
+				return cli.Usagef("no terminal for the confirmation: use --yes")
 			}
 			return publishing(c.Context(), p, &f, args[0], func(ctx context.Context, v *view, k bans.Key) (*outcome, error) {
 				if !f.yes {
@@ -137,16 +137,16 @@ id stays in kafka.bans_topic.
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&f.reason, "reason", "", "`why`, for whoever looks later")
-	c.Flags().BoolVar(&f.yes, "yes", false, "don't ask")
+	c.Flags().StringVar(&f.reason, "reason", "", "`reason` to record")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	return c
 }
 
 func (f *flags) add(c *cobra.Command) {
 	f.wait = 10 * time.Second
-	c.Flags().StringVar(&f.by, "by", "", "`who` does it; the user of this machine by default")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "as JSON, for programs")
-	c.Flags().Var(cli.Duration(&f.wait), "wait", "how long to wait for a consumer to have done it")
+	c.Flags().StringVar(&f.by, "by", "", "`author` to record (default: the user of this machine)")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
+	c.Flags().Var(cli.Duration(&f.wait), "wait", "maximum time to wait until a consumer has applied it")
 }
 
 // record is the ban that the flags say.
@@ -159,7 +159,7 @@ func (f *flags) record(ctx context.Context, v *view, k bans.Key) (*bans.Record, 
 			return nil, err
 		}
 		if r.Until = until; !until.After(now) {
-			return nil, cli.Usagef("--until %s is over", f.until)
+			return nil, cli.Usagef("--until %s is in the past", f.until)
 		}
 	}
 	if err := r.Check(); err != nil {
@@ -175,7 +175,7 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 	}
 	d, err := units.ParseDuration(text)
 	if err != nil {
-		return time.Time{}, cli.Usagef("--until %s is neither a time such as 2026-12-01T00:00:00Z nor how long from now, such as 12h or 7d", text)
+		return time.Time{}, cli.Usagef("--until %s must be a time such as 2026-12-01T00:00:00Z, or a duration from now such as 12h or 7d", text)
 	}
 	return now.Add(d), nil
 }
@@ -253,7 +253,7 @@ func (o *outcome) text(k bans.Key) string {
 	case "erased":
 		said += " is erased"
 	default:
-		said += " isn't banned " + where(k) + " any more"
+		said += " is no longer banned " + where(k)
 	}
 	if o.Until != nil {
 		said += " until " + *o.Until
@@ -265,9 +265,9 @@ func (o *outcome) text(k bans.Key) string {
 }
 
 func ask(ctx context.Context, p *cli.Program, member string) error {
-	switch err := p.Ask(ctx, fmt.Sprintf("This can't be taken back. To erase all of %s, type it: ", terminal.Plain(member)), member); {
+	switch err := p.Ask(ctx, fmt.Sprintf("This is irreversible. To erase %s, type the id: ", terminal.Plain(member)), member); {
 	case errors.Is(err, cli.ErrNotTyped):
-		return fmt.Errorf("that isn't %s: nothing was erased", terminal.Plain(member))
+		return fmt.Errorf("the input is not %s: nothing was erased", terminal.Plain(member))
 	case err != nil:
 		return errors.New("interrupted: nothing was erased")
 	}

@@ -39,9 +39,9 @@ func ListCommand(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "bans",
-		Short: "List who is banned, by whom, why and until when",
-		Long: `bans lists what kafka.bans_topic holds: who is banned or erased, and bans that have ended by
-themselves and weren't taken back. IN REDIS says whether a consumer has done it.`,
+		Short: "List bans",
+		Long: `Lists the records of kafka.bans_topic: bans, erasures, and expired bans that were not
+removed. IN REDIS shows whether a consumer has applied them.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := p.Configuration()
@@ -64,7 +64,7 @@ themselves and weren't taken back. IN REDIS says whether a consumer has done it.
 			return terminal.Write(p.Stdout, found.text())
 		},
 	}
-	c.Flags().BoolVar(&f.asJSON, "json", false, "as JSON, for programs")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	return c
 }
 
@@ -106,7 +106,7 @@ func (r *report) text() string {
 	}
 	t.Write(&b)
 	if r.Problem != nil {
-		fmt.Fprintf(&b, "\nRedis wasn't looked at: %s\n", terminal.OneLine(*r.Problem))
+		fmt.Fprintf(&b, "\nRedis could not be read: %s\n", terminal.OneLine(*r.Problem))
 	}
 	return b.String()
 }

@@ -32,7 +32,7 @@ type view struct {
 func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (*view, error) {
 	topic := cfg.Kafka.BansTopic
 	if topic == "" {
-		return nil, cli.Usagef("kafka.bans_topic isn't set: nobody can be banned without a topic to keep it in, which has to be the same for all consumers")
+		return nil, cli.Usagef("kafka.bans_topic is not set: set it to the same topic for all consumers")
 	}
 	client, err := app.NewKafka(&cfg.Kafka, topic, cfg.Kafka.Topics[0])
 	if err != nil {
@@ -116,5 +116,5 @@ func (v *view) await(ctx context.Context, k bans.Key, patience time.Duration) er
 		return fmt.Errorf("No consumer has done it in Redis within %s: one that runs will, as soon as it reads %s; consumer bans shows when",
 			units.FormatDuration(patience), v.cfg.Kafka.BansTopic)
 	}
-	return fmt.Errorf("Redis wasn't looked at (%w): a running consumer does the rest", err)
+	return fmt.Errorf("Redis could not be read (%w): a running consumer applies it", err)
 }

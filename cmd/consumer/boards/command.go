@@ -25,27 +25,27 @@ func Command(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "boards [BOARD]",
-		Short: "List the boards, and the windows of each",
-		Long: `Lists the windows that Redis has under the configured prefix: by board, period and
-start, with how many members each has. BOARD is a board's name, or NAME* for every board
-whose name begins so. Times are those of time_zone; an end is exclusive.
+		Short: "List boards and their windows",
+		Long: `Lists the windows under the configured prefix by board, period and start, with their number of
+members. BOARD is a name, or NAME* for all boards with this prefix. Times are
+in time_zone; an end is exclusive.
 
-At most --limit windows are listed, and all are counted. A window whose retention is over
-isn't listed any more. "gone" in place of members: Redis lists the window and has lost it;
-"consumer top" says what to do. Where no board matches the exit code is 1.`,
+It lists at most --limit windows and counts all. Windows whose retention is over are not
+listed. "gone" instead of members: Redis has lost the window; "consumer top" shows the
+remedy. If no board matches, the exit code is 1.`,
 		Example: `  consumer boards
   consumer boards 'eu*' --limit 0
   consumer boards global --json`,
 		ValidArgsFunction: complete.Board(p),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usagef("consumer boards takes one board, or none, not %d; a pattern such as 'eu*' goes in quotes", len(args))
+				return cli.Usagef("consumer boards takes at most one board, not %d; quote patterns such as 'eu*'", len(args))
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 0 {
-				return cli.Usagef("--limit has to be 0 or more; 0 is all")
+				return cli.Usagef("--limit must be at least 0 (0: all)")
 			}
 			pattern := "*"
 			if len(args) == 1 {
@@ -57,7 +57,7 @@ isn't listed any more. "gone" in place of members: Redis lists the window and ha
 			return show(c.Context(), p, pattern, limit, asJSON)
 		},
 	}
-	c.Flags().IntVar(&limit, "limit", defaultLimit, "list at most this many `windows`; 0 is all")
+	c.Flags().IntVar(&limit, "limit", defaultLimit, "maximum number of `windows` (0: all)")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }

@@ -50,12 +50,12 @@ func NoWindow(ctx context.Context, r *app.Reader, board string, w periods.Window
 		return noBoard(r.Config, all, board)
 	}
 	sortWindows(mine)
-	what := fmt.Sprintf("nothing has been counted in the board %s %s %s, or its retention is over", board, w.Period, w.Name)
+	what := fmt.Sprintf("no event has been counted in %s %s %s, or its retention is over", board, w.Period, w.Name)
 	same := slices.DeleteFunc(slices.Clone(mine), func(l shards.Listed) bool { return l.Period != string(w.Period) })
 	var names []string
 	for _, l := range slices.Backward(same) { // the latest first
 		if l.Name == w.Name { // its first event was counted in between
-			return fmt.Errorf("nothing had been counted in the board %s %s %s, and now it is there: read it again", board, w.Period, w.Name)
+			return fmt.Errorf("%s %s %s was created meanwhile: run the command again", board, w.Period, w.Name)
 		}
 		names = append(names, l.Name)
 	}

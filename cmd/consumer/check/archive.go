@@ -51,7 +51,7 @@ func judgeArchive(f *archiveFacts) []finding {
 	s := &section{name: sectionArchive}
 	switch {
 	case f.none:
-		s.ok(check, "", f.name+" isn't there yet: the leader makes it")
+		s.ok(check, "", f.name+" does not exist yet: the leader creates it")
 	case f.err == nil:
 		s.ok(check, "", fmt.Sprintf("%s: version %d", f.name, store.Known))
 	case errors.Is(f.err, store.ErrEmpty):

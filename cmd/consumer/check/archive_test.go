@@ -21,7 +21,7 @@ func TestWhatCheckSaysOfTheArchive(t *testing.T) {
 	}
 	says("")
 	cfg.Archive.URL = "sqlite:" + path
-	says("ok: …isn't there yet: the leader makes it")
+	says("ok: …does not exist yet: the leader creates it")
 	_, err := os.Stat(path)
 	require.ErrorIs(t, err, os.ErrNotExist, "nothing is made")
 	s, err := app.OpenArchive(t.Context(), cfg)

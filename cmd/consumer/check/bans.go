@@ -13,13 +13,13 @@ func judgeBans(s *section, t *topicFacts) {
 	const check = "bans topic"
 	switch {
 	case errors.Is(t.err, kafkaconn.ErrNoTopic):
-		s.ok(check, t.name, "it doesn't exist: it would be created, compacted, with one partition, if this user may")
+		s.ok(check, t.name, "does not exist: it would be created, compacted, with one partition, if this user has the permission")
 		return
 	case deniedBy(t.err):
-		s.wrong(check, t.name, "this user may not see it, or it doesn't exist", "let this user describe and read it: nothing is applied before it is known who is banned")
+		s.wrong(check, t.name, "it does not exist, or this user may not describe it", "let this user describe and read it: no events are applied before the bans are read")
 		return
 	case t.err != nil:
-		s.wrong(check, t.name, t.err.Error(), "see what the brokers' logs say of it: nothing is applied before it is known who is banned")
+		s.wrong(check, t.name, t.err.Error(), "check the brokers' logs: no events are applied before the bans are read")
 		return
 	}
 	if other, ok := errors.AsType[*bans.TopicError](bans.CheckTopic(t.name, len(t.partitions), t.settings)); ok {

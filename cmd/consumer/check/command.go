@@ -29,24 +29,23 @@ func Command(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Check everything that run needs, and show what to do about it",
-		Long: `Checks the configuration, Kafka and Redis as run would, and shows what each check
-found, what to do about it, and where every partition would start now.
+		Short: "Check configuration, Kafka and Redis",
+		Long: `Checks the configuration, Kafka and Redis as run does. Shows what each check found, the
+remedy, and where every partition would start now.
 
-  ok           as it should be
-  warning      run works; something to know, or to fix when there is time
-  wrong        run would end, wait, or halt a partition
-  not checked  it couldn't be looked at, and why
+  ok           as required
+  warning      run works, but something should be known or fixed
+  wrong        run would exit, wait, or halt a partition
+  not checked  the check was not possible, with the reason
 
-It is dry, and can be run beside a consumer at any time: it creates no topic, joins
-no group and commits nothing. In Redis it tries the commands that the scripts use on
-scratch keys under the prefix, as run does, and removes them (where a right is
-missing they go by themselves after a minute). Every call has its deadline,
-kafka.timeout or redis.timeout; where one of the two is away the other is still
-looked at.
+It is safe to run next to a consumer: it creates no topic, joins no group and commits nothing. In
+Redis it tries the commands of the scripts on scratch keys under the prefix, as run does, and
+removes them (without the permission they expire after a minute). Calls have the timeouts
+kafka.timeout and redis.timeout; if one server is unavailable the other is still
+checked.
 
-The exit code is 0 if run would work, 1 if something is wrong, and 2 if the
-configuration is: then nothing is looked at.`,
+The exit code is 0 if run would work, 1 if something is wrong, and 2 if the configuration is
+invalid; then nothing else is checked.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := p.Configuration()
@@ -54,7 +53,7 @@ configuration is: then nothing is looked at.`,
 				return err
 			}
 			if _, ok := terminal.Width(p.Stderr); ok {
-				defer time.AfterFunc(longWait, func() { fmt.Fprintln(p.Stderr, "asking Kafka and Redis…") }).Stop()
+				defer time.AfterFunc(longWait, func() { fmt.Fprintln(p.Stderr, "checking Kafka and Redis…") }).Stop()
 			}
 			r, err := run(c.Context(), l.Config)
 			if err != nil {

@@ -222,13 +222,13 @@ func TestCheckOfARealKafkaAndRedisFromFirstLookToRunning(t *testing.T) {
 	w := newChecked(t)
 	r := w.finds(t, nil, "topic points: wrong", "if Redis is lost: not checked")
 	r.said(t, "group", "standings", "no group was used on this cluster yet")
-	r.said(t, "topic", "points", "it doesn't exist")
+	r.said(t, "topic", "points", "does not exist")
 
 	w.kafka.CreateTopic(t, "points", 2, forever)
 	w.publish(t, "points", 20)
 	r = w.finds(t, nil, "topic points: warning")
 	r.said(t, "start", "points", "first start (start: window): partitions 0 at 0, 1 at 0; 20 records to read")
-	r.said(t, "dead letters", "points.dlq", "it would be created, with 2 partitions")
+	r.said(t, "dead letters", "points.dlq", "it would be created with 2 partitions")
 	r.said(t, "schema", "", "none yet")
 	if len(r.Starts) != 2 || *r.Starts[0].Start != "first_start" || *r.Starts[0].Offset != 0 || r.Starts[0].Position != nil {
 		t.Errorf("%+v", r.Starts)
@@ -261,7 +261,7 @@ func TestCheckOfARealKafkaAndRedisFromFirstLookToRunning(t *testing.T) {
 	r.said(t, "group", "standings", "1 member, stable: standings at ") // an address that the broker sees
 	r.said(t, "group", "standings", "; another one shares its partitions")
 	r.said(t, "consumer", "", "(2 partitions)")
-	r.said(t, "start", "points", "goes on from the ledger: partitions 0 at ")
+	r.said(t, "start", "points", "continues from the ledger: partitions 0 at ")
 	r.said(t, "start", "points", "; 0 records to read")
 	r.said(t, "schema", "", "with this configuration")
 	stop()

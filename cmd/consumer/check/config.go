@@ -47,7 +47,7 @@ func judgeTLS(s *section, side string, c *config.TLS, now time.Time) {
 const certificateSoon = 14 * units.Day
 
 func judgeCertificate(s *section, side string, c *x509.Certificate, now time.Time) {
-	const renew = "renew it; it is read anew for every connection"
+	const renew = "renew it; it is read for every connection"
 	name := fmt.Sprintf("the certificate for %q ", c.Subject.CommonName)
 	switch {
 	case now.After(c.NotAfter):

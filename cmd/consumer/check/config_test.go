@@ -21,13 +21,13 @@ func TestWhatCheckSaysOfTheConfiguration(t *testing.T) {
 	}{
 		{"defaults", nil, "ok: valid"},
 		{"a coarse tick", []string{"STANDINGS_MAX_POINTS=999999999999"},
-			"ok: …\nwarning: …tell apart only times… → lower max_points, or set periods.weekly.layout to wide\nwarning: …monthly…\nwarning: …yearly"},
+			"ok: …\nwarning: …have a resolution of… → lower max_points, or set periods.weekly.layout to wide\nwarning: …monthly…\nwarning: …yearly"},
 		{"any certificate", []string{"STANDINGS_REDIS_TLS_ENABLED=true", "STANDINGS_REDIS_TLS_SKIP_VERIFY=true"},
 			"ok: …\nwarning: redis.tls.skip_verify is true…→ set redis.tls.ca_file"},
 		{"an open password", []string{"STANDINGS_KAFKA_SASL_MECHANISM=plain", "STANDINGS_KAFKA_SASL_USERNAME=u", "STANDINGS_KAFKA_SASL_PASSWORD=p"},
 			"ok: …\nwarning: kafka.sasl.mechanism is plain… → enable TLS"},
 		{"short retention", []string{"STANDINGS_PERIODS_WEEKLY_RETENTION=1h"},
-			"ok: …\nwarning: weekly windows are gone 1h after their end… → raise periods.weekly.retention or lower lateness"},
+			"ok: …\nwarning: weekly windows are removed 1h after their end… → raise periods.weekly.retention or lower lateness"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := config.Load("", c.environ)

@@ -16,19 +16,19 @@ func judgeFinal(s *section, f *finalFacts) {
 		says := func(text, remedy string) { s.wrong(check, t.name, text, remedy) }
 		switch {
 		case errors.Is(t.err, kafkaconn.ErrNoTopic):
-			s.ok(check, t.name, "it doesn't exist: it would be created, compacted, if this user may")
+			s.ok(check, t.name, "does not exist: it would be created, compacted, if this user has the permission")
 			continue
 		case deniedBy(t.err):
-			says("this user may not see it, or it doesn't exist", "let this user describe and write it: final windows stay in Redis until it can")
+			says("it does not exist, or this user may not describe it", "let this user describe and write it: final windows stay in Redis until it can")
 			continue
 		case t.err != nil:
-			says(t.err.Error(), "see what the brokers' logs say of it: final windows stay in Redis until it can be written")
+			says(t.err.Error(), "check the brokers' logs: final windows stay in Redis until it can be written")
 			continue
 		}
 		judgeFinalTopic(s, t, t == &f.published)
 	}
 	if f.unused {
-		s.unchecked("rights", "transactional id", "nobody has used a transaction on this cluster yet: looking up the right to Write the id would create the topic that they are kept in", "")
+		s.unchecked("rights", "transactional id", "the cluster has no transactions yet: checking the permission to Write the transactional id would create its internal topic", "")
 	}
 }
 
@@ -49,7 +49,7 @@ func judgeFinalTopic(s *section, t *topicFacts, published bool) {
 	case t.settingsErr != nil:
 		s.unchecked(check, t.name, t.settingsErr.Error(), "look again")
 	case policy != "compact":
-		s.warn(check, t.name, "cleanup.policy="+policy+": final windows are deleted by their age", "set cleanup.policy=compact, or see that whoever reads it is never that late")
+		s.warn(check, t.name, "cleanup.policy="+policy+": final windows are deleted by their age", "set cleanup.policy=compact, or make sure that readers are never that late")
 	default:
 		s.ok(check, t.name, units.Plural(int64(len(t.partitions)), "partition")+", cleanup.policy=compact")
 	}

@@ -86,7 +86,7 @@ func judgeSessions(s *section, all []brokerFacts, session time.Duration) {
 // remedyAt is what to do about a broker: one that refuses has said what it wants.
 func remedyAt(err error, otherwise string) string {
 	if errors.As(err, new(*kafkaconn.Refusal)) {
-		return "see docs/security.md: kafka.tls and kafka.sasl have to be what its listener asks for"
+		return "see docs/security.md: kafka.tls and kafka.sasl must match its listener"
 	}
 	return otherwise
 }
@@ -134,7 +134,7 @@ func judgeCluster(s *section, f *kafkaFacts) {
 		}
 	}
 	if len(there) == len(f.brokers) {
-		s.ok("advertised address", "", "all brokers answer where the cluster says they are: "+units.Names(there))
+		s.ok("advertised address", "", "all brokers reply at their advertised addresses: "+units.Names(there))
 	}
 	if offered && len(there) > 0 {
 		s.ok("versions", "", "all that is needed is offered")
@@ -182,7 +182,7 @@ func judgeGroup(s *section, g *groupFacts, name string) {
 	case g.unused:
 		s.ok(check, name, "no group was used on this cluster yet")
 	case g.Listed:
-		s.wrong(check, name, "there is a group of this name that isn't a classic one: the consumer waits while it has members", kafkaconn.AnotherProtocol)
+		s.wrong(check, name, "a group of this name uses another protocol: the consumer waits while it has members", kafkaconn.AnotherProtocol)
 	case len(g.Members) == 0 && (g.State == "Dead" || g.State == ""):
 		s.ok(check, name, "not there yet: the first member makes it")
 	case len(g.Members) == 0:
@@ -194,7 +194,7 @@ func judgeGroup(s *section, g *groupFacts, name string) {
 			members, g.Shares, groupDeals, units.Names(g.Members)),
 			kafkaconn.AnotherProgram)
 	case len(g.Others()) > 0:
-		s.wrong(check, name, "it has members of another program, and the leader can't share out partitions to both: "+units.Names(g.Others()), kafkaconn.AnotherProgram)
+		s.wrong(check, name, "it has members of another program, which cannot share partitions with this one: "+units.Names(g.Others()), kafkaconn.AnotherProgram)
 	default:
 		s.ok(check, name, fmt.Sprintf("%s, %s: %s; another one shares its partitions",
 			members, strings.ToLower(g.State), units.Names(g.Members)))

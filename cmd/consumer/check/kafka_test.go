@@ -97,15 +97,15 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		}, "final topic", "ok: 3…\nwrong: it has 3 partitions"},
 		{"final topics that aren't there yet", func(f *kafkaFacts, _ *wanted) {
 			f.final = &finalFacts{topic: topicFacts{name: "final", err: kafkaconn.ErrNoTopic}, published: topicFacts{name: "final.done", err: kafkaconn.ErrNoTopic}}
-		}, "final topic", "ok: it doesn't exist: it would be created…\nok: it doesn't exist"},
+		}, "final topic", "ok: does not exist: it would be created…\nok: does not exist"},
 		{"a final topic that may not be seen", func(f *kafkaFacts, _ *wanted) {
 			f.final = finalTopic("compact", "compact")
 			f.final.topic.err = kafka.TopicAuthorizationFailed
-		}, "final topic", "wrong: this user may not see it…\nok: 1"},
+		}, "final topic", "wrong: it does not exist, or this user may not describe it…\nok: 1"},
 		{"a cluster without transactions", func(f *kafkaFacts, _ *wanted) {
 			f.final = finalTopic("compact", "compact")
 			f.final.unused = true
-		}, "rights", "not checked: nobody has used a transaction…\nok: none is missing"},
+		}, "rights", "not checked: the cluster has no transactions yet…\nok: none is missing"},
 
 		{"no bans topic is named", func(*kafkaFacts, *wanted) {}, "bans topic", ""},
 		{"bans", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(1, 3, "compact") }, "bans topic", "ok: 1 partition, cleanup.policy=compact"},
@@ -115,11 +115,11 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"bans in several orders", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(2, 3, "compact") }, "bans topic", "wrong: it has 2 partitions"},
 		{"bans in one copy", func(f *kafkaFacts, _ *wanted) { f.bans = bansTopic(1, 1, "compact") }, "bans topic", "warning: one copy…\nok: 1 partition"},
 		{"bans that aren't there yet", func(f *kafkaFacts, _ *wanted) { f.bans = &topicFacts{name: "bans", err: kafkaconn.ErrNoTopic} },
-			"bans topic", "ok: it doesn't exist: it would be created"},
+			"bans topic", "ok: does not exist: it would be created"},
 		{"bans that may not be seen", func(f *kafkaFacts, _ *wanted) {
 			f.bans = &topicFacts{name: "bans", err: kafka.TopicAuthorizationFailed}
 		},
-			"bans topic", "wrong: this user may not see it"},
+			"bans topic", "wrong: it does not exist, or this user may not describe it"},
 		{"bans whose configuration may not be read", func(f *kafkaFacts, _ *wanted) {
 			f.bans = bansTopic(1, 3, "compact")
 			f.bans.settings, f.bans.settingsErr = nil, kafka.TopicAuthorizationFailed
@@ -138,15 +138,15 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"no SyncGroup", func(f *kafkaFacts, _ *wanted) { delete(f.brokers[0].offered, protocol.SyncGroup) },
 			"versions", "wrong: SyncGroup isn't offered; 0 to 0 are spoken"},
 
-		{"no topic", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafkaconn.ErrNoTopic }, "topic", "wrong: it doesn't exist → create it"},
-		{"a topic that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafka.TopicAuthorizationFailed }, "topic", "wrong: this user may not see it"},
+		{"no topic", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafkaconn.ErrNoTopic }, "topic", "wrong: does not exist → create it"},
+		{"a topic that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].err = kafka.TopicAuthorizationFailed }, "topic", "wrong: it does not exist, or this user may not describe it"},
 		{"a topic", func(*kafkaFacts, *wanted) {}, "topic", "ok: 2 partitions, replication factor 3, min.insync.replicas 2"},
 		{"one copy", func(f *kafkaFacts, _ *wanted) {
 			f.topics[0].partitions[1].Replicas, f.topics[0].partitions[1].Isr = make([]kafka.Broker, 1), make([]kafka.Broker, 1)
 		}, "topic", "warning: …replication factor 1"},
 		{"no leader", func(f *kafkaFacts, _ *wanted) { f.topics[0].partitions[1].Leader = kafka.Broker{} }, "topic", "wrong: without a leader: partition 1"},
-		{"replicas are away", func(f *kafkaFacts, _ *wanted) { f.topics[0].partitions[0].Isr = make([]kafka.Broker, 2) }, "topic", "warning: replicas are behind or away: partition 0"},
-		{"as many in sync as there are", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["min.insync.replicas"] = "3" }, "topic", "warning: …stops all writing"},
+		{"replicas are away", func(f *kafkaFacts, _ *wanted) { f.topics[0].partitions[0].Isr = make([]kafka.Broker, 2) }, "topic", "warning: replicas are behind or unavailable: partition 0"},
+		{"as many in sync as there are", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["min.insync.replicas"] = "3" }, "topic", "warning: …stops all writes"},
 		{"compacted", func(f *kafkaFacts, _ *wanted) { f.topics[0].settings["cleanup.policy"] = "compact,delete" }, "cleanup.policy", "wrong: compact,delete: …vanish"},
 		{"deleted", func(*kafkaFacts, *wanted) {}, "cleanup.policy", "ok: delete"},
 		{"no right to the settings", func(f *kafkaFacts, _ *wanted) { f.topics[0].settingsErr = kafka.TopicAuthorizationFailed }, "settings", "not checked: no right…DescribeConfigs"},
@@ -160,7 +160,7 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"kept for a month", func(f *kafkaFacts, _ *wanted) {
 			f.topics[0].settings["retention.ms"] = fmt.Sprint((33 * units.Day).Milliseconds())
 		},
-			"retention", "warning: events are kept for 33d, for less than windows are open: yearly (367d12h)…rebuilt…31752000000"},
+			"retention", "warning: events are kept for 33d, shorter than windows are open: yearly (367d12h)…rebuilt…31752000000"},
 		{"kept for a week", func(f *kafkaFacts, _ *wanted) {
 			f.topics[0].settings["retention.ms"] = fmt.Sprint((7 * units.Day).Milliseconds())
 		},
@@ -176,8 +176,8 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 			"max.message.bytes", "warning: 16.0MiB: …would be dead letters → raise fold_memory to 257MiB"},
 
 		{"dead letters", func(*kafkaFacts, *wanted) {}, "dead letters", "ok: 2 partitions, kept without end"},
-		{"no dead letters yet", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = kafkaconn.ErrNoTopic }, "dead letters", "ok: it doesn't exist: it would be created, with 2 partitions"},
-		{"dead letters that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = kafka.TopicAuthorizationFailed }, "dead letters", "wrong: this user may not see it"},
+		{"no dead letters yet", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = kafkaconn.ErrNoTopic }, "dead letters", "ok: does not exist: it would be created with 2 partitions"},
+		{"dead letters that may not be seen", func(f *kafkaFacts, _ *wanted) { f.topics[0].deadLetters.err = kafka.TopicAuthorizationFailed }, "dead letters", "wrong: it does not exist, or this user may not describe it"},
 		{"fewer dead letters", func(f *kafkaFacts, _ *wanted) {
 			f.topics[0].deadLetters.partitions = f.topics[0].deadLetters.partitions[:1]
 		},
@@ -214,7 +214,7 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"a group of connectors", func(f *kafkaFacts, _ *wanted) {
 			f.group = groupFacts{Group: kafkaconn.Group{State: "Stable", Kind: "connect", Shares: "sessioned", Members: []string{"x", "y"}}}
 		}, "group", `wrong: its 2 members are of type "connect"`},
-		{"a group of the new kind", func(f *kafkaFacts, _ *wanted) { f.group.Listed = true }, "group", "wrong: …isn't a classic one: the consumer waits…group.protocol=consumer"},
+		{"a group of the new kind", func(f *kafkaFacts, _ *wanted) { f.group.Listed = true }, "group", "wrong: …uses another protocol: the consumer waits…group.protocol=consumer"},
 		{"a group that may not be seen", func(f *kafkaFacts, _ *wanted) { f.group.err = kafka.GroupAuthorizationFailed }, "group", "not checked: …describe the group"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -233,15 +233,15 @@ func TestWhatCheckSaysOfStarts(t *testing.T) {
 		change func(*topicFacts, *wanted)
 		want   string
 	}{
-		{"from the ledger", func(*topicFacts, *wanted) {}, "ok: goes on from the ledger: partitions 0 at 480, 1 at 7; 20 records to read"},
+		{"from the ledger", func(*topicFacts, *wanted) {}, "ok: continues from the ledger: partitions 0 at 480, 1 at 7; 20 records to read"},
 		{"first", func(f *topicFacts, _ *wanted) {
 			f.outlook = []ingest.Outlook{{Why: ingest.First, At: 100, Partial: partial}, {Why: ingest.First}}
 		}, "ok: first start (start: window): partitions 0 at 100, 1 at 0; 407 records to read; windows that began before 2100-03-10 12:00:00Z"},
 		{"lost, and added", func(f *topicFacts, _ *wanted) {
 			f.outlook = []ingest.Outlook{{Why: ingest.Lost, At: 100}, {Why: ingest.Added}}
-		}, "ok: partitions were added and begin: partition 1 at 0; 7 records to read\nwarning: Redis has nothing…partition 0 at 100"},
+		}, "ok: added partitions start: partition 1 at 0; 7 records to read\nwarning: Redis has no position…partition 0 at 100"},
 		{"over a gap", func(f *topicFacts, _ *wanted) { f.outlook[0].Why = ingest.OverGap },
-			"ok: goes on from the ledger: partition 1…\nwarning: events are gone from the log; on_gap says to go on: partition 0 at 480"},
+			"ok: continues from the ledger: partition 1…\nwarning: events are gone from the log; continues because of on_gap: partition 0 at 480"},
 		{"a halt", func(f *topicFacts, _ *wanted) { f.outlook[0] = ingest.Outlook{Why: ingest.Halts, Halt: gap} },
 			"ok: …partition 1 at 7…\nwrong: partition 0 would halt (gap): the events of points/0 are gone → restore them"},
 		{"halts", func(f *topicFacts, _ *wanted) {
@@ -255,7 +255,7 @@ func TestWhatCheckSaysOfStarts(t *testing.T) {
 		{"without Redis", func(f *topicFacts, w *wanted) {
 			f.committed[1], w.notRedis = kafkaconn.Commit{Offset: 7}, errors.New("away")
 		},
-			"not checked: without Redis nobody knows"},
+			"not checked: unknown without Redis"},
 		{"without leaders", func(f *topicFacts, _ *wanted) { f.logsErr = kafka.LeaderNotAvailable }, "wrong: "},
 		{"without a right to the group", func(f *topicFacts, _ *wanted) { f.committedErr = kafka.GroupAuthorizationFailed }, "not checked: "},
 		{"many", func(f *topicFacts, _ *wanted) {

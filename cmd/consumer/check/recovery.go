@@ -25,7 +25,7 @@ type lossFacts struct {
 }
 
 // errUnknown says that another finding has to be fixed first.
-var errUnknown = errors.New("not without what Kafka and Redis hold")
+var errUnknown = errors.New("requires Kafka and Redis")
 
 // gatherLoss asks Kafka how far back its logs reach, and Redis for its windows.
 func gatherLoss(ctx context.Context, r *app.Reader, consumer *ingest.Consumer, k *kafkaFacts, redis *redisFacts) (*lossFacts, error) {

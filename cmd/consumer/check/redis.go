@@ -17,7 +17,7 @@ func judgeRedis(f *redisFacts, topics []string) []finding {
 	s := &section{name: sectionRedis}
 	if f.err != nil {
 		judgeAway(s, "", f.err, "see that redis.addresses names it, and that it runs")
-		s.unchecked("rights, schema, ledger", "", "Redis can't be used", "")
+		s.unchecked("rights, schema, ledger", "", "Redis cannot be used", "")
 		return s.all
 	}
 	for i := range f.servers {
@@ -68,7 +68,7 @@ func judgeVersion(s *section, f *redisFacts, m *serverFacts) {
 		text += fmt.Sprintf(", database %d", f.db)
 	}
 	if version == "" {
-		s.unchecked(check, m.address, text+", which doesn't tell its version", "see that it is Redis 6.2 or later, or Valkey")
+		s.unchecked(check, m.address, text+", version not reported", "make sure that it is Redis 6.2 or later, or Valkey")
 		return
 	}
 	text = fmt.Sprintf("%s %s, %s", name, version, text)
@@ -90,7 +90,7 @@ func judgeVersion(s *section, f *redisFacts, m *serverFacts) {
 func judgeEviction(s *section, m *serverFacts) {
 	const check = "eviction"
 	if wrong, ok := errors.AsType[*redisconn.EvictionError](m.eviction); ok && wrong.Policy == "" {
-		s.wrong(check, m.address, "Redis doesn't tell its maxmemory-policy", "if it is noeviction, say so by redis.assume_noeviction: true")
+		s.wrong(check, m.address, "Redis does not report its maxmemory-policy", "if it is noeviction, set redis.assume_noeviction: true")
 		return
 	} else if ok {
 		s.wrong(check, m.address, "maxmemory-policy "+wrong.Policy+": it may drop a board or the ledger alone", "CONFIG SET maxmemory-policy noeviction, and in its file")
@@ -100,7 +100,7 @@ func judgeEviction(s *section, m *serverFacts) {
 	case m.eviction != nil:
 		s.unchecked(check, m.address, m.eviction.Error(), "")
 	case policy == "" && m.settings["maxmemory-policy"] == "":
-		s.warn(check, m.address, "not reported; redis.assume_noeviction assures that it is noeviction", "check that it is")
+		s.warn(check, m.address, "not reported; redis.assume_noeviction states that it is noeviction", "check that it is")
 	default:
 		s.ok(check, m.address, "noeviction")
 	}
@@ -115,12 +115,12 @@ func judgeMemory(s *section, m *serverFacts) {
 	limit, _ := strconv.ParseInt(m.info["maxmemory"], 10, 64)
 	switch {
 	case err != nil:
-		s.unchecked(check, m.address, "INFO doesn't tell it", "")
+		s.unchecked(check, m.address, "not reported by INFO", "")
 	case limit <= 0:
 		s.ok(check, m.address, units.ShortBytes(used)+" used, no maxmemory: the machine's memory is the limit")
 	case float64(used) > fullShare*float64(limit):
 		s.warn(check, m.address, fmt.Sprintf("%s used of maxmemory %s (%d %%)", units.ShortBytes(used), units.ShortBytes(limit), used*100/limit),
-			"raise maxmemory, or shorten retentions: at the limit nothing is counted until there is room")
+			"raise maxmemory, or shorten retentions: at the limit ingestion stops")
 	default:
 		s.ok(check, m.address, fmt.Sprintf("%s used of maxmemory %s", units.ShortBytes(used), units.ShortBytes(limit)))
 	}
@@ -144,7 +144,7 @@ func judgePersistence(s *section, m *serverFacts) {
 	text := strings.Join(ways, "; ")
 	switch {
 	case m.info["aof_enabled"] == "":
-		s.unchecked(check, m.address, "INFO doesn't tell it", "")
+		s.unchecked(check, m.address, "not reported by INFO", "")
 	case m.info["rdb_last_bgsave_status"] == "err" && (save != "" || !known), aof && m.info["aof_last_write_status"] == "err":
 		s.warn(check, m.address, "the last write to disk failed: Redis may refuse writes until one works", "see its log: disk, rights, memory for the fork")
 	case !aof && save == "" && known:
@@ -170,12 +170,12 @@ func judgeLazyfree(s *section, m *serverFacts) {
 	}
 	switch {
 	case !known:
-		s.unchecked(check, m.address, "this user may not ask by CONFIG, or the server doesn't tell", "see that lazyfree-lazy-expire is yes")
+		s.unchecked(check, m.address, "this user may not use CONFIG, or the server does not report it", "see that lazyfree-lazy-expire is yes")
 	case len(off) > 0:
 		s.warn(check, m.address, strings.Join(off, " and ")+" no: the end of a board of a million members blocks Redis for half a second",
 			"set to yes, by CONFIG SET and in its file")
 	default:
-		s.ok(check, m.address, "expiry of large boards doesn't block")
+		s.ok(check, m.address, "expiry of large boards does not block")
 	}
 }
 
@@ -207,6 +207,6 @@ func judgeRights(s *section, err error) {
 	case ok:
 		s.wrong(check, "", fmt.Sprintf("this user may not run %s: %v", missing.Command, missing.Err), "ACL SETUSER … +"+strings.ToLower(missing.Command))
 	default:
-		s.wrong(check, "", err.Error(), "fix what Redis names")
+		s.wrong(check, "", err.Error(), "fix the cause that Redis reports")
 	}
 }

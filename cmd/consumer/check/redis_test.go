@@ -50,9 +50,9 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		{"the oldest", func(_ *redisFacts, m *serverFacts) { m.info["redis_version"] = "6.2.0" }, "server", "ok: Redis 6.2.0"},
 		{"a replica", func(_ *redisFacts, m *serverFacts) { m.info["role"] = "slave" }, "server", "wrong: …a replica"},
 		{"away", func(f *redisFacts, _ *serverFacts) { f.err = errors.New("refused") }, "server", "wrong: refused"},
-		{"away, and the rest", func(f *redisFacts, _ *serverFacts) { f.err = errors.New("refused") }, "rights, schema, ledger", "not checked: Redis can't be used"},
+		{"away, and the rest", func(f *redisFacts, _ *serverFacts) { f.err = errors.New("refused") }, "rights, schema, ledger", "not checked: Redis cannot be used"},
 		{"one master away", func(_ *redisFacts, m *serverFacts) { m.err = errors.New("refused") }, "server", "wrong: refused"},
-		{"without INFO", func(_ *redisFacts, m *serverFacts) { m.info = nil }, "server", "not checked: a single server, which doesn't tell its version"},
+		{"without INFO", func(_ *redisFacts, m *serverFacts) { m.info = nil }, "server", "not checked: a single server, version not reported"},
 
 		{"keeps all", func(*redisFacts, *serverFacts) {}, "eviction", "ok: noeviction"},
 		{"evicts", func(_ *redisFacts, m *serverFacts) { m.eviction = &redisconn.EvictionError{Policy: "allkeys-lru"} }, "eviction", "wrong: maxmemory-policy allkeys-lru"},
@@ -71,7 +71,7 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		}, "shards", "ok: 3, on 2 servers"},
 		{"a shard that holds nothing", func(f *redisFacts, _ *serverFacts) {
 			f.states, f.shards = make([]ledger.State, 3), []shards.Report{{}, {Shard: 1, Ledger: map[string]string{}, Problem: new("nothing")}, {}}
-		}, "shards", "warning: of 3 these hold nothing, while others do: 1"},
+		}, "shards", "warning: of 3 shards these are empty, while others are not: 1"},
 		{"shards that are away", func(f *redisFacts, _ *serverFacts) {
 			f.states, f.problems = make([]ledger.State, 3), []string{"shards 1, 2 of 3 on b:1: refused"}
 		}, "shards", "wrong: shards 1, 2 of 3 on b:1: refused"},
@@ -116,7 +116,7 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		{"our schema", func(f *redisFacts, _ *serverFacts) { f.state.Schema = "x" }, "schema", "ok: the standings there"},
 		{"another schema", func(f *redisFacts, _ *serverFacts) {
 			f.difference = &ranking.SchemaError{Found: schema("UTC"), Wanted: schema("Europe/Berlin")}
-		}, "schema", "wrong: …time_zone is UTC in Redis, Europe/Berlin here → set it back"},
+		}, "schema", "wrong: …time_zone is UTC in Redis, Europe/Berlin here → restore it"},
 		{"no state", func(f *redisFacts, _ *serverFacts) { f.state, f.noState = nil, errors.New("NOPERM") }, "ledger", "not checked: NOPERM"},
 
 		{"nothing", func(*redisFacts, *serverFacts) {}, "ledger", "ok: nothing yet"},
@@ -128,7 +128,7 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		},
 			"ledger", "wrong: torn: a script died in the middle of a piece of points/1"},
 		{"another's", func(f *redisFacts, _ *serverFacts) { f.state.Ledger = map[string]string{"old/0": "480", "old/1": "7"} },
-			"ledger", "warning: it has positions of topics that aren't configured: old →"},
+			"ledger", "warning: the ledger has topics that are not configured: old →"},
 		{"held", func(f *redisFacts, _ *serverFacts) { f.state.Held = true }, "ledger", "warning: a rebuild holds the boards"},
 		{"nobody runs", func(f *redisFacts, _ *serverFacts) {
 			f.state.Workers = map[string]string{"points/0": lineText(workers.Line{Owner: "a:1", At: checkedAt.Add(-time.Minute)})}
@@ -158,14 +158,14 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 		}, "time_zone_data", ""},
 		{"boards", func(f *redisFacts, _ *serverFacts) { f.state.Windows = 3 }, "boards", "ok: every window that is listed has its key"},
 		{"boards that are lost", func(f *redisFacts, _ *serverFacts) { f.state.Windows, f.lost = 3, []string{"global:weekly:2026-W47"} }, "boards",
-			"wrong: 1 window listed, and the keys are gone from Redis: whoever has an event for one halts (board_lost): global:weekly:2026-W47 → rebuild"},
+			"wrong: 1 window listed without a key in Redis; a partition with an event for one halts (board_lost): global:weekly:2026-W47 → rebuild"},
 		{"boards that are refilled", func(f *redisFacts, _ *serverFacts) {
 			f.state.Windows, f.state.Ledger, f.state.Refills = 3, map[string]string{"points/0": "7"}, map[string]int64{"points/0": 1007}
-		}, "boards", "warning: refilling: Redis was lost, with 1,000 records still to be read again"},
+		}, "boards", "warning: refilling after Redis was lost or the boards were rebuilt: 1,000 records still to read"},
 		{"boards whose rule has changed", func(f *redisFacts, _ *serverFacts) {
 			f.state.Windows, f.others = 3, []*ranking.RuleError{{Window: "arena:weekly:2026-W47", Found: "best(stage:999)"}}
-		}, "rules", "wrong: 1 window written by another rule than the configuration has for the board: whoever has an event for one halts (board_rule): arena:weekly:2026-W47; " +
-			"the first by best(stage:999), and the configuration has points, summed (the default) → set the rule back"},
+		}, "rules", "wrong: 1 window written by another rule than the configured one; a partition with an event for one halts (board_rule): arena:weekly:2026-W47; " +
+			"the first by best(stage:999), configured is points, summed (the default) → restore the rule"},
 		{"rules that couldn't be looked at", func(f *redisFacts, _ *serverFacts) { f.othersErr = errors.New("NOPERM") }, "rules", "not checked: NOPERM"},
 		{"boards by their rules", func(f *redisFacts, _ *serverFacts) { f.state.Windows = 3 }, "rules", "ok: every window that is listed was written by its board's rule"},
 		{"boards that couldn't be looked at", func(f *redisFacts, _ *serverFacts) { f.lostErr = errors.New("NOPERM") }, "boards", "not checked: NOPERM"},

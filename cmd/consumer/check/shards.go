@@ -62,7 +62,7 @@ func judgeShards(s *section, f *redisFacts) {
 	switch {
 	case len(f.problems) > 0:
 	case len(empty) > 0:
-		s.warn("shards", "", fmt.Sprintf("of %d these hold nothing, while others do: %s", len(f.states), units.Names(empty)),
+		s.warn("shards", "", fmt.Sprintf("of %d shards these are empty, while others are not: %s", len(f.states), units.Names(empty)),
 			"if a master was lost, restore its backup, or let them be read again")
 	default:
 		s.ok("shards", "", fmt.Sprintf("%d, on %s", len(f.states), units.Plural(int64(masters(f.shards)), "server")))

@@ -51,11 +51,11 @@ func judgeBoards(s *section, f *redisFacts, topics []string) {
 	case f.lostErr != nil:
 		s.unchecked(check, "", f.lostErr.Error(), "")
 	case len(f.lost) > 0:
-		s.wrong(check, "", fmt.Sprintf("%s listed, and the keys are gone from Redis: whoever has an event for one halts (board_lost): %s",
+		s.wrong(check, "", fmt.Sprintf("%s listed without a key in Redis; a partition with an event for one halts (board_lost): %s",
 			units.Plural(int64(len(f.lost)), "window"), units.Names(f.lost)),
 			"rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
 	case len(progress.Refilling) > 0:
-		s.warn(check, "", fmt.Sprintf("refilling: Redis was lost, with %s still to be read again; until then boards lack what was in them",
+		s.warn(check, "", fmt.Sprintf("refilling after Redis was lost or the boards were rebuilt: %s still to read; until then boards are partial",
 			units.Plural(progress.Left(), "record")), "wait, or restore a backup of Redis")
 	case f.state.Windows > 0:
 		s.ok(check, "", "every window that is listed has its key")
@@ -74,9 +74,9 @@ func judgeRules(s *section, f *redisFacts) {
 			names = append(names, e.Window)
 		}
 		first := f.others[0]
-		s.wrong(check, "", fmt.Sprintf("%s written by another rule than the configuration has for the board: whoever has an event for one halts (board_rule): %s; the first by %s, and the configuration has %s",
+		s.wrong(check, "", fmt.Sprintf("%s written by another rule than the configured one; a partition with an event for one halts (board_rule): %s; the first by %s, configured is %s",
 			units.Plural(int64(len(names)), "window"), units.Names(names), ranking.RuleName(first.Found), ranking.RuleName(first.Wanted)),
-			"set the rule back, or give the new one to a board of another name, or have the windows written anew (consumer rebuild --board)")
+			"restore the rule, use the new one for a board with another name, or rebuild the windows (consumer rebuild --board)")
 	case f.state.Windows > 0:
 		s.ok(check, "", "every window that is listed was written by its board's rule")
 	}
@@ -90,7 +90,7 @@ func judgeSchema(s *section, f *redisFacts) {
 			ranking.AddMissing)
 	case ok:
 		s.wrong(check, "", "the standings there were written with another configuration: "+strings.Join(other.Differences(), "; "),
-			"set it back, or use another redis.prefix and a group of its own for the new one")
+			"restore it, or use another redis.prefix and kafka.group for the new configuration")
 	case f.difference != nil:
 		s.wrong(check, "", f.difference.Error(), "")
 	case len(f.added) > 0:
@@ -150,12 +150,12 @@ func judgeLedger(s *section, st *ledger.State, topics []string) {
 	}
 	if len(others) > 0 {
 		clean = false
-		s.warn(check, "", fmt.Sprintf("it has positions of topics that aren't configured: %s", units.Names(others)),
-			"if another consumer writes here, use another redis.prefix; if topics were taken out, what they counted stays in the boards")
+		s.warn(check, "", fmt.Sprintf("the ledger has topics that are not configured: %s", units.Names(others)),
+			"if another consumer writes here, use another redis.prefix; if topics were removed, their events stay in the boards")
 	}
 	if st.Held {
 		clean = false
-		s.warn(check, "", "a rebuild holds the boards: nothing is applied until it has swapped them, or its hold has run out", "wait")
+		s.warn(check, "", "a rebuild holds the boards: no events are applied until the swap or the expiry of its hold", "wait")
 	}
 	if clean {
 		s.ok(check, "", text)
@@ -188,7 +188,7 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 	}
 	for _, other := range slices.Sorted(maps.Keys(groups)) {
 		s.warn(check, "", fmt.Sprintf("another group, %s, counts under this prefix: each event counts once all the same, and either finds the ledger moved by the other", other),
-			"unless this group has just been renamed, stop one of the two, or give it a redis.prefix of its own")
+			"unless this group has just been renamed, stop one of the two, or use another redis.prefix for it")
 	}
 	if len(owners) == 0 {
 		s.ok(check, "", "none has written here in the last "+units.FormatDuration(workers.StaleAfter))

@@ -65,7 +65,7 @@ func judgeStarts(s *section, t *topicFacts, start string, notRedis error) {
 		s.unchecked(check, t.name, t.committedErr.Error(), "")
 		return
 	case notRedis != nil:
-		s.unchecked(check, t.name, "without Redis nobody knows", "")
+		s.unchecked(check, t.name, "unknown without Redis", "")
 		return
 	case t.outlookErr != nil:
 		s.unchecked(check, t.name, t.outlookErr.Error(), "")
@@ -98,17 +98,17 @@ func (t *topicFacts) judgeStart(s *section, why ingest.Why, start string) {
 	}
 	switch why {
 	case ingest.FromLedger:
-		s.ok(check, t.name, "goes on from the ledger: "+where)
+		s.ok(check, t.name, "continues from the ledger: "+where)
 	case ingest.Added:
-		s.ok(check, t.name, "partitions were added and begin: "+where)
+		s.ok(check, t.name, "added partitions start: "+where)
 	case ingest.First:
 		s.ok(check, t.name, fmt.Sprintf("first start (start: %s): %s", start, where))
 	case ingest.Lost:
-		s.warn(check, t.name, "Redis has nothing of a topic that this group has read: it would read the live windows again: "+where,
-			"if Redis wasn't lost, look at redis.addresses, redis.db and redis.prefix")
+		s.warn(check, t.name, "Redis has no position of a topic that this group has read: the live windows would be read again: "+where,
+			"if Redis was not lost, check redis.addresses, redis.db and redis.prefix")
 	case ingest.OverGap:
-		s.warn(check, t.name, "events are gone from the log; on_gap says to go on: "+where,
-			"restore the events first if you can: afterwards they can't be counted")
+		s.warn(check, t.name, "events are gone from the log; continues because of on_gap: "+where,
+			"restore the events first if you can: afterwards they cannot be counted")
 	case ingest.Halts:
 	}
 }

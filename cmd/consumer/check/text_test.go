@@ -9,8 +9,8 @@ func TestAReportFitsItsWidthAndLinesUp(t *testing.T) {
 	s := &section{name: sectionKafka}
 	s.ok("brokers", "", "2 of 2 addresses answer: kafka-1:9092, kafka-2:9092")
 	s.wrong("cleanup.policy", "points", "compact: events with equal keys would vanish before they are counted or counted again", "set cleanup.policy=delete")
-	s.ok("start", "points", "goes on from the ledger: partitions 0 at 480, 1 at 7; 20 records to read")
-	s.ok("start", "other", "goes on from the ledger: partitions 0 at 480, 1 at 7; 20 records to read")
+	s.ok("start", "points", "continues from the ledger: partitions 0 at 480, 1 at 7; 20 records to read")
+	s.ok("start", "other", "continues from the ledger: partitions 0 at 480, 1 at 7; 20 records to read")
 	r := &section{name: sectionRedis}
 	r.warn("persistence", "", "neither AOF nor RDB", "CONFIG SET appendonly yes, and in its file")
 	r.unchecked("lazyfree", "", "this user may not ask by CONFIG: \x1b[2J", "see that lazyfree-lazy-expire is yes")
@@ -24,8 +24,8 @@ brokers         ok           2 of 2 addresses answer: kafka-1:9092, kafka-2:9092
 cleanup.policy  wrong        points: compact: events with equal keys would vanish
                              before they are counted or counted again → set
                              cleanup.policy=delete
-start           ok           points, other: goes on from the ledger: partitions 0
-                             at 480, 1 at 7; 20 records to read
+start           ok           points, other: continues from the ledger: partitions
+                             0 at 480, 1 at 7; 20 records to read
 
 Redis
 persistence     warning      neither AOF nor RDB → CONFIG SET appendonly yes, and

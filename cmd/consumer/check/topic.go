@@ -26,13 +26,13 @@ func judgeTopic(s *section, t *topicFacts, want *wanted) {
 	const check = "topic"
 	switch {
 	case errors.Is(t.err, kafkaconn.ErrNoTopic):
-		s.wrong(check, t.name, "it doesn't exist", "create it: until then the consumer waits. It needs as many partitions as there may be replicas that share the work")
+		s.wrong(check, t.name, "does not exist", "create it: until then the consumer waits. It needs as many partitions as there may be replicas that share the work")
 		return
 	case deniedBy(t.err):
-		s.wrong(check, t.name, "this user may not see it, or it doesn't exist", "let this user describe and read it")
+		s.wrong(check, t.name, "it does not exist, or this user may not describe it", "let this user describe and read it")
 		return
 	case t.err != nil:
-		s.wrong(check, t.name, t.err.Error(), "see what the brokers' logs say of it")
+		s.wrong(check, t.name, t.err.Error(), "check the brokers' logs")
 		return
 	}
 	judgePartitions(s, t)
@@ -70,16 +70,16 @@ func judgePartitions(s *section, t *topicFacts) {
 		text += fmt.Sprintf(", min.insync.replicas %d", least)
 	}
 	if len(leaderless) > 0 {
-		s.wrong("topic", t.name, "without a leader: "+partitionsOf(leaderless), "start the brokers that hold them: their events can't be read")
+		s.wrong("topic", t.name, "without a leader: "+partitionsOf(leaderless), "start the brokers that have them: their events cannot be read")
 	}
 	if len(short) > 0 {
-		s.warn("topic", t.name, "replicas are behind or away: "+partitionsOf(short), "check the brokers that have them")
+		s.warn("topic", t.name, "replicas are behind or unavailable: "+partitionsOf(short), "check the brokers that have them")
 	}
 	switch {
 	case replicas == 1:
 		s.warn("topic", t.name, text, "with one copy, a broker that is lost takes events along: use 3 replicas, min.insync.replicas 2")
 	case err == nil && least >= replicas:
-		s.warn("topic", t.name, text, "one broker that is away stops all writing: have more replicas than min.insync.replicas")
+		s.warn("topic", t.name, text, "one unavailable broker stops all writes: use more replicas than min.insync.replicas")
 	case len(leaderless)+len(short) == 0:
 		s.ok("topic", t.name, text)
 	}
@@ -125,7 +125,7 @@ func judgeRetention(s *section, t *topicFacts, want *wanted) {
 		names = append(names, fmt.Sprintf("%s (%s)", f.Period, units.ShortDuration(f.Open)))
 		longest = max(longest, f.Open)
 	}
-	s.warn(check, t.name, fmt.Sprintf("%s, for less than windows are open: %s. What the log has dropped couldn't be rebuilt from it", kept, strings.Join(names, ", ")),
+	s.warn(check, t.name, fmt.Sprintf("%s, shorter than windows are open: %s. Deleted events cannot be rebuilt", kept, strings.Join(names, ", ")),
 		fmt.Sprintf("set retention.ms to %d or more, or have backups of Redis", longest.Milliseconds()))
 }
 
@@ -135,7 +135,7 @@ func judgeTimestamps(s *section, t *topicFacts) {
 	if t.settings["message.timestamp.type"] == "LogAppendTime" {
 		whose = "the broker's clock"
 	}
-	s.ok("timestamps", t.name, t.settings["message.timestamp.type"]+": "+whose+" is the time of events without occurred_at, and decides what is late")
+	s.ok("timestamps", t.name, t.settings["message.timestamp.type"]+": "+whose+" is the time of events without occurred_at, and decides which events are late")
 }
 
 // judgeBatches holds the largest record batch to the memory there is for one.
@@ -144,7 +144,7 @@ func judgeBatches(s *section, t *topicFacts, want *wanted) {
 	largest, err := strconv.ParseInt(t.settings[check], 10, 64)
 	switch {
 	case err != nil:
-		s.unchecked(check, t.name, "Kafka doesn't tell it", "")
+		s.unchecked(check, t.name, "not reported by Kafka", "")
 	case largest > want.largestBatch:
 		s.warn(check, t.name, fmt.Sprintf("%s: the events of a record batch above %s, a sixteenth of fold_memory, would be dead letters", units.ShortBytes(largest), units.ShortBytes(want.largestBatch)),
 			fmt.Sprintf("raise fold_memory to %dMiB, or lower max.message.bytes", (16*largest+units.MiB-1)/units.MiB))
@@ -159,13 +159,13 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 	d := t.deadLetters
 	switch {
 	case errors.Is(d.err, kafkaconn.ErrNoTopic):
-		s.ok(check, d.name, fmt.Sprintf("it doesn't exist: it would be created, with %s, if this user may", units.Plural(int64(len(t.partitions)), "partition")))
+		s.ok(check, d.name, fmt.Sprintf("does not exist: it would be created with %s, if this user has the permission", units.Plural(int64(len(t.partitions)), "partition")))
 		return
 	case deniedBy(d.err):
-		s.wrong(check, d.name, "this user may not see it, or it doesn't exist", "let this user describe and write it: a bad event would halt its partition")
+		s.wrong(check, d.name, "it does not exist, or this user may not describe it", "let this user describe and write it: a bad event would halt its partition")
 		return
 	case d.err != nil:
-		s.wrong(check, d.name, d.err.Error(), "see what the brokers' logs say of it: a bad event would hold up its partition")
+		s.wrong(check, d.name, d.err.Error(), "check the brokers' logs: an invalid event would stop its partition")
 		return
 	}
 	clean := true
@@ -175,7 +175,7 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 	}
 	if len(d.partitions) < len(t.partitions) {
 		warn(fmt.Sprintf("it has %s, and its source %d: some would be added", units.Plural(int64(len(d.partitions)), "partition"), len(t.partitions)),
-			"add them, or let this user alter the topic: a bad event goes to its source's partition")
+			"add them, or let this user alter the topic: a dead letter goes to its source's partition")
 	}
 	if policy := d.settings["cleanup.policy"]; strings.Contains(policy, "compact") {
 		warn("cleanup.policy="+policy+": of dead letters with equal keys only the last would stay", "set cleanup.policy=delete")
@@ -183,7 +183,7 @@ func judgeDeadLetters(s *section, t *topicFacts) {
 	ours, errOurs := strconv.ParseInt(d.settings["max.message.bytes"], 10, 64)
 	theirs, errTheirs := strconv.ParseInt(t.settings["max.message.bytes"], 10, 64)
 	if errOurs == nil && errTheirs == nil && ours < theirs {
-		warn(fmt.Sprintf("max.message.bytes %s is less than its source's %s: a larger event goes there without its value", units.ShortBytes(ours), units.ShortBytes(theirs)),
+		warn(fmt.Sprintf("max.message.bytes %s is less than its source's %s: the dead letter of a larger event has no value", units.ShortBytes(ours), units.ShortBytes(theirs)),
 			"raise it to its source's")
 	}
 	if clean {

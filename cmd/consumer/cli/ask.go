@@ -19,7 +19,7 @@ func Interactive(stdin io.Reader) bool {
 }
 
 // ErrNotTyped says that something else was typed than what was asked for.
-var ErrNotTyped = errors.New("not what was asked for")
+var ErrNotTyped = errors.New("confirmation does not match")
 
 // Ask returns nil once the answer is typed, ErrNotTyped for another, and the context's error if
 // that ends first. A terminal's read ends with a line alone, so it is left behind then: the

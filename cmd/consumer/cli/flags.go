@@ -47,7 +47,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 		return nil
 	}
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		return Usagef("there is no command %q; did you mean %q?", args[0], near[0])
+		return Usagef("unknown command %q; did you mean %q?", args[0], near[0])
 	}
 	var names []string
 	for _, sub := range c.Commands() {
@@ -55,7 +55,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return Usagef("there is no command %q; there are %s", args[0], strings.Join(names, ", "))
+	return Usagef("unknown command %q; use %s", args[0], strings.Join(names, ", "))
 }
 
 // ExactArgs takes as many arguments as the command's usage line names.

@@ -118,9 +118,9 @@ func (p *Program) Root(version string, commands ...*cobra.Command) *cobra.Comman
 	root := &cobra.Command{
 		Use:   "consumer",
 		Short: "Leaderboards in Redis from events in Kafka, exactly once",
-		Long: `consumer reads points-earned events from Kafka and keeps weekly, monthly and
-yearly leaderboards in Redis sorted sets: no point lost, none counted twice,
-equal points ranked by who got there first.`,
+		Long: `consumer reads points-earned events from Kafka and maintains weekly, monthly and
+yearly leaderboards in Redis sorted sets: no event is lost or counted twice, and
+equal points rank by who reached them first.`,
 		Version:       version,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },

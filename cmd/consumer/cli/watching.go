@@ -25,8 +25,8 @@ const (
 // Flags adds --watch and --every.
 func (w *Watching) Flags(set *pflag.FlagSet, every time.Duration) {
 	w.Every = every
-	set.BoolVar(&w.On, "watch", false, "show it again and again, until interrupted: in place on a terminal, else whenever it has changed")
-	set.Var(Duration(&w.Every), "every", "with --watch: look every such `time`, 100ms to 1h")
+	set.BoolVar(&w.On, "watch", false, "update until interrupted: in place on a terminal, otherwise after each change")
+	set.Var(Duration(&w.Every), "every", "with --watch: `interval` of updates, 100ms to 1h")
 }
 
 // Changes writes a report again each time it has changed: as text after an empty line, or as one
@@ -60,10 +60,10 @@ func (c *Changes) Write(report, whatMatters any, text func() error) error {
 // Check refuses what can't be carried out.
 func (w *Watching) Check(set *pflag.FlagSet) error {
 	if set.Changed("every") && !w.On {
-		return Usagef("--every is for --watch")
+		return Usagef("--every requires --watch")
 	}
 	if w.Every < oftenest || w.Every > seldom {
-		return Usagef("--every has to be %s to %s", units.FormatDuration(oftenest), units.FormatDuration(seldom))
+		return Usagef("--every must be %s to %s", units.FormatDuration(oftenest), units.FormatDuration(seldom))
 	}
 	return nil
 }

@@ -24,10 +24,10 @@ func Command(p *cli.Program) *cobra.Command {
 	var asJSON, asMarkdown bool
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Show the configuration, and where each value came from",
-		Long: `Shows every setting, its value, and whether that is the default or came from the
-file or the environment; then what the score layouts come to for each enabled
-period, and its current and next window by this machine's clock. All that is wrong is listed, and the exit code is 2.`,
+		Short: "Show the configuration and its sources",
+		Long: `Shows the value of every setting and its source: default, file or environment. Then it shows
+each period's layout, and its current and next window by this machine's clock. If the configuration
+is invalid, it lists all errors and the exit code is 2.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(*cobra.Command, []string) error {
 			if asMarkdown {
@@ -52,7 +52,7 @@ period, and its current and next window by this machine's clock. All that is wro
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
-	c.Flags().BoolVar(&asMarkdown, "markdown", false, "write all settings as a document")
+	c.Flags().BoolVar(&asMarkdown, "markdown", false, "write a reference of all settings as Markdown")
 	c.MarkFlagsMutuallyExclusive("json", "markdown")
 	return c
 }
@@ -68,7 +68,7 @@ func writeTable(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, bo
 		t.Add(s.Key, cmp.Or(shown, "-"), s.From.String())
 	}
 	t.Write(&b)
-	fmt.Fprintf(&b, "\nCan't be changed later under a prefix: %s\n\n", strings.Join(fixed(l), ", "))
+	fmt.Fprintf(&b, "\nFixed under a prefix: %s\n\n", strings.Join(fixed(l), ", "))
 	t = terminal.NewTable("PERIOD", "LAYOUT", "K", "TICK", "POINTS", "REACHED_AT", "RETENTION")
 	for _, r := range layouts {
 		tick := units.FormatDuration(time.Duration(r.TickMS) * time.Millisecond)
@@ -115,7 +115,7 @@ func writeBoards(b *strings.Builder, boards []config.BoardReport, l *config.Load
 			changedBy = s.ChangedBy
 		}
 	}
-	fmt.Fprintf(b, "\nBoards can be added. A board's score and fields can't be changed later under a prefix, but by %s.\n\n", changedBy)
+	fmt.Fprintf(b, "\nBoards can be added. A board's score and fields are fixed under a prefix, except by %s.\n\n", changedBy)
 	t := terminal.NewTable("BOARD", "SCORE", "FIELD", "VALUES", "BETTER")
 	for _, board := range boards {
 		for i, f := range board.Fields {

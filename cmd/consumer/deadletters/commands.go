@@ -19,16 +19,16 @@ import (
 func Command(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dead-letters",
-		Short: "List, show and export the events that couldn't be counted",
-		Long: `Reads the dead letters of the configured topics (<topic>.dlq): what couldn't be
-counted, as it was, with the reason.
+		Short: "List, show and export dead letters",
+		Long: `Reads the dead-letter topics (<topic>.dlq) of the configured topics: the events that could not be
+counted, unchanged, with the reason.
 
-A dead letter is written once or more. Those of one original, that is of one topic,
-partition and offset, are one event here. A command reads what is in the log when it
-begins, once; it commits no offsets and changes nothing.
+A source record, that is a topic, partition and offset, can have several dead letters; they are one
+event here. A command reads what the log contains at its start. It commits no
+offsets and changes nothing.
 
-docs/dead-letters.md has how to fix and publish them, and how to keep an event from
-counting twice.`,
+docs/dead-letters.md describes how to fix and publish events, and how to avoid counting them
+twice.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -51,9 +51,9 @@ func (f *flags) declare(c *cobra.Command) {
 	flags.StringSliceVar(&f.topics, "topic", nil, "dead letters of these source `topics` (default: kafka.topics)")
 	flags.IntVar(&f.partition, "partition", 0, "dead letters of this `partition`")
 	flags.StringSliceVar(&f.reasons, "reason", nil, "dead letters with these `reasons`: "+reasonsText())
-	flags.StringVar(&f.since, "since", "", "dead letters written from this `time` on: RFC 3339, or so long ago, such as 2h or 3d")
+	flags.StringVar(&f.since, "since", "", "dead letters written since this `time`: RFC 3339, or a duration ago such as 2h or 3d")
 	flags.StringVar(&f.until, "until", "", "dead letters written before this `time`")
-	flags.BoolVar(&f.open, "open", false, "dead letters whose original has no fixed copy yet; reads the topics themselves, too")
+	flags.BoolVar(&f.open, "open", false, "dead letters without a fixed copy; also reads the source topics")
 }
 
 func reasonsText() string {
@@ -80,18 +80,18 @@ func (f *flags) complete(c *cobra.Command, cfg *config.Config) (scope, error) {
 			return s, cli.Usagef("--topic %s %w", topic, err)
 		}
 		if slices.Contains(s.topics[:i], topic) {
-			return s, cli.Usagef("--topic names %s twice", topic)
+			return s, cli.Usagef("--topic contains %s twice", topic)
 		}
 	}
 	if c.Flags().Changed("partition") {
 		if f.partition < 0 {
-			return s, cli.Usagef("--partition can't be negative")
+			return s, cli.Usagef("--partition must not be negative")
 		}
 		s.partition = &f.partition
 	}
 	for _, r := range f.reasons {
 		if !slices.Contains(event.Reasons(), event.Reason(r)) {
-			return s, cli.Usagef("--reason %s isn't one of %s", r, reasonsText())
+			return s, cli.Usagef("--reason %s must be one of %s", r, reasonsText())
 		}
 	}
 	now := time.Now()
@@ -103,7 +103,7 @@ func (f *flags) complete(c *cobra.Command, cfg *config.Config) (scope, error) {
 		return s, err
 	}
 	if !s.since.IsZero() && !s.until.IsZero() && !s.since.Before(s.until) {
-		return s, cli.Usagef("--since has to be before --until")
+		return s, cli.Usagef("--since must be before --until")
 	}
 	return s, nil
 }
@@ -118,7 +118,7 @@ func pointInTime(flag, text string, now time.Time) (time.Time, error) {
 	}
 	ago, err := units.ParseDuration(text)
 	if err != nil {
-		return time.Time{}, cli.Usagef("--%s %s is neither a time such as 2026-11-21T08:15:30Z nor how long ago, such as 2h or 3d", flag, text)
+		return time.Time{}, cli.Usagef("--%s %s must be a time such as 2026-11-21T08:15:30Z, or a duration ago such as 2h or 3d", flag, text)
 	}
 	return now.Add(-ago), nil
 }
@@ -129,18 +129,16 @@ func listCommand(p *cli.Program) *cobra.Command {
 	var counted, asJSON bool
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Count dead letters by partition and reason, or list them",
-		Long: `Without a filter or --limit: how many events of each partition couldn't be counted,
-by reason, and in all. EVENTS are originals, LETTERS more if some were written again; both
-times are when dead letters were written. With one: the dead letters themselves, in the
-order of partitions and offsets. --counts counts those that a filter leaves.
+		Short: "Count or list dead letters",
+		Long: `Without a filter or --limit: the number of events per partition and reason, and in all. EVENTS
+are source records; LETTERS is larger if some were written again. The times are those of the dead
+letters. With a filter: the dead letters, by partition and offset; with --counts only their
+numbers.
 
---open leaves those whose original has no fixed copy, as of when the command begins. It
-reads the topics themselves, from their first offset on: a copy has the header
-standings-mends.
+--open selects those without a fixed copy, which has the header standings-mends. It reads
+the source topics from their first offset.
 
-A record that isn't a dead letter is listed as such. Control characters and the like
-are shown escaped.`,
+Records that are not dead letters are listed as such. Control characters are escaped.`,
 		Example: `  consumer dead-letters list
   consumer dead-letters list --reason invalid --since 2h
   consumer dead-letters list --open
@@ -148,7 +146,7 @@ are shown escaped.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit < 1 || limit > maxListed {
-				return cli.Usagef("--limit has to be 1 to %d; export has no limit", maxListed)
+				return cli.Usagef("--limit must be 1 to %d; export has no limit", maxListed)
 			}
 			l, err := p.Configuration()
 			if err != nil {
@@ -166,8 +164,8 @@ are shown escaped.`,
 		},
 	}
 	f.declare(c)
-	c.Flags().IntVar(&limit, "limit", 20, "list at most this many `events`")
-	c.Flags().BoolVar(&counted, "counts", false, "count them, filtered or not")
+	c.Flags().IntVar(&limit, "limit", 20, "maximum number of `events`")
+	c.Flags().BoolVar(&counted, "counts", false, "count dead letters instead of listing them")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return c
 }
@@ -179,12 +177,11 @@ func showCommand(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "show TOPIC/PARTITION@OFFSET",
-		Short: "Show one dead letter in full",
-		Long: `Shows the dead letter of the original at a position, or the one at a position of the
-dead-letter topic itself: with its reason, key and headers, and the value indented
-if it is JSON, in hexadecimal if it isn't text. Of several dead letters of one
-original the last is shown. A dead letter that stands for a whole record batch
-(too_large) is found by each of its offsets.`,
+		Short: "Show one dead letter",
+		Long: `Shows the dead letter of the source record at this position, or the one at this position of the
+dead-letter topic: reason, key, headers and value, as indented JSON, text or
+hexadecimal. If a source record has several, the last one is shown. A dead letter
+for a whole record batch (too_large) is found by each of its offsets.`,
 		Example: `  consumer dead-letters show points/3@480
   consumer dead-letters show points.dlq/3@17 --json`,
 		Args: cli.ExactArgs(1),
@@ -210,17 +207,16 @@ func exportCommand(p *cli.Program) *cobra.Command {
 	var noTime bool
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Write dead letters as lines of JSON, to be fixed and published again",
-		Long: `Writes a line of JSON for every event that couldn't be counted, with its key, headers,
-value and time, and under dead_letter why it is one and where the original is. Fix the
-value in place and publish the file by "consumer produce --file"; keep dead_letter.
+		Short: "Export dead letters as JSON lines",
+		Long: `Writes one line of JSON per event that could not be counted, with key, headers, value and time;
+dead_letter has the reason and the source record. Fix the value in place, keep dead_letter,
+and publish the file with "consumer produce --file".
 
-The copy has the original's time, so it counts as the original would have. With
---no-time, or if "time" is taken out of a line, it has that of its publishing.
+The copy has the time of the source record, so it counts as that would have. With --no-time, or
+if "time" is removed from a line, it has the time at which it is published.
 
-The first dead letter of an original is written. What isn't a dead letter is left out,
-and so is a dead letter that stands for a whole record batch (too_large), which has no
-value to fix; both are reported.`,
+If a source record has several dead letters, the first is written. Other records are skipped
+and reported, and so are dead letters for whole record batches (too_large), which have no value.`,
 		Example: `  consumer dead-letters export --open --reason invalid --out letters.ndjson
   jq -c '.value.points |= tonumber' letters.ndjson > fixed.ndjson
   consumer produce --file fixed.ndjson`,
@@ -238,7 +234,7 @@ value to fix; both are reported.`,
 		},
 	}
 	f.declare(c)
-	c.Flags().StringVar(&out, "out", "", "write to this `file`, which must not exist yet (default: standard output)")
-	c.Flags().BoolVar(&noTime, "no-time", false, "leave the original's time out")
+	c.Flags().StringVar(&out, "out", "", "write to this `file`, which must not exist (default: standard output)")
+	c.Flags().BoolVar(&noTime, "no-time", false, "omit the time of the source record")
 	return c
 }

@@ -182,11 +182,11 @@ func areChosen(t *testing.T, addresses, environ []string) {
 		"points/1@481":     "time       2026-11-21 08:15:00.123 UTC\nkey        u481\nheaders    ce_id: 1\nvalue      JSON, 32 bytes\n    {\n      \"user_id\": \"u481\",\n",
 		"points.dlq/3@0":   "original   points/3@480\n",
 		"points/1@500":     "message    points: it isn't an integer\n",
-		"points/1@999":     "consumer: no such dead letter: nothing of points/1@999 in [0, 7) of points.dlq/1\n",
-		"points.dlq/1@5":   "consumer: no such dead letter: ", // aborted
-		"points.dlq/1@100": "consumer: no such dead letter: nothing of points.dlq/1@100 in [0, 7) of points.dlq/1\n",
+		"points/1@999":     "consumer: no dead letter of points/1@999 in [0, 7) of points.dlq/1\n",
+		"points.dlq/1@5":   "consumer: no dead letter of ", // aborted
+		"points.dlq/1@100": "consumer: no dead letter of points.dlq/1@100 in [0, 7) of points.dlq/1\n",
 		"points/4@1":       "consumer: points.dlq has no partition 4: it has 4\n",
-		"points":           `consumer: "points" isn't a position such as points/3@480: topic/partition@offset` + "\n",
+		"points":           `consumer: "points" must be topic/partition@offset, such as points/3@480` + "\n",
 	} {
 		code, stdout, stderr := execute(t, environ, "dead-letters", "show", position)
 		if !strings.Contains(stdout+stderr, want) || strings.HasPrefix(want, "consumer: ") != (code != 0) {
@@ -233,7 +233,7 @@ func TestAnExportIsWholeOrNotThere(t *testing.T) {
 	}
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "points.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
 	code, _, stderr = execute(t, environ, "dead-letters", "export", "--out", filepath.Join(dir, "other"))
-	if code != 1 || !strings.HasPrefix(stderr, "consumer: not authorized for topic points.dlq") || !strings.HasSuffix(stderr, "the export isn't complete\n") {
+	if code != 1 || !strings.HasPrefix(stderr, "consumer: not authorized for topic points.dlq") || !strings.HasSuffix(stderr, "the export is incomplete\n") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
@@ -274,7 +274,7 @@ func TestADeadLetterForAWholeBatchIsShownWithItsOffsetsAndNotExported(t *testing
 	code, stdout, _ = execute(t, environ, "dead-letters", "show", "points/1@485", "--json")
 	_, err := ParseLine([]byte(strings.ReplaceAll(stdout, `"value": null`, `"value": {}`)))
 	if code != 0 || !strings.Contains(stdout, `"last_offset": 491,`) || err == nil ||
-		err.Error() != "is a dead letter that can't be published: it stands for the records at offsets 480 to 491 of points/1, which the consumer could not read: raise fold_memory, and rebuild" {
+		err.Error() != "is a dead letter that cannot be published: it stands for the records at offsets 480 to 491 of points/1, which the consumer could not read: raise fold_memory, and rebuild" {
 		t.Errorf("code %d, %v\n%s", code, err, stdout)
 	}
 }
@@ -282,21 +282,21 @@ func TestADeadLetterForAWholeBatchIsShownWithItsOffsetsAndNotExported(t *testing
 func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
 	_, environ := clitest.FakeKafka(t)
 	code, stdout, stderr := execute(t, environ, "dead-letters", "list")
-	if code != 0 || stderr != "" || stdout != "0 events in 0 letters; times are those of UTC\nnothing of points was ever dead-lettered: there is no points.dlq\n" {
+	if code != 0 || stderr != "" || stdout != "0 events in 0 letters; times are those of UTC\npoints has no dead letters: points.dlq does not exist\n" {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr = execute(t, environ, "dead-letters", "export"); code != 0 || stdout != "" || !strings.Contains(stderr, "there is no points.dlq") {
+	if code, stdout, stderr = execute(t, environ, "dead-letters", "export"); code != 0 || stdout != "" || !strings.Contains(stderr, "points.dlq does not exist") {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
 	for want, args := range map[string][]string{
-		"1 consumer: topic pionts.dlq doesn't exist":   {"list", "--topic", "pionts"},
-		"1 consumer: topic points.dlq doesn't exist":   {"show", "points/0@0"},
-		"2 consumer: --reason late isn't one of":       {"list", "--reason", "late"},
-		"2 consumer: --since soon is neither a time":   {"export", "--since", "soon"},
-		"2 consumer: --since has to be before --until": {"list", "--since", "1h", "--until", "2h"},
-		"2 consumer: --partition can't be negative":    {"list", "--partition", "-1"},
-		"2 consumer: --limit has to be 1 to 10000":     {"list", "--limit", "0"},
-		"2 consumer: --topic names points twice":       {"list", "--topic", "points,points"},
+		"1 consumer: topic pionts.dlq does not exist":  {"list", "--topic", "pionts"},
+		"1 consumer: topic points.dlq does not exist":  {"show", "points/0@0"},
+		"2 consumer: --reason late must be one of":     {"list", "--reason", "late"},
+		"2 consumer: --since soon must be a time":      {"export", "--since", "soon"},
+		"2 consumer: --since must be before --until":   {"list", "--since", "1h", "--until", "2h"},
+		"2 consumer: --partition must not be negative": {"list", "--partition", "-1"},
+		"2 consumer: --limit must be 1 to 10000":       {"list", "--limit", "0"},
+		"2 consumer: --topic contains points twice":    {"list", "--topic", "points,points"},
 		"1 consumer: can't connect to Kafka at ":       {"list", "--config", clitest.Config(t, "kafka: {brokers: ['"+clitest.ClosedPort(t)+"']}")},
 	} {
 		with := environ

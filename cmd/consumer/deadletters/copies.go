@@ -28,7 +28,7 @@ func (r *reader) copies(ctx context.Context, quiet bool) (originals, error) {
 			}
 		}
 		if cut > 0 {
-			fmt.Fprintf(r.reading.Stderr, "note: Kafka has deleted the beginning of %s of %s: an original whose copy was there is shown as open\n",
+			fmt.Fprintf(r.reading.Stderr, "note: Kafka has deleted the beginning of %s of %s: dead letters whose copies were there are shown as open\n",
 				units.Plural(cut, "partition"), topic)
 		}
 		all = append(all, partitions...)

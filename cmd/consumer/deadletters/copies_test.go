@@ -64,7 +64,7 @@ func TestALogThatHasLostItsBeginningMayHaveLostCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := execute(t, environ, "dead-letters", "list", "--open")
-	want := "note: Kafka has deleted the beginning of 1 partition of points: an original whose copy was there is shown as open\n"
+	want := "note: Kafka has deleted the beginning of 1 partition of points: dead letters whose copies were there are shown as open\n"
 	if code != 0 || stderr != want || !strings.Contains(stdout, "points/1@480") {
 		t.Errorf("code %d: %s\n%s", code, stdout, stderr)
 	}

@@ -59,7 +59,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, ou
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w; the export isn't complete", err)
+		return fmt.Errorf("%w; the export is incomplete", err)
 	}
 	if out != "" {
 		fmt.Fprintf(p.Stderr, "exported %s to %s\n", units.Plural(written, "dead letter"), out)
@@ -75,7 +75,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, ou
 			units.Plural(batches, "letter"), units.Plural(unread, "record"))
 	}
 	if without > 0 {
-		fmt.Fprintf(p.Stderr, "note: %s came without the value, which was too large; the original stands where dead_letter says\n", units.Plural(without, "letter"))
+		fmt.Fprintf(p.Stderr, "note: %s without a value, which was too large; dead_letter has the position of the source record\n", units.Plural(without, "letter"))
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func ParseLine(line []byte) (*Line, error) {
 	}
 	if err := json.Unmarshal(line, &names, lastCounts); err != nil {
 		if bytes.HasPrefix(bytes.TrimSpace(line), []byte(`{"dead_letter"`)) {
-			return nil, fmt.Errorf("was a dead letter and isn't JSON any more: %w", err)
+			return nil, fmt.Errorf("was a dead letter but is not valid JSON: %w", err)
 		}
 		return nil, ErrEvent
 	}
@@ -94,7 +94,7 @@ func ParseLine(line []byte) (*Line, error) {
 	}
 	l, err := parseLine(line)
 	if err != nil {
-		return nil, fmt.Errorf("is a dead letter that can't be published: %w", err)
+		return nil, fmt.Errorf("is a dead letter that cannot be published: %w", err)
 	}
 	return l, nil
 }
@@ -120,12 +120,12 @@ func parseLine(line []byte) (*Line, error) {
 		return nil, fmt.Errorf("it stands for the records at offsets %d to %d of %s/%d, which the consumer could not read: raise fold_memory, and rebuild", *from.Offset, *from.Last, from.Topic, *from.Partition)
 	}
 	for name := range j.Others {
-		return nil, fmt.Errorf("a dead letter has no %q; what an event has goes into its value", name)
+		return nil, fmt.Errorf("a dead letter has no field %q; an event's fields belong in its value", name)
 	}
 	l := &Line{Position: Position{from.Topic, int(*from.Partition), *from.Offset}}
 	if given(j.Time) {
 		if err := json.Unmarshal(j.Time, &l.At); err != nil || l.At.UnixMilli() <= 0 {
-			return nil, fmt.Errorf("time %s isn't one such as \"2026-11-21T08:15:30.123Z\"; without it the record has the time at which it is published", j.Time)
+			return nil, fmt.Errorf("time %s must be a time such as \"2026-11-21T08:15:30.123Z\"; without it the record has the time at which it is published", j.Time)
 		}
 	}
 	if l.Key, err = either("key", j.Key, j.KeyBase64); err != nil {
@@ -153,14 +153,14 @@ func parseLine(line []byte) (*Line, error) {
 	case l.Value != nil:
 		return nil, errors.New("it has both value and value_text or value_base64: leave one of them")
 	case j.Value.Kind() != '{':
-		return nil, errors.New("value isn't an object of JSON; other text is value_text")
+		return nil, errors.New("value must be a JSON object; use value_text for other text")
 	default:
 		l.Value = j.Value
 	}
 	return l, nil
 }
 
-var errType = errors.New("it has to be of another JSON type")
+var errType = errors.New("wrong JSON type")
 
 func given(v jsontext.Value) bool { return v != nil && v.Kind() != 'n' }
 

@@ -191,5 +191,5 @@ func nothingOf(topics []string) string {
 	for _, t := range topics {
 		names = append(names, event.DeadLetterTopic(t))
 	}
-	return fmt.Sprintf("nothing of %s was ever dead-lettered: there is no %s", strings.Join(topics, ", "), strings.Join(names, ", "))
+	return fmt.Sprintf("%s has no dead letters: %s does not exist", strings.Join(topics, ", "), strings.Join(names, ", "))
 }

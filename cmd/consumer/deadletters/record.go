@@ -40,7 +40,7 @@ func parsePosition(text string) (Position, error) {
 	p, wrong := ledger.ParsePartition(field)
 	offset, err := strconv.ParseInt(number, 10, 64)
 	if wrong != nil || err != nil || offset < 0 || config.CheckTopic(p.Topic) != nil {
-		return Position{}, cli.Usagef("%q isn't a position such as points/3@480: topic/partition@offset", text)
+		return Position{}, cli.Usagef("%q must be topic/partition@offset, such as points/3@480", text)
 	}
 	return Position{p.Topic, p.Number, offset}, nil
 }

@@ -57,7 +57,7 @@ func show(ctx context.Context, p *cli.Program, cfg *config.Config, at Position, 
 		return err
 	}
 	if last == nil {
-		return fmt.Errorf("no such dead letter: nothing of %s in [%d, %d) of %s/%d", at, log.From, log.End, log.Topic, log.Partition)
+		return fmt.Errorf("no dead letter of %s in [%d, %d) of %s/%d", at, log.From, log.End, log.Topic, log.Partition)
 	}
 	if asJSON {
 		return cli.WriteJSON(p.Stdout, jsontext.Value(last.asJSON()))

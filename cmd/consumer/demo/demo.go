@@ -42,42 +42,40 @@ func Command(p *cli.Program) *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Show it all at work, with nothing but this program",
-		Long: `Starts a Kafka inside the process, a Redis (redis-server or valkey-server where the
-PATH has one, else a stand-in inside the process), players who earn points, and the
-consumer, and shows the boards as they move, here and in a browser. Ctrl-C ends all
-of it, and nothing is kept. While it runs, other commands can be tried on it from
-another terminal.
+		Short: "Run a demo with embedded Kafka and Redis",
+		Long: `Starts Kafka inside the process, Redis (redis-server or valkey-server of the PATH, otherwise
+a stand-in inside the process), sample players and the consumer, and shows the boards
+here and in a browser. Ctrl-C stops everything; nothing is kept. Try other commands on it
+from another terminal.
 
-Events go back 45 days by occurred_at, so that the boards differ. The demo has the
-default configuration, but for addresses, a lateness to match, an archive in SQLite for
-windows that become final, and the board arena, which has a rule of its own: the furthest
-stage, with the fewest revives. It reads neither a file nor the environment.`,
+Events go back 45 days by occurred_at. The demo uses the default configuration, with its own
+addresses, a matching lateness, an archive in SQLite for final windows, and the board arena with a rule of
+its own: the furthest stage with the fewest revives. It reads no file and no environment variables.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.ConfigPath != "" {
-				return cli.Usagef("demo has a configuration of its own: leave --config out")
+				return cli.Usagef("demo has its own configuration: remove --config")
 			}
 			if !(f.rate >= 0 && f.rate <= 1e6) {
-				return cli.Usagef("--rate has to be 0 to 1000000")
+				return cli.Usagef("--rate must be 0 to 1000000")
 			}
 			if f.members < 1 || f.members > 1_000_000 {
-				return cli.Usagef("--members has to be 1 to 1000000")
+				return cli.Usagef("--members must be 1 to 1000000")
 			}
 			if f.shards < 1 || f.shards > ledger.MaxShards {
-				return cli.Usagef("--shards has to be 1 to %d", ledger.MaxShards)
+				return cli.Usagef("--shards must be 1 to %d", ledger.MaxShards)
 			}
 			return start(c.Context(), p, f)
 		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.Float64Var(&f.rate, "rate", 0, "events a second (default: 2000, or 1000 where a stand-in has to do for Redis)")
-	flags.IntVar(&f.members, "members", 500, "how many players there are")
-	flags.Var(cli.Duration(&f.duration), "duration", "end by itself after this `time`, such as 30s")
-	flags.Uint64Var(&f.seed, "seed", 1, "other players, another game")
-	flags.IntVar(&f.shards, "shards", 1, "spread the players over so many `shards`, as redis.shards does")
-	flags.BoolVar(&f.plain, "plain", false, "lines instead of a screen, as where there is no terminal")
+	flags.Float64Var(&f.rate, "rate", 0, "events per second (default: 2000, or 1000 with the stand-in for Redis)")
+	flags.IntVar(&f.members, "members", 500, "number of players")
+	flags.Var(cli.Duration(&f.duration), "duration", "stop after this `time`, such as 30s")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of players and events")
+	flags.IntVar(&f.shards, "shards", 1, "number of `shards`, as redis.shards")
+	flags.BoolVar(&f.plain, "plain", false, "write lines instead of a screen")
 	return c
 }
 
@@ -155,7 +153,7 @@ func openServers(ctx context.Context, shards int) (s *servers, err error) {
 		}
 	}()
 	if s.dir, err = os.MkdirTemp("", "standings-demo-"); err != nil {
-		return s, fmt.Errorf("a directory for the log: %w", err)
+		return s, fmt.Errorf("create a directory for the log: %w", err)
 	}
 	if err = s.configure(); err != nil {
 		return s, err
@@ -198,7 +196,7 @@ func (s *servers) environment() []string {
 func (s *servers) writeEnvironment() error {
 	text := "export " + strings.Join(s.environment(), "\nexport ") + "\n"
 	if err := os.WriteFile(s.environmentPath(), []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write down where the servers are: %w", err)
+		return fmt.Errorf("write the addresses of the servers: %w", err)
 	}
 	return nil
 }

@@ -43,24 +43,22 @@ func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "diff --with PREFIX",
-		Short: "Compare the standings with those under another prefix",
-		Long: `Compares the standings under the configured prefix with those under another one in
-the same Redis: the points of every member of every window, and when they were
-reached. How each was written is read from Redis, so the two can have other layouts,
-whose times are compared to the coarser tick, and other numbers of shards. Windows that
-the two cut otherwise (by another time zone or week start) can't be compared, and are
-named. Members of windows that differ are listed, with both standings.
+		Short: "Compare boards with those of another prefix",
+		Long: `Compares the standings of the configured prefix with those of another one in the same Redis: the
+points of every member in every window, and when they were reached. The two can have
+different layouts, whose times are compared at the coarser tick, and different numbers of
+shards. Windows with different bounds (another time zone or week start) cannot be compared
+and are listed. Standings that differ are listed with both values.
 
-Both can be written meanwhile: what differs is read again a few times. A window is exact
-if both ledgers, of all shards, were at the same positions before and after; else what
-differs may be of events that one of the two has not counted yet.
+Both can be written meanwhile: differences are read again a few times. A window is exact if both
+ledgers, of all shards, were at the same positions before and after. Otherwise a
+difference may be an event that one side has not counted yet.
 
-What is compared is what is shown: hidden standings of banned members aren't, and who is
-banned under one prefix alone is only in the other.
+It compares what readers see, so members banned under one prefix only are missing there.
 
-The exit code is 0 if all is equal, 1 if something differs, and 2 if that isn't known:
-because a window couldn't be compared, a --board, --period or --window is in neither,
-Redis couldn't be read, or the command line or the configuration is wrong.`,
+The exit code is 0 if all is equal, 1 if something differs, and 2 if that is unknown: a window
+could not be compared, a --board, --period or --window is under neither prefix, Redis could not
+be read, or the command line or configuration is invalid.`,
 		Example: `  consumer diff --with lb2
   consumer diff --with lb2 --limit 20 --board eu --period weekly`,
 		Args: cli.ExactArgs(0),
@@ -78,11 +76,11 @@ Redis couldn't be read, or the command line or the configuration is wrong.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&f.with, "with", "", "the other `prefix`")
-	c.Flags().StringArrayVar(&f.boards, "board", nil, "compare this `board` alone; can be repeated")
-	c.Flags().StringArrayVar(&f.periods, "period", nil, "compare windows of this `period` alone; can be repeated")
-	c.Flags().StringArrayVar(&f.windows, "window", nil, "compare the `window` of this name alone, as 2026-W47; can be repeated")
-	c.Flags().IntVar(&f.limit, "limit", 100, "list so many `standings` at most")
+	c.Flags().StringVar(&f.with, "with", "", "`prefix` to compare with")
+	c.Flags().StringArrayVar(&f.boards, "board", nil, "compare only this `board`; can be repeated")
+	c.Flags().StringArrayVar(&f.periods, "period", nil, "compare only this `period`; can be repeated")
+	c.Flags().StringArrayVar(&f.windows, "window", nil, "compare only this `window`, such as 2026-W47; can be repeated")
+	c.Flags().IntVar(&f.limit, "limit", 100, "maximum number of `standings` to list")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	complete.Flags(c, p)
 	return c
@@ -91,11 +89,11 @@ Redis couldn't be read, or the command line or the configuration is wrong.`,
 func (f *flags) check(cfg *config.Config) error {
 	switch {
 	case f.with == "":
-		return cli.Usagef("--with has to name the other prefix")
+		return cli.Usagef("--with is required")
 	case f.with == cfg.Redis.Prefix:
-		return cli.Usagef("--with %s is the configured prefix itself", f.with)
+		return cli.Usagef("--with %s must not be the configured prefix", f.with)
 	case f.limit < 1 || f.limit > most:
-		return cli.Usagef("--limit has to be 1 to %d", most)
+		return cli.Usagef("--limit must be 1 to %d", most)
 	}
 	if err := config.CheckPrefix(f.with); err != nil {
 		return cli.Usagef("--with %q %w", f.with, err)
@@ -156,7 +154,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		err = r.write(p.Stdout)
 	}
 	if err != nil {
-		return fmt.Errorf("write what differs: %w", err)
+		return fmt.Errorf("write the differences: %w", err)
 	}
 	return r.verdict()
 }
@@ -176,7 +174,7 @@ func (f *flags) matched(windows []diff.Window) error {
 		for _, name := range by.names {
 			has := func(w diff.Window) bool { return by.of(&w) == name } //nolint:gocritic // few
 			if !slices.ContainsFunc(windows, has) {
-				return cli.Usagef("--%s %s: under neither prefix is there such a window", by.flag, name)
+				return cli.Usagef("--%s %s: neither prefix has such a window", by.flag, name)
 			}
 		}
 	}
@@ -197,7 +195,7 @@ func (r *report) verdict() error {
 	}
 	switch {
 	case uncompared > 0:
-		return fmt.Errorf("%s couldn't be compared", units.Plural(uncompared, "window"))
+		return fmt.Errorf("%s could not be compared", units.Plural(uncompared, "window"))
 	case !r.Equal:
 		return errDiffer
 	}

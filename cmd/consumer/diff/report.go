@@ -111,7 +111,7 @@ func (r *report) writePositions(s *strings.Builder) {
 		fmt.Fprintf(s, "Both ledgers are at the same positions.\n\n")
 		return
 	}
-	s.WriteString("The ledgers are at other positions, so standings differ by what is between:\n\n")
+	s.WriteString("The ledgers are at different positions, so standings differ by the events in between:\n\n")
 	t.Write(s)
 	s.WriteString("\n")
 }

@@ -32,28 +32,26 @@ func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "drop --prefix OLD | --board NAME",
-		Short: "Remove some boards, or everything under a prefix that nobody uses any more",
-		Long: `With --board: drops every window that the board has, while consumers count and
-readers read. It shows what that is, and asks for the name to be typed. NAME* is every
-board whose name begins so. Windows that are dropped are shown no more, and take no event
-any more, of which only the rest would be in; the board's next windows begin as usual,
-unless "boards" leaves it out. "consumer rebuild" brings back what the log has. The
-prefix is the configured one, if --prefix doesn't name another.
+		Short: "Remove boards, or all keys of an unused prefix",
+		Long: `With --board: drops all windows of a board while consumers and readers run. It shows
+what it will remove, and you confirm by typing the name. NAME* is all boards with this
+prefix. Dropped windows accept no more events, since they would be partial; the board's next
+windows start as usual, unless "boards" excludes it. "consumer rebuild" restores what
+the log has. --prefix selects another prefix than the configured one.
 
-Without --board: removes the boards under a prefix, of any number of shards, and all
-other keys under it. It shows what that is, and asks for the prefix to be typed. Redis
-frees it in the background.
+Without --board: removes the boards and all other keys under a prefix. It shows what it
+will remove, and you confirm by typing the prefix. Redis frees the memory in the
+background.
 
-It refuses a prefix that a consumer uses: one that has reported within 30 seconds, or
-reports or counts in the 3 seconds for which the prefix is watched; and one that is
-being rebuilt. The prefix that is configured is refused, too, unless --force is given.
-Other prefixes that begin alike aren't touched.
+It refuses a prefix that a consumer uses (one that reported within 30 seconds, or that reports or
+counts during a check of 3 seconds) or that is being rebuilt, and, without --force,
+the configured prefix. Other prefixes with the same beginning are unaffected.
 
-If it is stopped midway, what is left is no board to anybody: a consumer that starts
-under the prefix halts, and the same command goes on where it ended.
+If it is stopped halfway, the remaining keys are not valid boards: a consumer that starts
+under the prefix halts. The same command continues.
 
-The exit code is 0 if nothing is left, 1 if something is, or the prefix is in use, and
-2 if the command line or the configuration is wrong.`,
+The exit code is 0 if nothing is left, 1 if something is left or the prefix is in use, and
+2 for an invalid command line or configuration.`,
 		Example: `  consumer drop --prefix lb-old
   consumer drop --board eu --board 'spam*'`,
 		Args: cli.ExactArgs(0),
@@ -67,11 +65,11 @@ The exit code is 0 if nothing is left, 1 if something is, or the prefix is in us
 			}
 			switch err := config.CheckPrefix(f.prefix); {
 			case f.prefix == "":
-				return cli.Usagef("--prefix has to name what is to be removed")
+				return cli.Usagef("--prefix or --board is required")
 			case err != nil:
 				return cli.Usagef("--prefix %q %w", f.prefix, err)
 			case f.prefix == l.Config.Redis.Prefix && len(f.boards) == 0 && !f.force:
-				return cli.Usagef("%s is the prefix of this configuration (redis.prefix): if that is what you mean to remove, say --force", f.prefix)
+				return cli.Usagef("%s is the configured prefix (redis.prefix): use --force to remove it", f.prefix)
 			}
 			if err := checkBoards(f.boards); err != nil {
 				return err
@@ -79,17 +77,17 @@ The exit code is 0 if nothing is left, 1 if something is, or the prefix is in us
 			return run(c.Context(), p, l.Config, &f)
 		},
 	}
-	c.Flags().StringVar(&f.prefix, "prefix", "", "the `prefix` under which everything is removed")
-	c.Flags().StringArrayVar(&f.boards, "board", nil, "drop the board of this `name` alone, or with name* all that begin so; once for each")
-	c.Flags().BoolVar(&f.yes, "yes", false, "don't ask")
-	c.Flags().BoolVar(&f.force, "force", false, "remove it even if it is the configured prefix")
+	c.Flags().StringVar(&f.prefix, "prefix", "", "`prefix` of the keys to remove")
+	c.Flags().StringArrayVar(&f.boards, "board", nil, "drop only the board of this `name`, or with name* all with this prefix; can be repeated")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
+	c.Flags().BoolVar(&f.force, "force", false, "remove the configured prefix")
 	complete.Flags(c, p)
 	return c
 }
 
 func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
 	if !f.yes && !p.Interactive {
-		return cli.Usagef("there is no terminal to ask on: say --yes")
+		return cli.Usagef("no terminal for the confirmation: use --yes")
 	}
 	client, err := app.NewRedis(cfg, nil)
 	if err != nil {
@@ -106,9 +104,9 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	case err != nil:
 		return untouched(ctx, err, cfg)
 	case found.Keys == 0 && d.boards != nil:
-		return fmt.Errorf("no window is listed of %s under the prefix %s: nothing was removed", d.named(), f.prefix)
+		return fmt.Errorf("no window of %s is listed under the prefix %s: nothing was removed", d.named(), f.prefix)
 	case found.Keys == 0:
-		fmt.Fprintf(p.Stdout, "There is nothing under the prefix %s.\n", f.prefix)
+		fmt.Fprintf(p.Stdout, "Nothing is stored under the prefix %s.\n", f.prefix)
 		return nil
 	}
 	if err := terminal.Write(p.Stdout, what(f.prefix, found)); err != nil {
@@ -149,7 +147,7 @@ func (d *drop) ask(ctx context.Context) error {
 	}
 	switch err := d.program.Ask(ctx, fmt.Sprintf("To remove all of it, type %s: ", what), answer); {
 	case errors.Is(err, cli.ErrNotTyped):
-		return fmt.Errorf("that isn't %s: nothing was removed", what)
+		return fmt.Errorf("the input is not %s: nothing was removed", what)
 	case err != nil:
 		return errInterrupted
 	}

@@ -43,7 +43,7 @@ func checkBoards(patterns []string) error {
 	for _, pattern := range patterns {
 		name, all := strings.CutSuffix(pattern, "*")
 		if name == "" && all {
-			return cli.Usagef("--board %q is every board: for that there is --prefix without --board", pattern)
+			return cli.Usagef("--board %q is every board: use --prefix without --board", pattern)
 		}
 		if err := config.CheckBoard(name); err != nil {
 			return cli.Usagef("--board %q %w", pattern, err)
@@ -80,7 +80,7 @@ func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
 		return fmt.Errorf("%s is in use: %s reported within the last 30 seconds, for %s. Stop them and wait that long; nothing was removed",
 			d.prefix, plain(slices.Compact(owners)), units.Plural(int64(len(f.Used)), "partition"))
 	case f.Rebuilding:
-		return fmt.Errorf("%s is in use: a rebuild is under way there, or was killed less than a minute ago; nothing was removed", d.prefix)
+		return fmt.Errorf("%s is in use: a rebuild is running, or was killed less than a minute ago; nothing was removed", d.prefix)
 	}
 	if retry.Sleep(ctx, watchTime) != nil {
 		return errInterrupted
@@ -90,7 +90,7 @@ func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
 		return untouched(ctx, err, d.cfg)
 	}
 	if moves {
-		return fmt.Errorf("%s is in use: a consumer counts or reports there. Stop it, and wait half a minute; nothing was removed", d.prefix)
+		return fmt.Errorf("%s is in use by a consumer. Stop it and wait half a minute; nothing was removed", d.prefix)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (d *drop) remove(ctx context.Context, found *ranking.Found) error {
 			return nil
 		}
 		if len(found.Used) > 0 || found.Rebuilding { // with the listing gone, a consumer that waits begins
-			return fmt.Errorf("%s was taken into use while it was removed: what was written since is left (%s). Stop the consumers, and wait half a minute",
+			return fmt.Errorf("%s was used during the removal: newer keys are left (%s). Stop the consumers and wait half a minute",
 				d.prefix, units.Plural(int64(found.Keys), "key"))
 		}
 	}

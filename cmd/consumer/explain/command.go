@@ -41,29 +41,28 @@ func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "explain BOARD PERIOD MEMBER",
-		Short: "Show which events a member's standing is made of",
-		Long: `Reads the log, and shows every event of a member for a window of a board: where it is,
-when it happened, what it changed, and whether it counted; if not, why: it was late, early,
-a duplicate, a dead letter, came after the window was made final, or isn't applied yet. Then what those that count come to, beside
-what Redis holds, and whether the two agree. Where they don't, what may explain it.
+		Short: "Show the events behind a member's standing",
+		Long: `Reads the log and shows every event of a member for a window: its position, its time, what it
+changed, and whether it counted; if not, why (late, early, a duplicate, a dead letter, after the
+window became final, not applied yet). Then it compares the result with Redis, and
+shows what can explain a difference.
 
-The log is read from the first offset that can hold an event of the window, all partitions,
-to its end. Which events count is judged as the consumer does, by the configuration given,
-and by the ledger as it was in the same call as the standing: traffic doesn't matter.
-It commits no offsets and changes nothing. On a long log it takes its time; Ctrl-C ends it.
+It reads all partitions from the first offset that can hold an event of the window to the
+end of the log, applies the given configuration, and compares as of the ledger that was read
+together with the standing, so it is exact under traffic. It commits no offsets and changes nothing.
+It takes long on a long log; Ctrl-C stops it.
 
-The latest --limit events are listed; counts and sums are of all. An id that begins with a
-dash goes after --. Control characters and the like in ids are shown escaped.
+It lists the latest --limit events; counts and sums cover all. Put an id that begins with a dash
+after --. Control characters in ids are escaped.
 
-The exit code is 0 if the log and Redis agree, 1 if they differ, for a reason that is known
-or not, and 2 if there is no answer: Kafka or Redis couldn't be read, or the command line or
-the configuration is wrong.`,
+The exit code is 0 if the log and Redis agree, 1 if they differ, and 2 if Kafka or Redis could
+not be read, or for an invalid command line or configuration.`,
 		Example: `  consumer explain global weekly Kalobi
   consumer explain eu monthly Kalobi --window previous --limit 20 --json`,
 		Args: cli.ExactArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.limit < 0 || f.limit > math.MaxInt32 {
-				return cli.Usagef("--limit has to be 0, for all, or more")
+				return cli.Usagef("--limit must be at least 0 (0: all)")
 			}
 			if err := windows.CheckMember(args[2]); err != nil {
 				return err
@@ -85,7 +84,7 @@ the configuration is wrong.`,
 		},
 	}
 	c.Flags().StringVar(&f.window, "window", windows.Current, windows.Help)
-	c.Flags().IntVar(&f.limit, "limit", 100, "list the latest so many `events`; 0 for all")
+	c.Flags().IntVar(&f.limit, "limit", 100, "maximum number of `events`, the latest (0: all)")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	return c
 }
@@ -122,9 +121,9 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, q *q
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("write what was found: %w", err)
+		return fmt.Errorf("write the report: %w", err)
 	case a.agree == nil:
-		return fmt.Errorf("%w, and it isn't known whether they should agree", errDiffer)
+		return fmt.Errorf("%w, and a note can explain it", errDiffer)
 	case !*a.agree:
 		return errDiffer
 	}
@@ -213,7 +212,7 @@ func countedBy(of map[string]string, s *source) (ledger.Position, error) {
 	}
 	at, err := ledger.Counted(text)
 	if err != nil {
-		return at, fmt.Errorf("a ledger that the window was made final with, or reopened: %w", err)
+		return at, fmt.Errorf("read the ledger of the seal: %w", err)
 	}
 	return at, nil
 }

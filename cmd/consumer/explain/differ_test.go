@@ -109,7 +109,7 @@ func TestALogWhoseBeginningIsGoneIsNamed(t *testing.T) {
 	r := w.explains(t, 1, "global", "ann")
 	require.Nil(t, r.Agree)
 	require.Equal(t, []string{noteLogGone}, r.kinds())
-	require.Contains(t, r.Notes[0].Text, "points/0: the log begins at offset 3")
+	require.Contains(t, r.Notes[0].Text, "points/0: the log starts at offset 3")
 	require.Equal(t, int64(1), *r.Log.Points)
 	require.Equal(t, int64(4), *r.Redis.Points)
 	require.True(t, r.Partitions[0].Gone)
@@ -276,7 +276,7 @@ func TestAWindowWhoseRetentionIsOverIsNoDifference(t *testing.T) {
 	code, out, errs := clitest.Execute(t, Command, w.environ, "explain", "global", "weekly", "ann", "--window", "2019-W23")
 	require.Equal(t, 1, code, out+errs)
 	require.Contains(t, out, "the retention of the window is over")
-	require.Contains(t, errs, "it isn't known whether they should agree")
+	require.Contains(t, errs, ", and a note can explain it")
 }
 
 func TestATopicOfTheLedgerThatIsNoLongerConfiguredIsReadToo(t *testing.T) {
@@ -331,12 +331,12 @@ func TestWhatIsWrongWithTheCommandLineOrTheServersIsNoAnswer(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"--limit has to be 0", []string{"global", "weekly", "ann", "--limit", "-1"}},
+		{"--limit must be at least 0 (0: all)", []string{"global", "weekly", "ann", "--limit", "-1"}},
 		{"1 to 256 bytes, not 257", []string{"global", "weekly", strings.Repeat("x", 257)}},
-		{"isn't a board's name", []string{"a b", "weekly", "ann"}},
-		{"there are daily, weekly,", []string{"global", "wekly", "ann"}},
+		{"is not a board name", []string{"a b", "weekly", "ann"}},
+		{"use daily, weekly,", []string{"global", "wekly", "ann"}},
 		{"3 arguments, not 1", []string{"global"}},
-		{"the form is 2026-W47", []string{"global", "weekly", "ann", "--window", "2100"}},
+		{"use the form 2026-W47", []string{"global", "weekly", "ann", "--window", "2100"}},
 	} {
 		code, out, errs := clitest.Execute(t, Command, w.environ, append([]string{"explain"}, c.args...)...)
 		require.Equal(t, 2, code)

@@ -181,7 +181,7 @@ func (j *judge) bad(e entry, rec *recordbatch.Record, bad *event.Bad) (entry, wh
 	e.result, e.reason, e.message = deadLetter, string(bad.Reason), bad.Message
 	switch {
 	case r.User == nil && string(rec.Key) == j.member:
-		e.message += " (it is the member's by its key)"
+		e.message += " (the key is the member's)"
 	case r.User == nil:
 		return e, j.unread(rec)
 	case string(r.User) != j.member, r.Boards != nil && indexOf(r.Boards, j.board) < 0:

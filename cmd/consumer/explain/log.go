@@ -111,7 +111,7 @@ func (l *logs) sources(ctx context.Context, h *held) ([]*source, error) {
 			others[p.Topic] = n
 		}
 		if p.Number >= n {
-			s.missing = "the ledger has it, and Kafka doesn't, or this user may not read it"
+			s.missing = "the ledger has it, but Kafka does not, or this user may not read it"
 		}
 		all = append(all, s)
 	}

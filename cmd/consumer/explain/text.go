@@ -97,7 +97,7 @@ func (a *answer) sideText(who, rank string, st *ranking.Standing, zone *time.Loc
 func sentence(agree *bool) string {
 	switch {
 	case agree == nil:
-		return "They differ, and it isn't known whether they should agree:"
+		return "They differ, which can have these reasons:"
 	case *agree:
 		return "They agree."
 	}

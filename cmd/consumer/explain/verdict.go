@@ -30,7 +30,7 @@ const (
 	noteNothing    = "nothing"      // Redis has nothing under the prefix
 	noteNotListed  = "not_listed"   // Redis doesn't list the window
 	noteIncomplete = "incomplete"   // the boards began later than the window
-	noteRefilling  = "refilling"    // Redis was lost, and the log is being read again
+	noteRefilling  = "refilling"    // Redis was lost or the boards were rebuilt, and the log is being read again
 	noteTorn       = "torn"         // a script died midway
 	noteSweep      = "sweep"        // a batch has been applied in part
 	noteRules      = "rules"        // events were counted by other rules
@@ -83,13 +83,13 @@ func (a *answer) judge() {
 		a.addf(noteBatch, true, "%s of this member in record batches that a consumer had too little memory to read (too_large): consumer rebuild counts them", units.Plural(a.unreadThen, "event"))
 	}
 	if len(a.unreadable) > 0 {
-		a.addf(noteLetters, true, "this user may not read %s: an event that was refused looks as if it counted", units.Names(a.unreadable))
+		a.addf(noteLetters, true, "this user may not read %s: refused events are shown as counted", units.Names(a.unreadable))
 	}
 	if a.unread > 0 {
-		a.addf(noteUnread, false, "%s of this time can't be read so far as to say whose: see consumer dead-letters list", units.Plural(a.unread, "record"))
+		a.addf(noteUnread, false, "%s of this time may be theirs: see consumer dead-letters list", units.Plural(a.unread, "record"))
 	}
 	if _, ok := a.standing(&a.total); !ok {
-		a.addf(noteRange, true, "the events come to more, or less, than a standing has room for: some have to have been refused")
+		a.addf(noteRange, true, "the events exceed the range of a standing: some must have been refused")
 	}
 	if a.agree = &same; same {
 		return
@@ -129,11 +129,11 @@ func (a *answer) ofRedis() {
 		}
 		a.addf(noteLost, true, "Redis has lost the board (%s)%s: rebuild it from the log (consumer rebuild), or restore a backup", b.Lost, where)
 	case h.state.Schema == "":
-		a.addf(noteNothing, true, "Redis has nothing under this prefix: no consumer has begun there yet, or Redis was lost")
+		a.addf(noteNothing, true, "Redis has no keys under this prefix: no consumer has started yet, or Redis was lost")
 	case !b.Listed && over:
 		a.addf(noteNotListed, true, "the retention of the window is over: Redis keeps it no more")
 	case !b.Listed:
-		a.addf(noteNotListed, a.counts.Counted > 0, "Redis doesn't list the window: nothing has been counted in it, or it was dropped")
+		a.addf(noteNotListed, a.counts.Counted > 0, "Redis does not list the window: no event was counted in it, or it was dropped")
 	}
 	a.ofSeal(&h.seal)
 	if len(h.incomplete) > 0 {
@@ -141,7 +141,7 @@ func (a *answer) ofRedis() {
 	}
 	switch h.banned() {
 	case "erased":
-		a.addf(noteErased, false, "the member is erased: nothing of theirs is kept or counted")
+		a.addf(noteErased, false, "the member is erased: their events do not count")
 	case "hidden":
 		a.addf(noteHidden, false, "the member is banned, and not shown: the rank is the one that they would have")
 	}
@@ -155,15 +155,15 @@ func (a *answer) ofRedis() {
 func (a *answer) ofSeal(s *ranking.Seal) {
 	passed := ""
 	if len(s.Passed) > 0 {
-		passed = ", nor what came while it was final before"
+		passed = ", nor events that came while it was final before"
 	}
 	switch {
 	case s.Final && s.Ledger == nil || s.Unknown:
-		a.addf(noteNoLedger, true, "the window is final, or was, last as revision %d, and Redis has lost as of which ledgers: an event that came while it was looks as if it counted", s.Revision)
+		a.addf(noteNoLedger, true, "the window is or was final, last as revision %d, but Redis has lost the ledgers of its seal: events that came while it was final are shown as counted", s.Revision)
 	case s.Final:
-		a.addf(noteFinal, false, "the window is final, revision %d, since %s: what came after that doesn't count in it%s", s.Revision, s.At.UTC().Format(time.RFC3339), passed)
+		a.addf(noteFinal, false, "the window is final, revision %d, since %s: later events do not count in it%s", s.Revision, s.At.UTC().Format(time.RFC3339), passed)
 	case len(s.Passed) > 0:
-		a.addf(noteReopened, false, "the window was final, revision %d, and was reopened (%s): what came while it was final counts once it is rebuilt", s.Revision, s.Reopened)
+		a.addf(noteReopened, false, "the window was final, revision %d, and was reopened (%s): events that came while it was final count after a rebuild", s.Revision, s.Reopened)
 	}
 }
 
@@ -178,15 +178,15 @@ func (a *answer) ofLog(s *source) {
 		return
 	}
 	if s.gone {
-		addf(noteLogGone, true, "the log begins at offset %d, and what Kafka has deleted before may have events of the window", s.log.Start)
+		addf(noteLogGone, true, "the log starts at offset %d, and deleted records may have been events of the window", s.log.Start)
 	} else if a.lookBack > 0 && s.log.Start > max(0, s.from-a.lookBack) {
-		addf(noteLookBack, true, "of the %d records before offset %d, some are gone: an event that repeats one of them looks as if it counted", a.lookBack, s.from)
+		addf(noteLookBack, true, "some of the %d records before offset %d are deleted: an event that repeats one of them is shown as counted", a.lookBack, s.from)
 	}
 	if s.log.End < s.position.To {
 		addf(noteLogShort, true, "the log ends at offset %d, before the ledger's position %v: the topic was recreated, or truncated", s.log.End, s.position)
 	}
 	if to, ok := a.held.state.Refills[field]; ok && s.position.From < to {
-		addf(noteRefilling, false, "Redis was lost, and the log is being read again up to offset %d", to)
+		addf(noteRefilling, false, "Redis was lost or the boards were rebuilt, and the log is being read again up to offset %d", to)
 	}
 	if strings.HasPrefix(s.text, ledger.TornMark) {
 		addf(noteTorn, true, "the ledger is torn at %v: a piece was written in part, and only a rebuild settles it", s.position)

@@ -24,31 +24,30 @@ func Command(p *cli.Program) *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "export BOARD [PERIOD [WINDOW]]",
-		Short: "Write windows as CSV or NDJSON, live and past ones",
-		Long: `Writes the standings of a window row by row, most points first; without WINDOW those of all
-windows of the period, without PERIOD those of all of the board, with --all of every board.
-What Redis has is read from there, what it doesn't have any more from the archive. WINDOW is
-current, previous, or a name.
+		Short: "Export windows as CSV or NDJSON",
+		Long: `Writes the standings of a window in rank order; without WINDOW, of all windows of the
+period; without PERIOD, of the board; with --all, of all boards. Windows that Redis no
+longer has are read from the archive. WINDOW is current, previous, or a name.
 
-The lines are those of the API's export. Of several windows each row begins with its board,
-period and window; in CSV, what a board counts instead of points is one column, fields.
-NDJSON has a line {"end":true,…} after each window, and after several {"done":true,…}:
-an export without its last line was cut off. A window that Redis has lost is an error.
+The lines are those of the API's export. With several windows each row begins with board, period
+and window, and CSV has the values of boards with fields in one column, fields. NDJSON has
+a line {"end":true,…} after each window and, with several, {"done":true,…} at the end:
+without its last line an export was cut off. A window that Redis has lost is an error.
 
-In CSV, a member id or name that a spreadsheet would take for a formula, since it begins
-with =, +, -, @, a tab or a line break, has an apostrophe before it, and so has one that
-begins with an apostrophe. --raw writes ids and names as they are.
+CSV has an apostrophe before member ids and names that a spreadsheet could read as formulas
+(starting with =, +, -, @, a tab or a line break) or that start with an apostrophe. --raw
+writes them unchanged.
 
-With --output the file is there only once it is complete.`,
+With --output the file appears only once it is complete.`,
 		Example: `  consumer export global weekly 2026-W47 --format csv > w47.csv
   consumer export --all --output boards.ndjson`,
 		ValidArgsFunction: complete.BoardAndPeriod(p),
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.all && len(args) > 0:
-				return cli.Usagef("--all is every board: without arguments")
+				return cli.Usagef("--all excludes arguments")
 			case !o.all && (len(args) < 1 || len(args) > 3):
-				return cli.Usagef("consumer export takes a board, or one and a period, or these and a window, not %d arguments; or --all", len(args))
+				return cli.Usagef("consumer export requires BOARD [PERIOD [WINDOW]] or --all, not %d arguments", len(args))
 			}
 			return nil
 		},
@@ -59,10 +58,10 @@ With --output the file is there only once it is complete.`,
 				}
 			}
 			if o.format != "ndjson" && o.format != "csv" {
-				return cli.Usagef("--format has to be ndjson or csv")
+				return cli.Usagef("--format must be ndjson or csv")
 			}
 			if o.raw && o.format != "csv" {
-				return cli.Usagef("--raw is for --format csv: of ndjson every text is exact")
+				return cli.Usagef("--raw requires --format csv; NDJSON is always exact")
 			}
 			l, err := p.Configuration()
 			if err != nil {
@@ -78,7 +77,7 @@ With --output the file is there only once it is complete.`,
 	}
 	c.Flags().BoolVar(&o.all, "all", false, "export every board")
 	c.Flags().StringVar(&o.format, "format", "ndjson", "ndjson or csv")
-	c.Flags().BoolVar(&o.raw, "raw", false, "with --format csv, write ids and names as they are, also those that a spreadsheet takes for formulas")
-	c.Flags().StringVar(&o.output, "output", "", "write this `file`, which mustn't be there yet; else stdout")
+	c.Flags().BoolVar(&o.raw, "raw", false, "with --format csv: write ids and names unchanged, even if a spreadsheet reads them as formulas")
+	c.Flags().StringVar(&o.output, "output", "", "write to this `file`, which must not exist (default: standard output)")
 	return c
 }

@@ -70,7 +70,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, o *options)
 		if !errors.As(err, &away) && !errors.Is(err, errShown) && !errors.Is(err, reading.ErrOtherCopy) {
 			err = app.ExplainRedis(ctx, err, cfg)
 		}
-		return fmt.Errorf("%w; the export isn't complete", err)
+		return fmt.Errorf("%w; the export is incomplete", err)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (e *exporter) export(ctx context.Context) error {
 	if e.window != "" {
 		v, err := e.one(ctx, e.board, e.period, e.window)
 		if err == nil && !v.Listed {
-			err = fmt.Errorf("%w: nothing has been counted in the board %s %s %s, and the archive doesn't have it", errShown, e.board, e.period, v.Window.Name)
+			err = fmt.Errorf("%w: no event was counted in %s %s %s, and the archive does not have it", errShown, e.board, e.period, v.Window.Name)
 		}
 		return err
 	}
@@ -157,7 +157,7 @@ func (e *exporter) one(ctx context.Context, board, period, window string) (v rea
 	}
 	for {
 		if v.Lost != "" {
-			return v, fmt.Errorf("%w: Redis has lost the board %s %s %s (%s): consumer top says what to do", errShown, v.Name, period, v.Window.Name, v.Lost)
+			return v, fmt.Errorf("%w: Redis has lost %s %s %s (%s): consumer top shows the remedy", errShown, v.Name, period, v.Window.Name, v.Lost)
 		}
 		if err := e.lines.Rows(&v); err != nil {
 			return v, fmt.Errorf("%w: write the rows: %w", errShown, err)

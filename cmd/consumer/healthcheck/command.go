@@ -27,17 +27,16 @@ func Command(p *cli.Program) *cobra.Command {
 	timeout := 3 * time.Second
 	c := &cobra.Command{
 		Use:   "healthcheck",
-		Short: "Ask a running consumer whether it is healthy, or ready",
-		Long: `Asks the consumer run or serve of this machine or container, at the port of listen,
-for /healthz: whether it works. With --ready it asks for /readyz: whether it does all of
-its work, and if not, why. Prints the answer; the exit code is 0 for yes and 1 for no,
-or for no answer.`,
+		Short: "Check the health of a running consumer",
+		Long: `Requests /healthz of the consumer on this machine or in this container, on the port of
+listen; with --ready, /readyz. Prints the response. The exit code is 0 if it is healthy or
+ready, otherwise 1.`,
 		Example: `  consumer healthcheck
   docker exec standings-consumer /consumer healthcheck --ready`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if timeout <= 0 {
-				return cli.Usagef("--timeout has to be above 0")
+				return cli.Usagef("--timeout must be above 0")
 			}
 			l, err := p.Configuration()
 			if err != nil {
@@ -56,22 +55,22 @@ or for no answer.`,
 			return askHealth(ctx, url, p.Stdout)
 		},
 	}
-	c.Flags().BoolVar(&ready, "ready", false, "ask for /readyz")
-	c.Flags().Var(cli.Duration(&timeout), "timeout", "wait this `time` for the answer")
+	c.Flags().BoolVar(&ready, "ready", false, "request /readyz")
+	c.Flags().Var(cli.Duration(&timeout), "timeout", "maximum `time` to wait for the response")
 	return c
 }
 
 // healthURL is where a process that listens so can be asked from beside it.
 func healthURL(listen, path string) (string, error) {
 	if listen == config.Off {
-		return "", cli.Usagef("listen is off: there is no port to ask")
+		return "", cli.Usagef("listen is off: there is no port to request")
 	}
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "", cli.Usagef("listen %s isn't host:port", listen)
+		return "", cli.Usagef("listen %s must be host:port", listen)
 	}
 	if port == "0" {
-		return "", cli.Usagef("listen %s is any free port: only the consumer's log says which", listen)
+		return "", cli.Usagef("listen %s is any free port: see the consumer's log for the port", listen)
 	}
 	// All addresses are no address that can be dialed everywhere.
 	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
@@ -100,7 +99,7 @@ func askHealth(ctx context.Context, url string, out io.Writer) error {
 		return unanswered(ctx, url, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s returned %s", url, response.Status)
 	}
 	return nil
 }
@@ -111,7 +110,7 @@ func unanswered(ctx context.Context, url string, err error) error {
 		err = of.Err
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("%s doesn't answer in time: %w", url, err)
+		return fmt.Errorf("%s did not reply in time: %w", url, err)
 	}
-	return fmt.Errorf("%s can't be asked: %w", url, err)
+	return fmt.Errorf("could not request %s: %w", url, err)
 }

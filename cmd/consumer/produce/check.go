@@ -138,7 +138,7 @@ func (c *lineChecker) check(o outgoing, line int) lineReport {
 	}
 	if before, ok := c.repeats(&e, line); ok {
 		r.Result, r.Windows = lineDuplicate, []windowReport{}
-		r.Message = new(fmt.Sprintf("line %d has the same event_id and user_id, and so it counts as nothing if both go to one partition", before))
+		r.Message = new(fmt.Sprintf("line %d has the same event_id and user_id, so this line does not count if both go to one partition", before))
 	}
 	return r
 }

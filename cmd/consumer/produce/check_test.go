@@ -45,7 +45,7 @@ func TestACheckShowsWhatWouldBecomeOfEachLine(t *testing.T) {
 		"     4  malformed      the value is not an object but null\n",
 		"     5  counted        1,025 points of u\\x1b[2J on global: weekly 2026-W47, monthly 2026-11, yearly 2026\n",
 		"     6  malformed      not JSON at byte 1: ",
-		"     7  refused        line 7 is a dead letter that can't be published: key: it has to be of another JSON type\n",
+		"     7  refused        line 7 is a dead letter that cannot be published: key: wrong JSON type\n",
 		"     8  unknown_board  board at byte ",
 		"     9  late           no window takes it: its time is 2020-11-21T08:15:30.123Z, and windows take events for 24h after their end (lateness)\n",
 		"\n9 lines: 2 would be counted, 1 late, 4 dead letters; 1 would be refused by produce\n",
@@ -128,7 +128,7 @@ func TestACheckShowsWhatRepeatsALineBefore(t *testing.T) {
 	_, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--file", file, "--check")
 	for _, want := range []string{
 		"     1  invalid        ", "     2  counted        ", "     3  counted        ",
-		"     5  duplicate      line 2 has the same event_id and user_id, and so it counts as nothing if both go to one partition\n",
+		"     5  duplicate      line 2 has the same event_id and user_id, so this line does not count if both go to one partition\n",
 		"     6  counted        ", "     7  counted        ", "     8  counted        ",
 		"\n8 lines: 5 would be counted, 0 late, 1 dead letters, 1 duplicates\n",
 	} {

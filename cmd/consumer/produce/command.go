@@ -15,28 +15,27 @@ func Command(p *cli.Program) *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "produce",
-		Short: "Publish the lines of a file, or sample events",
-		Long: `Publishes events, acknowledged by all in-sync replicas: the lines of a file with
---file, or made-up ones with --count or --rate. The brokers are those of the
-configuration, and so are the topic and the boards.
+		Short: "Publish events from a file, or sample events",
+		Long: `Publishes events with acknowledgement by all in-sync replicas: the lines of --file, or
+sample events with --count or --rate. Brokers, topic and boards come from the
+configuration.
 
-Made-up events count like all others, on the boards of those who play: use a topic of
-its own, unless the boards are only for trying. They go back in time by occurred_at
-alone (--spread): a record's own time is always now, as Kafka would delete older ones.
-A consumer that is to count them needs a lateness of at least the spread.
+Sample events count like all others: use a topic of its own, unless the boards are for testing
+only. --spread distributes their occurred_at over the past; record times are always now, since Kafka
+would delete older records. The consumer needs a lateness of at least the spread.
 
-Lines that "consumer dead-letters export" wrote are published with their own key,
-headers and time, and with the header standings-mends, which names the original.
-docs/dead-letters.md has what counts twice.
+Lines written by "consumer dead-letters export" are published with their key, headers and
+time, and with the header standings-mends, which names the source record.
+docs/dead-letters.md describes what would count twice.
 
---check publishes nothing and connects to nothing. By the consumer's own decoder and the settings
-here it shows for each line the windows that would count it, or the reason and message of
-the dead letter that it would be; then the exit code is 1. What only the standings can say
-is left open: max_points of a standing, and max_windows.
+--check publishes nothing and connects to nothing. It shows, for the consumer's decoder and these
+settings, the windows that would count each line, or the reason and message of the dead
+letter. The exit code is then 1 if a line would be a dead letter. It cannot check limits that
+depend on standings: max_points of a standing and max_windows.
 
-What isn't acknowledged is sent again, and written once all the same: the producer is
-idempotent. A run that is interrupted, or given up after a minute without an answer,
-says how many events may be there or not.`,
+Unacknowledged records are sent again, without duplicates: the producer is idempotent. A run that
+is interrupted, or that gets no reply for a minute, reports how many events may have been
+written.`,
 		Example: `  consumer produce --file events.ndjson
   some-program | consumer produce --file -
   consumer produce --file fixed.ndjson --check

@@ -38,10 +38,10 @@ func (f *flags) declare(c *cobra.Command) {
 	set.Int64Var(&f.count, "count", 0, "stop after this many `events` (default: never)")
 	set.Float64Var(&f.rate, "rate", 0, "`events` a second (default: as many as Kafka takes)")
 	set.Var(cli.Duration(&f.duration), "duration", "stop after this `time`, such as 30s")
-	set.IntVar(&f.members, "members", 1000, "how many `members` the events are of, few of them with most events (Zipf 1.1)")
-	set.Var(cli.Duration(&f.spread), "spread", "how far back occurred_at goes, evenly, such as `35d`")
+	set.IntVar(&f.members, "members", 1000, "number of `members`; a few have most events (Zipf 1.1)")
+	set.Var(cli.Duration(&f.spread), "spread", "distribute occurred_at evenly over this past `time`, such as 35d")
 	set.StringVar(&f.file, "file", "", "publish the lines of this NDJSON `file`, - for standard input: events, with user_id as the key, or dead letters as they were exported and fixed")
-	set.BoolVar(&f.check, "check", false, "with --file: publish nothing, and show what would become of each line")
+	set.BoolVar(&f.check, "check", false, "with --file: publish nothing, and show the result of each line")
 	set.BoolVar(&f.asJSON, "json", false, "with --check: write JSON")
 }
 
@@ -59,9 +59,9 @@ func (f *flags) complete(cfg *config.Config) error {
 	}
 	switch {
 	case f.rate < 0 || f.count < 0 || f.createTopic < 0:
-		return cli.Usagef("--rate, --count and --create-topic can't be negative")
+		return cli.Usagef("--rate, --count and --create-topic must not be negative")
 	case !(f.rate <= maxRate): // NaN too
-		return cli.Usagef("--rate has to be 0 to %d", maxRate)
+		return cli.Usagef("--rate must be 0 to %d", maxRate)
 	case f.check && f.file == "":
 		return cli.Usagef("--check is for --file")
 	case f.asJSON && !f.check:

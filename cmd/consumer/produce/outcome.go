@@ -53,7 +53,7 @@ func (p *Publisher) failure(r *kgo.Record, err error) error {
 	line := fmt.Sprintf("an event of %d bytes is more than topic %s takes (its max.message.bytes)", len(r.Key)+len(r.Value), p.topic)
 	switch {
 	case p.limit == 0:
-		line = fmt.Sprintf("an event, or a batch of them, is more than topic %s takes, or than %d bytes: its max.message.bytes can't be seen here, "+
+		line = fmt.Sprintf("an event or batch exceeds the limit of topic %s, or %d bytes; its max.message.bytes is unknown, "+
 			"as this user has no right to DescribeConfigs the topic; with it, batches are made to fit", p.topic, largestBatch)
 	case memoryOf(r) < int64(p.limit):
 		line = fmt.Sprintf("a batch of events is more than topic %s takes by now: its max.message.bytes was %d at the start", p.topic, p.limit)

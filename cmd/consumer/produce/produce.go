@@ -193,6 +193,6 @@ func summarize(p *cli.Program, pub *Publisher, took time.Duration, interrupted b
 	fmt.Fprintf(p.Stdout, "published %s to %s in %s: %s/s, %s, acknowledged by all replicas%s\n",
 		units.Plural(events, "event"), pub.topic, took.Round(time.Millisecond), units.Thousands(int64(float64(events)/took.Seconds())), units.ShortBytes(bytes), end)
 	if n := pub.unsure(); n > 0 {
-		fmt.Fprintf(p.Stdout, "%s more may be there or not: they were handed over, and nothing was heard of them\n", units.Thousands(n))
+		fmt.Fprintf(p.Stdout, "%s more may have been written: there was no reply\n", units.Thousands(n))
 	}
 }

@@ -112,7 +112,7 @@ func TestProduceSaysInOneLineWhatIsWrong(t *testing.T) {
 	}{
 		{"can't connect to Kafka at " + nobody + ": dial tcp", "points", []string{"STANDINGS_KAFKA_BROKERS=" + nobody}},
 		{"no answer from Kafka at " + silent, "points", []string{"STANDINGS_KAFKA_BROKERS=" + silent, "STANDINGS_KAFKA_TIMEOUT=500ms"}},
-		{"topic absent doesn't exist on the cluster at " + c.ListenAddrs()[0] + "; --create-topic PARTITIONS creates it", "absent", environ},
+		{"topic absent does not exist on the cluster at " + c.ListenAddrs()[0] + "; --create-topic PARTITIONS creates it", "absent", environ},
 		{"not authorized for topic forbidden", "forbidden", environ},
 		{"not authorized for topic readonly", "readonly", environ},
 		{"topic compacted at ", "compacted", environ},
@@ -152,7 +152,7 @@ func TestProducePublishesTheLinesOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--file", path)
-	if code != 1 || !strings.HasPrefix(stdout, "published 1,001 events") || !strings.Contains(stderr, "line 2002 isn't a JSON object") || strings.Count(withoutProgress(stderr), "\n") != 1 {
+	if code != 1 || !strings.HasPrefix(stdout, "published 1,001 events") || !strings.Contains(stderr, "line 2002 is not a JSON object") || strings.Count(withoutProgress(stderr), "\n") != 1 {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
 	next := make(map[string]int)
@@ -243,13 +243,13 @@ func TestARateIsKept(t *testing.T) {
 func TestAWrongProduceCommandLineExitsWithTwo(t *testing.T) {
 	for want, args := range map[string][]string{
 		"give --file for the lines of a file, or": {},
-		"--topic a b isn't a topic's name":        {"--topic", "a b"},
-		"can't be negative":                       {"--rate", "-1"},
-		"--rate has to be 0 to 1000000000":        {"--rate", "Inf"},
+		"--topic a b is not a topic name":         {"--topic", "a b"},
+		"must not be negative":                    {"--rate", "-1"},
+		"--rate must be 0 to 1000000000":          {"--rate", "Inf"},
 		`invalid argument "1y" for "--spread"`:    {"--spread", "1y"},
 		"members must be 1 to 2^40":               {"--count", "1", "--members", "-1"},
 		"no such file":                            {"--file", "/absent"},
-		"kafka.group: hasn't":                     {"--config", clitest.Config(t, "kafka: {group: ''}")},
+		"kafka.group: must be":                    {"--config", clitest.Config(t, "kafka: {group: ''}")},
 		"give --topic: the configuration has sev": {"--config", clitest.Config(t, "kafka: {topics: [a, b]}")},
 	} {
 		code, stdout, stderr := clitest.Execute(t, Command, nil, append([]string{"produce"}, args...)...)

@@ -57,7 +57,7 @@ type lines struct {
 	reader *bufio.Reader
 	line   []byte
 	number int
-	raw    bool // what isn't a JSON object is returned too, without a key
+	raw    bool // what is not a JSON object is returned too, without a key
 }
 
 func newLines(r io.Reader, topic string) *lines {
@@ -100,7 +100,7 @@ func (l *lines) next() (outgoing, error) {
 		}
 		key, err := userOf(l.line)
 		if err != nil && !l.raw {
-			return outgoing{}, lineErrorf("line %d isn't a JSON object: %v", l.number, err)
+			return outgoing{}, lineErrorf("line %d is not a JSON object: %v", l.number, err)
 		}
 		return outgoing{key: key, value: l.line}, nil
 	}
@@ -126,7 +126,7 @@ func (l *lines) deadLetter(line []byte) (outgoing, error) {
 	case m.Topic != l.topic:
 		return outgoing{}, lineErrorf("line %d is a dead letter of %s, and this publishes to %s: export and publish a topic at a time", l.number, m.Topic, l.topic)
 	case m.IsText && !l.raw && !deadletters.IsObject(m.Value):
-		return outgoing{}, lineErrorf("line %d: the value of %s isn't fixed: it is no JSON object", l.number, m.Position)
+		return outgoing{}, lineErrorf("line %d: the value of %s is still not a JSON object", l.number, m.Position)
 	}
 	headers := append(m.Headers, kafka.Header{Key: deadletters.FixesHeader, Value: []byte(m.String())})
 	return outgoing{key: m.Key, value: m.Value, headers: headers, at: m.At}, nil
@@ -141,7 +141,7 @@ func userOf(value []byte) ([]byte, error) {
 	}
 	err := json.Unmarshal(value, &of, jsontext.AllowDuplicateNames(true))
 	if kind := jsontext.Value(value).Kind(); kind != '{' && (err == nil || errors.As(err, new(*json.SemanticError))) {
-		return nil, errors.New("it is another JSON value")
+		return nil, errors.New("another JSON value")
 	}
 	if err != nil {
 		return nil, err

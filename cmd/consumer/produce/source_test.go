@@ -49,7 +49,7 @@ func TestALineThatIsNoObjectIsRefusedByItsNumber(t *testing.T) {
 	for _, line := range []string{`[1]`, `"a"`, `5`, `null`, `{`, `{"user_id":"a"`, `{"user_id":"a"}}`, `{"user_id":"a"} {}`,
 		`{"user_id":"a",}`, "{\"user_id\":\"\xff\"}", `points`, `{"user_id":"a" "points":1}`, "\ufeff{}"} {
 		text := "{}\n\n" + line + "\n{}"
-		if got, err := readAll(newLines(strings.NewReader(text), "points")); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 3 isn't a JSON object") {
+		if got, err := readAll(newLines(strings.NewReader(text), "points")); len(got) != 1 || err == nil || !strings.Contains(err.Error(), "line 3 is not a JSON object") {
 			t.Errorf("%s: %v, %v", line, got, err)
 		}
 	}
@@ -105,20 +105,20 @@ func FuzzLinesAgreeWithEncodingJSON(f *testing.F) {
 func TestALineThatCanNotBePublishedSaysWhy(t *testing.T) {
 	const from = `{"dead_letter":{"topic":"points","partition":3,"offset":480}`
 	for line, want := range map[string]string{
-		from + `}`:                                               "line 1 is a dead letter that can't be published: it has no value; the original is at points/3@480",
+		from + `}`:                                               "line 1 is a dead letter that cannot be published: it has no value; the original is at points/3@480",
 		from + `,"value":null}`:                                  "it has no value",
-		from + `,"value":5}`:                                     "value isn't an object of JSON; other text is value_text",
+		from + `,"value":5}`:                                     "value must be a JSON object; use value_text for other text",
 		from + `,"value":{},"value_text":""}`:                    "it has both value and value_text or value_base64: leave one of them",
 		from + `,"value_base64":"?"}`:                            "value_base64: illegal base64 data",
-		from + `,"value_text":"{"}`:                              "line 1: the value of points/3@480 isn't fixed: it is no JSON object",
-		from + `,"value":{},"user_id":"u1"}`:                     `a dead letter has no "user_id"; what an event has goes into its value`,
-		from + `,"value":{},"time":"today"}`:                     `time "today" isn't one such as`,
-		from + `,"value":{},"time":5}`:                           "time 5 isn't one such as",
-		from + `,"value":{},"key":5}`:                            "key: it has to be of another JSON type",
-		from + `,"value":{},"headers":{}}`:                       "headers: it has to be of another JSON type",
+		from + `,"value_text":"{"}`:                              "line 1: the value of points/3@480 is still not a JSON object",
+		from + `,"value":{},"user_id":"u1"}`:                     `a dead letter has no field "user_id"; an event's fields belong in its value`,
+		from + `,"value":{},"time":"today"}`:                     `time "today" must be a time such as`,
+		from + `,"value":{},"time":5}`:                           "time 5 must be a time such as",
+		from + `,"value":{},"key":5}`:                            "key: wrong JSON type",
+		from + `,"value":{},"headers":{}}`:                       "headers: wrong JSON type",
 		from + `,"value":{},"headers":[{}]}`:                     "header 1: it has no key",
-		from + `,"value":{}`:                                     "line 1 was a dead letter and isn't JSON any more",
-		`{"dead_letter":5}`:                                      "dead_letter: it has to be of another JSON type",
+		from + `,"value":{}`:                                     "line 1 was a dead letter but is not valid JSON",
+		`{"dead_letter":5}`:                                      "dead_letter: wrong JSON type",
 		`{"dead_letter":{}}`:                                     "dead_letter has no topic",
 		`{"dead_letter":{"topic":"p"}}`:                          "dead_letter has no ",
 		strings.Replace(from, "points", "p", 1) + `,"value":{}}`: "line 1 is a dead letter of p, and this publishes to points: export and publish a topic at a time",

@@ -21,7 +21,7 @@ func (p *Publisher) begin(say func(string)) {
 	p.watched.Go(func() { p.watch(say) })
 }
 
-// watch gives up once a partition has acknowledged nothing for too long, and says before
+// watch gives up once a partition has not acknowledged anything for too long, and says before
 // that it is waited for: franz-go itself tries again without end, as it can't know what
 // became of a request without an answer. A broker that holds requests back by a quota is
 // waited for as long as it says.
@@ -62,7 +62,7 @@ func (p *Publisher) watch(say func(string)) {
 
 // stuck says that a partition acknowledges nothing, and what was heard last.
 func (p *Publisher) stuck(partition int, waited time.Duration) error {
-	text := fmt.Sprintf("%s/%d has acknowledged nothing for %s", p.topic, partition, waited.Round(time.Second))
+	text := fmt.Sprintf("%s/%d has not acknowledged anything for %s", p.topic, partition, waited.Round(time.Second))
 	if cause := p.trouble.last(); cause != nil {
 		return fmt.Errorf("%s: %w", text, cause)
 	}

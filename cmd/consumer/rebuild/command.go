@@ -52,47 +52,44 @@ func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "rebuild",
-		Short: "Rebuild the boards from the log while consumers run",
-		Long: `Reads the log again, by the rules that are configured, into a shadow of the boards,
-and swaps the two in one step once they hold the very same events. Consumers go on
-meanwhile and are held up only for the last of it; readers never see a board that is
-half one and half the other. It fixes a shard that is torn, a board that is lost, and
-a score that something else wrote. Of several shards each is swapped in its turn; if it
-ends between two of them it says which are rebuilt, and each is exact by itself.
+		Short: "Rebuild the boards from the log",
+		Long: `Reads the log again, with the configured rules, into a shadow of the boards, and swaps the two
+in one step once they contain the same events. Consumers continue and pause only for the last
+part; readers never see a mixture. A rebuild fixes a torn shard, a lost board, and scores that
+another program wrote. Shards are swapped one by one; if the rebuild ends in between, it
+reports which are rebuilt, and each is exact by itself.
 
-Reading begins at --from:
+--from sets where to start reading:
 
-  (nothing)     the first offset that can hold an event of a window that lives, but no
-                earlier than the boards themselves began
-  window        the same, however the boards began
-  earliest      the log's start
-  a time        the first record of that time or later, as 2026-11-01T00:00:00Z
-  a file        the offsets that it gives, in lines of topic,partition,offset, as
-                kafka-consumer-groups --reset-offsets --from-file takes them
+  (nothing)     the first offset that can hold an event of a live window, but not before
+                the boards began
+  window        the same, even before the boards began
+  earliest      the start of the log
+  a time        the first record of that time or later, such as 2026-11-01T00:00:00Z
+  a file        offsets, in lines of topic,partition,offset, as for
+                kafka-consumer-groups --reset-offsets --from-file
 
-A window is replaced if it starts no earlier than what was read in every partition;
-the others are kept, and named. Only one rebuild can be under way; it can be stopped, or
-killed, at any time: the boards are then as they were, and what it leaves in Redis
-expires, the shadow within a minute and boards that were replaced within ten. It commits
-nothing and writes no dead letters.
+A window is replaced if it starts after the first time that was read in every partition;
+others are kept and listed. Only one rebuild can run. It can be stopped or killed at any time:
+the boards are then unchanged, and its keys expire, the shadow within a minute and replaced
+boards within ten. It commits no offsets and writes no dead letters.
 
---dry-run does everything but the swap, the short hold too, and shows how many standings
-would change; --diff lists them, with or without it, and with event.fields.name set says
-what members are called.
+--dry-run does everything except the swap, including the short pause, and shows how many
+standings would change. --diff lists them, with members' names if event.fields.name is
+set.
 
-The exit code is 0 if the boards were rebuilt, or none had to be, 1 if they weren't, or
-Redis never said whether they were, and 2 if the command line or the configuration is
-wrong.`,
+The exit code is 0 if the boards were rebuilt or nothing had to be, 1 if not, or if Redis did not
+report the outcome, and 2 for an invalid command line or configuration.`,
 		Example: `  consumer rebuild --dry-run
   consumer rebuild --dry-run --diff --limit 20
   consumer rebuild --from 2026-11-01T00:00:00Z --board eu`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.maxHold < shortestHold || f.maxHold > longestHold {
-				return cli.Usagef("--max-hold has to be %s to %s", units.FormatDuration(shortestHold), units.FormatDuration(longestHold))
+				return cli.Usagef("--max-hold must be %s to %s", units.FormatDuration(shortestHold), units.FormatDuration(longestHold))
 			}
 			if f.limit < 1 || f.limit > mostListed {
-				return cli.Usagef("--limit has to be 1 to %d", mostListed)
+				return cli.Usagef("--limit must be 1 to %d", mostListed)
 			}
 			for _, board := range f.boards {
 				if err := config.CheckBoard(board); err != nil {
@@ -109,19 +106,19 @@ wrong.`,
 			}
 			for _, board := range f.boards {
 				if len(l.Config.Boards) > 0 && !slices.Contains(l.Config.Boards, board) {
-					return cli.Usagef("--board %s isn't among the configured boards: %s", board, strings.Join(l.Config.Boards, ", "))
+					return cli.Usagef("--board %s is not configured: use %s", board, strings.Join(l.Config.Boards, ", "))
 				}
 			}
 			return run(c.Context(), p, l.Config, &f, from)
 		},
 	}
-	c.Flags().StringVar(&f.from, "from", "", "`where` to begin: window, earliest, a time or a file of offsets")
-	c.Flags().StringArrayVar(&f.boards, "board", nil, "rebuild this `board` alone; can be repeated")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "do everything but the swap")
+	c.Flags().StringVar(&f.from, "from", "", "`where` to start reading: window, earliest, a time or a file of offsets")
+	c.Flags().StringArrayVar(&f.boards, "board", nil, "rebuild only this `board`; can be repeated")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "do everything except the swap")
 	c.Flags().BoolVar(&f.diff, "diff", false, "list the standings that differ")
-	c.Flags().IntVar(&f.limit, "limit", 100, "list so many `standings`")
-	c.Flags().BoolVar(&f.acceptIncomplete, "accept-incomplete", false, "go on where windows that the log no longer has lack events, and show them as incomplete")
-	c.Flags().DurationVar(&f.maxHold, "max-hold", 2*time.Second, "hold ingestion up for no longer than this at a `time`")
+	c.Flags().IntVar(&f.limit, "limit", 100, "maximum number of `standings` to list")
+	c.Flags().BoolVar(&f.acceptIncomplete, "accept-incomplete", false, "continue if the log lacks events of a window, and show the window as incomplete")
+	c.Flags().DurationVar(&f.maxHold, "max-hold", 2*time.Second, "maximum `time` to pause ingestion at once")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	complete.Flags(c, p)
 	return c
@@ -168,11 +165,11 @@ func unwrittenResult(err error, r *rebuild.Result) error {
 	case err == nil:
 		return nil
 	case r.Swapped:
-		return fmt.Errorf("the boards were rebuilt, but not what came of it written: %w", err)
+		return fmt.Errorf("the boards were rebuilt, but the report could not be written: %w", err)
 	case r.Partly() != "":
-		return fmt.Errorf("what came of it wasn't written: %w", err)
+		return fmt.Errorf("could not write the report: %w", err)
 	}
-	return fmt.Errorf("the boards are as they were, and what came of it wasn't written: %w", err)
+	return fmt.Errorf("the boards are unchanged, and the report could not be written: %w", err)
 }
 
 // ended is why a rebuild ended.
@@ -190,14 +187,14 @@ func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Resu
 	partly := r.Partly()
 	switch {
 	case partly != "":
-		return fmt.Errorf("%s. Each shard is exact by itself; start it again for all of them: %w", partly, ended(ctx, err))
+		return fmt.Errorf("%s. Each shard is exact by itself; run the rebuild again for the others: %w", partly, ended(ctx, err))
 	case r.Unsure:
-		return fmt.Errorf("it isn't known whether the boards were swapped: all of them or none, unless partitions halt as torn, which another rebuild fixes; "+
-			"consumer rebuild --dry-run says what still differs: %w", err)
+		return fmt.Errorf("it is unknown whether the boards were swapped: all or none, unless partitions halt as torn, which another rebuild fixes; "+
+			"consumer rebuild --dry-run shows what still differs: %w", err)
 	case ctx.Err() != nil:
-		return errors.New("interrupted: the boards are as they were")
+		return errors.New("interrupted: the boards are unchanged")
 	case errors.Is(err, shadow.ErrLost), errors.Is(err, ingest.ErrShadowLost):
-		return fmt.Errorf("the boards are as they were, and what was rebuilt is gone: %w", err)
+		return fmt.Errorf("the boards are unchanged, and the rebuilt ones are lost: %w", err)
 	case errors.Is(err, rebuild.ErrNothing), halted:
 		if halted {
 			return halt

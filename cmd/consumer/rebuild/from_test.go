@@ -47,7 +47,7 @@ func TestAFileOfOffsetsThatIsNoneSaysWhichLineIsWrong(t *testing.T) {
 		"points,0,1\npoints,x,1":       "line 2",
 		"points,-1,1":                  "no partition",
 		"points,4294967296,1":          "no partition",
-		",0,1":                         "topic's name",
+		",0,1":                         "is not a topic name",
 		"points,0,-1":                  "no offset",
 		"points,0,9223372036854775808": "no offset",
 		"points,0,1\npoints,0,1":       "twice",

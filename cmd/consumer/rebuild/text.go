@@ -86,7 +86,7 @@ func sayActions(p *rebuild.Plan, ahead bool) string {
 	}
 	fmt.Fprintf(&b, "%s %s replaced, %s kept", units.Plural(int64(count[shadow.Replaced]), "window"), verb, units.Thousands(int64(count[shadow.Kept])))
 	if n := count[shadow.Dropped]; n > 0 {
-		fmt.Fprintf(&b, ", %s dropped, as the log has nobody in them", units.Thousands(int64(n)))
+		fmt.Fprintf(&b, ", %s dropped, as the log has no members in them", units.Thousands(int64(n)))
 	}
 	if len(kept) == 0 {
 		return b.String() + "."
@@ -130,9 +130,9 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 	case r.Holds == 0:
 		held = "Ingestion was not paused; consumers refill the last events."
 	case len(r.Shards) > 1:
-		held = fmt.Sprintf("Ingestion was held for one shard after another, for %s at the longest.", last)
+		held = fmt.Sprintf("Ingestion was held shard by shard, for at most %s.", last)
 	case r.Holds > 1:
-		held = fmt.Sprintf("Ingestion was held %d times, at last for %s.", r.Holds, last)
+		held = fmt.Sprintf("Ingestion was held %d times, the last time for %s.", r.Holds, last)
 	}
 	fmt.Fprintf(&b, "Read %s records in %s. %s\n", units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
 	if r.TooLarge > 0 {

@@ -45,7 +45,7 @@ PARTITION     FROM         TO    RECORDS  COMPLETE SINCE
 points/0         0  1,204,311  1,204,311  the beginning
 points/1   310,002  1,198,870    888,868  2026-11-21T08:15:30Z, as far as the log goes back
 
-2 windows are to be replaced, 1 kept, 1 dropped, as the log has nobody in them:
+2 windows are to be replaced, 1 kept, 1 dropped, as the log has no members in them:
 
 WINDOW          IS        WHY
 eu:yearly:2026  kept      it starts before then
@@ -110,7 +110,7 @@ func TestARebuildSaysWhatItDid(t *testing.T) {
 	r.Swapped, r.Holds = true, 3
 	require.NoError(t, writeResult(&b, r, &flags{}, time.UTC))
 	require.Contains(t, b.String(), "2 windows were replaced, 1 kept")
-	require.Contains(t, b.String(), "Ingestion was held 3 times, at last for 17ms.")
+	require.Contains(t, b.String(), "Ingestion was held 3 times, the last time for 17ms.")
 	require.NotContains(t, b.String(), "differ")
 	require.NotContains(t, b.String(), "dry run")
 
@@ -158,7 +158,7 @@ func TestAResultThatCannotBeWrittenIsAnErrorThatSaysWhatWasDone(t *testing.T) {
 	r := result()
 	err := unwrittenResult(writeResult(full{}, r, &flags{dryRun: true}, time.UTC), r)
 	require.ErrorIs(t, err, errNoSpace)
-	require.ErrorContains(t, err, "the boards are as they were")
+	require.ErrorContains(t, err, "the boards are unchanged")
 	r.Swapped = true
 	err = unwrittenResult(writeResult(full{}, r, &flags{}, time.UTC), r)
 	require.ErrorIs(t, err, errNoSpace)
@@ -206,7 +206,7 @@ func TestARebuildOfSeveralShardsSaysWhenItWasWhichShardsTurn(t *testing.T) {
 	r.Swapped = true
 	require.NoError(t, writeResult(&b, r, &flags{}, time.UTC))
 	require.Equal(t, strings.TrimPrefix(`
-2 windows were replaced, 1 kept, 1 dropped, as the log has nobody in them:
+2 windows were replaced, 1 kept, 1 dropped, as the log has no members in them:
 
 WINDOW          IS        WHY
 eu:yearly:2026  kept      on shard 1 of 3: it starts before then
@@ -217,7 +217,7 @@ SHARD  MASTER         SWAPPED                   HELD  HOLDS
     1  10.0.0.7:6379  2026-11-21T08:15:31.120Z  17ms      1
     2  10.0.0.7:6379  2026-11-21T08:15:32.120Z  17ms      2
 
-Read 2,093,179 records in 41.8s. Ingestion was held for one shard after another, for 17ms at the longest.
+Read 2,093,179 records in 41.8s. Ingestion was held shard by shard, for at most 17ms.
 `, "\n"), b.String())
 }
 
@@ -226,11 +226,11 @@ func TestARebuildThatEndsBetweenTwoShardsSaysWhichAreRebuilt(t *testing.T) {
 	r.Shards[1].Swapped, r.Shards[2].Swapped = false, false
 	err := explain(t.Context(), errors.New("shard 1 of 3 on 10.0.0.7:6379: some reason"), &config.Config{}, r)
 	require.EqualError(t, err, "shard 0 of 3 is rebuilt; shards 1 and 2 of 3 are as before. "+
-		"Each shard is exact by itself; start it again for all of them: shard 1 of 3 on 10.0.0.7:6379: some reason")
+		"Each shard is exact by itself; run the rebuild again for the others: shard 1 of 3 on 10.0.0.7:6379: some reason")
 	r.Shards[1].Unsure, r.Unsure = true, true
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	err = explain(ctx, context.Canceled, &config.Config{}, r)
 	require.EqualError(t, err, "shard 0 of 3 is rebuilt; shard 1 of 3 is swapped or not: that isn't known; shard 2 of 3 is as before. "+
-		"Each shard is exact by itself; start it again for all of them: interrupted")
+		"Each shard is exact by itself; run the rebuild again for the others: interrupted")
 }

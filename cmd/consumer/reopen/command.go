@@ -35,15 +35,15 @@ func Command(p *cli.Program) *cobra.Command {
 	f := flags{open: time.Hour}
 	c := &cobra.Command{
 		Use:   "reopen BOARD PERIOD WINDOW --reason WHY",
-		Short: "Take the seal of a final window back, so that it can be changed",
-		Long: `reopen takes back that a window is final: events that come for it count again, if their
-records' times are within its lateness, and "consumer rebuild" makes it anew from the log. What
-came for it while it was final was late, and is in the log alone: a rebuild counts it.
+		Short: "Reopen a final window",
+		Long: `Reopens a final window: new events count again if their record times are within its lateness.
+Events that came while it was final were late and are only in the log; "consumer rebuild"
+counts them.
 
-It is sealed again, as its next revision, once --for is over (1h), where "seal" is set.
+If "seal" is set, the window becomes final again, as its next revision, after --for (1h).
 
-The exit code is 0 if the window isn't final any more, 1 if it wasn't, its retention is over, or
-Redis couldn't be reached, and 2 if the command line or the configuration is wrong.`,
+The exit code is 0 if the window is open, 1 if it was not final, its retention is over, or Redis
+could not be reached, and 2 for an invalid command line or configuration.`,
 		Example: `  consumer reopen global weekly 2026-W47 --reason 'a server sent its events two days late'
   consumer rebuild --board global
   consumer reopen global weekly previous --for 7d --reason 'case 1234'`,
@@ -64,8 +64,8 @@ Redis couldn't be reached, and 2 if the command line or the configuration is wro
 			return f.run(c.Context(), p, l.Config, args[0], &period, args[2])
 		},
 	}
-	c.Flags().StringVar(&f.reason, "reason", "", "`why`, for whoever looks later")
-	c.Flags().Var(cli.Duration(&f.open), "for", "how long it isn't sealed again")
+	c.Flags().StringVar(&f.reason, "reason", "", "`reason` to record")
+	c.Flags().Var(cli.Duration(&f.open), "for", "keep it open at least this long")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	return c
 }
@@ -74,13 +74,13 @@ func (f *flags) check() error {
 	f.reason = strings.TrimSpace(f.reason)
 	switch {
 	case f.reason == "":
-		return cli.Usagef("--reason has to say why")
+		return cli.Usagef("--reason is required")
 	case len(f.reason) > mostReason:
-		return cli.Usagef("--reason has %d bytes, and may have %d", len(f.reason), mostReason)
+		return cli.Usagef("--reason has %d bytes, at most %d are possible", len(f.reason), mostReason)
 	case strings.ContainsFunc(f.reason, func(r rune) bool { return r < ' ' }):
-		return cli.Usagef("--reason has a control character")
+		return cli.Usagef("--reason must not contain control characters")
 	case f.open < 0:
-		return cli.Usagef("--for has to be 0s or more")
+		return cli.Usagef("--for must be at least 0s")
 	}
 	return nil
 }
@@ -112,10 +112,10 @@ func (f *flags) run(ctx context.Context, p *cli.Program, cfg *config.Config, boa
 	window := ledger.Window{Board: board, Period: string(w.Period), Name: w.Name, Start: w.Start, End: w.End}
 	revision, err := r.Boards.Unseal(ctx, window, until, f.reason)
 	if errors.Is(err, ranking.ErrNotFinal) {
-		return fmt.Errorf("%s %s %s isn't final: nothing was changed", board, w.Period, w.Name)
+		return fmt.Errorf("%s %s %s is not final: nothing was changed", board, w.Period, w.Name)
 	}
 	if errors.Is(err, ranking.ErrOver) {
-		return fmt.Errorf("the retention of %s %s %s is over, so that no event and no rebuild changes it any more: nothing was changed", board, w.Period, w.Name)
+		return fmt.Errorf("the retention of %s %s %s is over, so it cannot change: nothing was changed", board, w.Period, w.Name)
 	}
 	if err != nil {
 		return app.ExplainRedis(ctx, err, r.Config)
@@ -127,6 +127,6 @@ func (f *flags) run(ctx context.Context, p *cli.Program, cfg *config.Config, boa
 	if cfg.Seal {
 		again = fmt.Sprintf(" It is sealed again, as revision %d, after %s.", revision+1, until.UTC().Format(time.RFC3339))
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s %s %s, revision %d, isn't final any more.%s\n", board, w.Period, w.Name, revision, again)
+	_, err = fmt.Fprintf(p.Stdout, "%s %s %s, revision %d, is open again.%s\n", board, w.Period, w.Name, revision, again)
 	return err
 }

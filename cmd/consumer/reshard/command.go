@@ -48,29 +48,28 @@ func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "reshard",
-		Short: "Copy the boards to another number of shards, and switch over",
-		Long: `Copies all boards to --to shards beside the ones there are, reads the copy again and
-compares it, and switches over in one step. Ingestion waits meanwhile: consumers pause
-once they are between two batches, and catch up afterwards. Readers read the old shards
-until the switch. Consumers and commands take up the new number by themselves, whatever
-redis.shards says; set it to the new number at the next occasion.
+		Short: "Change the number of shards",
+		Long: `Copies all boards to --to new shards, reads the copy again, compares it, and switches over in one
+step. Consumers pause between two batches meanwhile, and catch up afterwards. Readers use
+the old shards until the switch. Consumers and commands use the new number by themselves,
+whatever redis.shards is; update it when convenient.
 
-It needs as much memory again as all boards have, on the masters of the new shards. It
-can be stopped, or killed, at any time: until the switch the old shards are as they were,
-consumers go on within half a minute, and what was copied expires within a day. Started
-again it begins anew; after the switch it finishes what was left to be done.
+The masters of the new shards need as much free memory as all boards use. The command can be
+stopped or killed at any time: until the switch the old shards are unchanged, consumers continue
+within half a minute, and the copy expires within a day. When run again it starts over, or after the
+switch finishes the cleanup.
 
-The exit code is 0 if it has switched, or had, 1 if it hasn't, or Redis never said
-whether it has, and 2 if the command line or the configuration is wrong.`,
+The exit code is 0 if the boards are on the new shards, 1 if not, or if Redis did not
+report the outcome, and 2 for an invalid command line or configuration.`,
 		Example: `  consumer reshard --to 12 --dry-run
   consumer reshard --to 12`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.to < 1 || f.to > ledger.MaxShards {
-				return cli.Usagef("--to has to be 1 to %d", ledger.MaxShards)
+				return cli.Usagef("--to must be 1 to %d", ledger.MaxShards)
 			}
 			if f.level < time.Second || f.level > time.Hour {
-				return cli.Usagef("--wait has to be 1s to 1h")
+				return cli.Usagef("--wait must be 1s to 1h")
 			}
 			l, err := p.Configuration()
 			if err != nil {
@@ -79,9 +78,9 @@ whether it has, and 2 if the command line or the configuration is wrong.`,
 			return run(c.Context(), p, l.Config, &f)
 		},
 	}
-	c.Flags().IntVar(&f.to, "to", 0, "the `number` of shards that there are to be")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what there is to be copied, and about how long that takes")
-	c.Flags().DurationVar(&f.level, "wait", time.Minute, "wait so `long` for consumers to come to the end of their batches")
+	c.Flags().IntVar(&f.to, "to", 0, "new `number` of shards")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be copied, and about how long it takes")
+	c.Flags().DurationVar(&f.level, "wait", time.Minute, "maximum `time` to wait for consumers to finish their batches")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	return c
 }
@@ -120,7 +119,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		if plan, err = reshard.Survey(ctx, v, to); err != nil {
 			return untouched(ctx, err, cfg)
 		}
-		fmt.Fprintf(p.Stderr, "%s in %s, from %s to %d. Ingestion waits meanwhile, about %s.\n",
+		fmt.Fprintf(p.Stderr, "%s in %s, from %s to %d. Ingestion pauses meanwhile, for about %s.\n",
 			units.Plural(plan.Standings, "standing"), units.Plural(int64(plan.Windows), "window"), units.Plural(int64(plan.From), "shard"), f.to, about(plan.Standings))
 	}
 	if f.dryRun {
@@ -135,9 +134,9 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	shown.ended()
 	switch {
 	case errors.Is(err, reshard.ErrSame):
-		return fmt.Errorf("there is nothing to do: the prefix %s has %s already", cfg.Redis.Prefix, units.Plural(int64(to), "shard"))
+		return fmt.Errorf("nothing to do: the prefix %s already has %s", cfg.Redis.Prefix, units.Plural(int64(to), "shard"))
 	case err != nil && result.Unsure:
-		return fmt.Errorf("it isn't known whether it has switched over; the same command again finds out: %w", err)
+		return fmt.Errorf("the outcome of the switch is unknown; run the command again to find out: %w", err)
 	case err != nil && result.Switched:
 		return errors.Join(app.ExplainRedis(ctx, err, cfg), write(p.Stdout, f, result))
 	case err != nil:
@@ -157,7 +156,7 @@ func ready(ctx context.Context, cfg *config.Config, v *ranking.View) error {
 // untouched is an error while the old shards are as they were.
 func untouched(ctx context.Context, err error, cfg *config.Config) error {
 	if ctx.Err() != nil {
-		return errors.New("interrupted: the boards are as they were")
+		return errors.New("interrupted: the boards are unchanged")
 	}
 	if redisconn.Unreachable(err) {
 		return app.ExplainRedis(ctx, err, cfg)
@@ -192,14 +191,14 @@ func (s *show) step(step reshard.Step) {
 	s.copied.Store(0)
 	switch step {
 	case reshard.Leveling:
-		s.note("waiting for consumers to come to the end of their batches")
+		s.note("waiting for consumers to finish their batches")
 	case reshard.Copying:
 		s.bar("copying")
 	case reshard.Comparing:
 		s.bar("comparing")
 	case reshard.Switching:
 	case reshard.Removing:
-		s.note("removing what is left of the old shards")
+		s.note("removing the old shards")
 	}
 }
 
@@ -231,11 +230,11 @@ func write(w io.Writer, f *flags, r *reshard.Result) error {
 	case f.dryRun:
 		fmt.Fprintln(&b, "Nothing was changed.")
 	case !r.Switched:
-		fmt.Fprintf(&b, "It had switched to %s before; %s of the old ones were removed.\n", units.Plural(int64(r.To), "shard"), units.Plural(int64(r.Removed), "key"))
+		fmt.Fprintf(&b, "It had already switched to %s; %s of the old shards were removed.\n", units.Plural(int64(r.To), "shard"), units.Plural(int64(r.Removed), "key"))
 	default:
-		fmt.Fprintf(&b, "The boards are on %s now: %s in %s, with the checksum %s on both sides. Ingestion waited for %s.\n",
+		fmt.Fprintf(&b, "The boards are on %s now: %s in %s, with the checksum %s on both sides. Ingestion paused for %s.\n",
 			units.Plural(int64(r.To), "shard"), units.Plural(r.Standings, "standing"), units.Plural(int64(r.Windows), "window"), checksum(r), units.FormatDuration(r.Held.Round(time.Millisecond)))
-		fmt.Fprintf(&b, "Set redis.shards to %d: until then consumers and commands go by what Redis says, and warn.\n", int(r.To))
+		fmt.Fprintf(&b, "Set redis.shards to %d. Until then consumers and commands use the value in Redis and log a warning.\n", int(r.To))
 	}
 	return terminal.Write(w, b.String())
 }

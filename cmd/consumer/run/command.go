@@ -16,10 +16,10 @@ import (
 func Command(p *cli.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
-		Short: "Consume events and keep the standings",
-		Long: `run joins the consumer group and keeps the standings in Redis until SIGTERM or
-SIGINT: then it finishes the pieces in flight, commits, leaves the group and
-exits with 0. Replicas share the partitions.`,
+		Short: "Consume events and maintain the boards",
+		Long: `Joins the consumer group and maintains the boards in Redis until SIGTERM or SIGINT. It then
+finishes the pieces in flight, commits, leaves the group and exits with 0. Replicas share the
+partitions.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return logging.Run(p, func(cfg *config.Config, log *zap.Logger) error {

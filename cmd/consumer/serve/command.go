@@ -15,11 +15,10 @@ import (
 func Command(p *cli.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the API, without counting anything",
-		Long: `Serves boards as JSON over HTTP on api.listen, with a page that shows them in a browser,
-and health, readiness and metrics on listen. It reads Redis and nothing else, so that readers
-scale apart from those who count: consumer run serves the same beside its work, where api.listen
-is set. SIGTERM ends it once the answers under way are through.`,
+		Short: "Serve the API without consuming",
+		Long: `Serves the API and its browser page on api.listen, and health, readiness and metrics on
+listen. It needs only Redis, so readers scale independently of consumers. "consumer run" also serves the API
+if api.listen is set. After SIGTERM it finishes the requests in progress.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return logging.Run(p, func(cfg *config.Config, log *zap.Logger) error { return serve.Run(c.Context(), cfg, log) })

@@ -85,7 +85,7 @@ func (r *Report) add(st *ledger.State, furthest map[string]int64, counted bool) 
 		*r.Behind += furthest[field] - at.From
 	}
 	if counted && st.Schema == "" {
-		r.Problem = new("it holds nothing, while other shards do")
+		r.Problem = new("it is empty, while other shards are not")
 	}
 }
 

@@ -16,33 +16,30 @@ func Command(p *cli.Program) *cobra.Command {
 	var watching cli.Watching
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show how far every partition has come, and what is wrong",
+		Short: "Show the progress and problems of every partition",
 		Long: `Shows for each partition of the configured topics:
 
-  LOG START, LOG END   the offsets that the log holds, with those that an open transaction
-                       holds back
-  POSITION             what counts, by the ledger in Redis; 120..480@8f3c… is a sweep
-                       of [120, 480) under way: members with a hash below that are in
-  COMMITTED            what the group has committed to Kafka, for lag monitors alone
+  LOG START, LOG END   the offsets in the log, including records behind an open transaction
+  POSITION             what counts, by the ledger in Redis; 120..480@8f3c… is an unfinished
+                       sweep of [120, 480): members with a lower hash are included
+  COMMITTED            the offset committed to Kafka, for lag monitors only
   LAG                  records from the position to the log's end
-  BEHIND               how old the first record is that doesn't count yet, by this
-                       machine's clock and the record's time
-  STATE, OWNER         what the worker reported, which it does every second; stale if the
-                       last report is older than 3 s
+  BEHIND               age of the first uncounted record, by this machine's clock and the
+                       record's time
+  STATE, OWNER         the worker's report, sent every second; stale if older than 3 s
 
-and, where redis.shards is more than 1, for each shard its master and by how many records its
-ledger is behind the shard that is furthest; the position above is that of the one furthest behind;
+For redis.shards above 1 it shows each shard's master and its lag in records behind the
+shard that is furthest ahead; POSITION is that of the shard furthest behind.
 
-and then why a partition is halted or waits and what to do, windows that are
-incomplete, a hold, and a configuration that isn't the one in Redis.
+Then it shows why partitions are halted or waiting and the remedy, incomplete windows, a
+hold, and differences between the configuration and Redis.
 
-The exit code is 1 if a partition is halted or no consumer processes it, and if only Kafka
-or only Redis can be reached: then it shows what it can.
+The exit code is 1 if a partition is halted or no consumer processes it, or if Kafka or Redis
+cannot be reached; it still shows what it can.
 
-With --watch it goes on, also while servers are away, until it is interrupted (Ctrl-C,
-exit code 0). On a terminal it is drawn in place. Elsewhere it is written again each time
-it has changed by more than time: as text after an empty line, or with --json as one
-document a line.`,
+With --watch it continues until interrupted (Ctrl-C, exit code 0), also while servers are
+unavailable. On a terminal it redraws. Elsewhere it writes again after each change other than the
+passing of time: as text after an empty line, or with --json as one document per line.`,
 		Example: `  consumer status
   consumer status --watch
   consumer status --watch --json`,

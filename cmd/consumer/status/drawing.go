@@ -59,9 +59,9 @@ func (d *drawing) late() string {
 	case d.waited < time.Second:
 		return ""
 	case d.last == nil:
-		return fmt.Sprintf("no answer for %s", d.waited.Truncate(time.Second))
+		return fmt.Sprintf("no reply for %s", d.waited.Truncate(time.Second))
 	}
-	return fmt.Sprintf("no answer for %s: what follows is %s old", d.waited.Truncate(time.Second), time.Since(d.last.at).Truncate(time.Second))
+	return fmt.Sprintf("no reply for %s: the following is %s old", d.waited.Truncate(time.Second), time.Since(d.last.at).Truncate(time.Second))
 }
 
 func (d *drawing) all(blocks []block, width int) (parts [][]string) {

@@ -87,7 +87,7 @@ func fullServers(ctx context.Context, cfg *config.Config, r *app.Reader) []strin
 	memories, _ := redisconn.Memories(ctx, r.Client)
 	for _, m := range memories {
 		if m.Max > 0 && m.Used >= m.Max {
-			all = append(all, fmt.Sprintf("%s is full: %s uses %d of %d bytes of maxmemory; consumers wait for room, and can't report it here",
+			all = append(all, fmt.Sprintf("%s is full: %s uses %d of %d bytes of maxmemory; consumers are waiting, and cannot report it here",
 				cfg.Redis.Name(), m.Server, m.Used, m.Max))
 		}
 	}

@@ -177,7 +177,7 @@ func counted(text string) (int64, bool) {
 func (p *partition) addLine(text string, now time.Time) {
 	var line workers.Line
 	if err := json.Unmarshal([]byte(text), &line); err != nil {
-		p.What = new("the worker's line isn't readable: " + err.Error())
+		p.What = new("the worker's report is unreadable: " + err.Error())
 		return
 	}
 	p.State, p.Owner, p.ReportedAt = &line.State, &line.Owner, new(units.TimeMS(line.Time().UnixMilli()))

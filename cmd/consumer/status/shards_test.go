@@ -42,7 +42,7 @@ SHARD  MASTER---------  WINDOWS  BEHIND  POSITIONS THAT ARE BEHIND
     0  MASTER---------        %d       0
     1  MASTER---------        %d   1,360  points/0 120..480@4000…
     2  MASTER---------        %d       0  points/1 torn:0
-    3  MASTER---------        %d   1,480  it holds nothing, while other shards do
+    3  MASTER---------        %d   1,480  it is empty, while other shards are not
 `, windows[0], windows[1], windows[2], windows[3]))
 	want = strings.Replace(want, at, "MASTER"+strings.Repeat(" ", len(at)-6), 1)
 	// The exit code is 1 because no consumer processes the other partitions of the topic.

@@ -98,10 +98,10 @@ points/10         10       12               5          -    7       -  halted   
 points/1 waiting: no answer\x1b[2J
 points/2, points/10 halted (gap): the events from offset 5 to 9 are gone
   to do: restore them
-points/3 stale: its worker last wrote 1m2s ago that it was running; the process may be gone, or can't reach Redis
-points/4 unknown: the worker's line isn't readable: unexpected end of JSON input
+points/3 stale: the last report, 1m2s ago, was running; the process may have stopped, or cannot reach Redis
+points/4 unknown: the worker's report is unreadable: unexpected end of JSON input
 
-a rebuild holds the boards: nothing is applied until it has swapped them, or its hold has run out
+a rebuild holds the boards: no events are applied until the swap or the expiry of its hold
 `
 	if got := textOf(t, s); got != want {
 		t.Errorf("%s\nwant%s", got, want)
@@ -143,7 +143,7 @@ func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
 	for _, want := range []string{
 		"\nanother group, other\\x1b, counts points/1, points/2 under this prefix\n  to do: unless this group has just been renamed, stop one",
 		"\nthe consumers have different time zone data:\n  2025b: points/1, points/2\n  2026f: points/0, points/4\n  to do: give all of them",
-		"\nrefilling: Redis was lost, with 381 records of points/1, points/2 still to be read again; until then boards lack what was in them\n",
+		"\nrefilling after Redis was lost or the boards were rebuilt: 381 records of points/1, points/2 still to read; until then boards are partial\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s\nwants %s", got, want)
@@ -208,7 +208,7 @@ func TestWindowsThatBeganBeforeAnOriginAreIncompleteAsLongAsTheyLive(t *testing.
 		"points/0": at("2100-02-10"), "points/1": at("2100-03-02"), "points/2": "0 0", "points/10": at("2100-03-02"),
 	}}, nil, "STANDINGS_PERIODS_WEEKLY_RETENTION=35d", "STANDINGS_PERIODS_YEARLY_RETENTION=30d", "STANDINGS_PERIODS_MONTHLY_RETENTION=60d")
 	want := `
-group standings, prefix lb: no partition is known
+group standings, prefix lb: no partitions
 
 incomplete, as events may be missing from before the log began or the period was added, or from a gap in the log:
   weekly   2100-W07 to 2100-W09  points/1, points/10
@@ -338,7 +338,7 @@ func TestATopicThatDoesNotExistIsAProblemOfItsOwn(t *testing.T) {
 	_, environ := clitest.FakeKafka(t)
 	environ = append(environ, "STANDINGS_KAFKA_TOPICS=nowhere,points", "STANDINGS_REDIS_ADDRESSES="+testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX="+testenv.Prefix(t))
 	code, stdout, stderr := clitest.Execute(t, Command, environ, "status")
-	if code != 1 || !strings.Contains(stdout, "points/3 ") || !strings.Contains(stderr, "topic nowhere doesn't exist") {
+	if code != 1 || !strings.Contains(stdout, "points/3 ") || !strings.Contains(stderr, "topic nowhere does not exist") {
 		t.Errorf("code %d\n%s%s", code, stdout, stderr)
 	}
 }

@@ -71,7 +71,7 @@ func (s *report) summary() string {
 		}
 	}
 	if len(s.Partitions) == 0 {
-		return "no partition is known"
+		return "no partitions"
 	}
 	text := units.Plural(int64(len(s.Partitions)), "partition")
 	for _, state := range []string{"running", "waiting", "halted", "stale"} {
@@ -153,7 +153,7 @@ func (p *partition) trouble() string {
 	text := ""
 	switch {
 	case p.Stale:
-		text = fmt.Sprintf("stale: its worker last wrote %s ago that it was %s; the process may be gone, or can't reach Redis",
+		text = fmt.Sprintf("stale: the last report, %s ago, was %s; the process may have stopped, or cannot reach Redis",
 			units.ShortDuration(p.staleFor.Truncate(time.Second)), terminal.Plain(*p.State))
 	case p.State != nil && (*p.State != "running" || p.Reason != nil): // it may run slowed down
 		text = terminal.Plain(*p.State)
@@ -187,7 +187,7 @@ func (s *report) refilling() []string {
 	if len(fields) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("refilling: Redis was lost, with %s of %s still to be read again; until then boards lack what was in them",
+	return []string{fmt.Sprintf("refilling after Redis was lost or the boards were rebuilt: %s of %s still to read; until then boards are partial",
 		units.Plural(left, "record"), units.Names(fields))}
 }
 
@@ -203,7 +203,7 @@ func (s *report) otherGroups() []string {
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		lines = append(lines, fmt.Sprintf("another group, %s, counts %s under this prefix\n  to do: unless this group has just been renamed, stop one of the two, or give it a redis.prefix of its own",
+		lines = append(lines, fmt.Sprintf("another group, %s, counts %s under this prefix\n  to do: unless this group has just been renamed, stop one of the two, or use another redis.prefix for it",
 			terminal.Plain(group), units.Names(groups[group])))
 	}
 	return lines
@@ -263,7 +263,7 @@ func (w *incompleteWindow) on() string {
 func (s *report) rest() []string {
 	var lines []string
 	if s.Held {
-		lines = append(lines, "a rebuild holds the boards: nothing is applied until it has swapped them, or its hold has run out")
+		lines = append(lines, "a rebuild holds the boards: no events are applied until the swap or the expiry of its hold")
 	}
 	if s.Schema != nil {
 		lines = append(lines, terminal.Plain(*s.Schema))

@@ -124,17 +124,17 @@ func TestDrawnStatusFitsEveryTerminalWithWhatIsWrong(t *testing.T) {
 		}
 	}
 	d := &drawing{waited: 2500 * time.Millisecond}
-	if got := d.lines(80, 24); len(got) != 1 || got[0] != "no answer for 2s" {
+	if got := d.lines(80, 24); len(got) != 1 || got[0] != "no reply for 2s" {
 		t.Error(got)
 	}
 	d.last = &look{at: time.Now().Add(-5500 * time.Millisecond), report: r}
-	if got := strings.Join(d.lines(80, 24), "\n"); !strings.Contains(got, "no answer for 2s: what follows is 5s old") || strings.Contains(got, "\x1b") {
+	if got := strings.Join(d.lines(80, 24), "\n"); !strings.Contains(got, "no reply for 2s: the following is 5s old") || strings.Contains(got, "\x1b") {
 		t.Error(got)
 	}
 }
 
 func TestHowOftenToLookHasLimits(t *testing.T) {
-	for flags, want := range map[string]string{"--every 1s": "--every is for --watch", "--watch --every 99ms": "--every has to be 100ms to 1h", "--watch --every 2h": "--every has to be"} {
+	for flags, want := range map[string]string{"--every 1s": "--every requires --watch", "--watch --every 99ms": "--every must be 100ms to 1h", "--watch --every 2h": "--every must be"} {
 		code, _, stderr := clitest.Execute(t, Command, nil, append([]string{"status"}, strings.Fields(flags)...)...)
 		if code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: code %d %s", flags, code, stderr)

@@ -88,7 +88,7 @@ func (r *Reader) explained(ctx context.Context, err error) error {
 		return nil
 	}
 	if away, ok := errors.AsType[*reading.ArchiveError](err); ok {
-		return fmt.Errorf("Redis doesn't have the window, and whether the archive does isn't known: %w", away)
+		return fmt.Errorf("Redis does not have the window, and the archive could not be read: %w", away)
 	}
 	return app.ExplainRedis(ctx, err, r.Config)
 }

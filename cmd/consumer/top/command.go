@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-const shardsHelp = "with --json: add what counts in each shard, by its ledger"
+const shardsHelp = "with --json: add the ledger of each shard"
 
 // pageFlags are what is shown of a board, and how.
 type pageFlags struct {
@@ -31,25 +31,22 @@ func Command(p *cli.Program) *cobra.Command {
 	f := &pageFlags{}
 	c := &cobra.Command{
 		Use:   "top BOARD PERIOD",
-		Short: "Show who leads a board",
-		Long: `Shows the first members of a board in a window: most points first, and of equal
-ones who reached them first. Redis's clock decides which window is the
-current one. Times are those of time_zone, as exact as the layout of the scores.
+		Short: "Show the top of a board",
+		Long: `Shows the first members of a board in a window: most points first, equal points by who reached
+them first. The current window is decided by Redis's clock. Times are in time_zone, with the
+resolution of the layout.
 
-What is missing is reported below the rows: a window that is incomplete, a Redis that was
-lost and is being refilled, events that aren't counted yet. A board that Redis has
-lost is an error, and so is one that isn't there, with the nearest that are: the exit
+Below the rows it reports what is missing: an incomplete window, a Redis that is being refilled,
+events that are not counted yet. If Redis has lost the board, or it does not exist, the exit
 code is 1.
 
-With --watch it goes on until it is interrupted (Ctrl-C, exit code 0). On a terminal the
-board is drawn in place: ▲ is a member who has climbed in the last seconds, ▼ one who has
-fallen. Elsewhere it is written again each time it has changed: as text after an empty
-line, or with --json as one document a line. Once the current window ends, the next one
-is shown. While Redis is away the last rows stay, and a line says so, on stderr where
-there is no terminal.
+With --watch it continues until interrupted (Ctrl-C, exit code 0). On a terminal it redraws
+the board, with ▲ for members who climbed and ▼ for members who fell in the last seconds. Elsewhere it
+writes the board after each change, as text after an empty line, or with --json as one document
+per line. It follows the current window. While Redis is unavailable it keeps the last rows and
+reports that, on stderr if there is no terminal.
 
-Control characters and the like in a member's id are shown escaped; with --json
-the id is as it is.`,
+Control characters in ids are escaped, except with --json.`,
 		Example: `  consumer top global weekly
   consumer top global weekly --watch
   consumer top eu monthly --window previous --limit 100 --json`,
@@ -57,10 +54,10 @@ the id is as it is.`,
 		ValidArgsFunction: complete.BoardAndPeriod(p),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.limit < 1 || f.offset < 0 || f.offset > math.MaxInt32 || f.limit > 1_000_000 {
-				return cli.Usagef("--limit has to be 1 to 1000000, and --offset 0 or more")
+				return cli.Usagef("--limit must be 1 to 1000000, and --offset at least 0")
 			}
 			if f.shards && !f.asJSON {
-				return cli.Usagef("--shards is for --json")
+				return cli.Usagef("--shards requires --json")
 			}
 			if err := f.watching.Check(c.Flags()); err != nil {
 				return err
@@ -83,8 +80,8 @@ the id is as it is.`,
 		},
 	}
 	c.Flags().StringVar(&f.window, "window", windows.Current, windows.Help)
-	c.Flags().IntVar(&f.limit, "limit", 10, "how many `members`")
-	c.Flags().IntVar(&f.offset, "offset", 0, "how many `members` to leave out first")
+	c.Flags().IntVar(&f.limit, "limit", 10, "number of `members` to show")
+	c.Flags().IntVar(&f.offset, "offset", 0, "number of `members` to skip")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	c.Flags().BoolVar(&f.shards, "shards", false, shardsHelp)
 	f.watching.Flags(c.Flags(), time.Second)

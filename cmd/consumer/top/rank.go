@@ -24,16 +24,15 @@ func RankCommand(p *cli.Program) *cobra.Command {
 	var asJSON, shards, shadow bool
 	c := &cobra.Command{
 		Use:   "rank BOARD PERIOD MEMBER",
-		Short: "Show where a member stands on a board",
-		Long: `Shows a member's rank, points and when they were reached, and two members above and
-below; --around has it show more, or with 0 the member alone. With --json it shows the
-member alone unless --around is given, so that standings[0] is the member. A member
-without points in the window is shown as such, and the exit code is 0. It is 1 where
-Redis has lost the board, or it isn't there; what else is missing is said below the
-rows, as by top. An id that begins with a dash goes after --.
+		Short: "Show a member's rank",
+		Long: `Shows a member's rank and points, when they were reached, and two members above and below. --around
+sets that number; 0 shows the member alone. With --json it shows the member alone unless
+--around is given, so standings[0] is the member. For a member without points in the window
+the exit code is 0. It is 1 if Redis has lost the board or it does not exist. Put an id
+that begins with a dash after --.
 
-A member who is banned isn't shown; with --shadow they are, as they themselves may see
-it: their points go on, and the rank is the one that they would have.`,
+A banned member is not shown, except with --shadow: with the rank that they would have
+without the ban.`,
 		Example: `  consumer rank global weekly Kalobi
   consumer rank eu monthly Kalobi --around 5 --window previous
   consumer rank global weekly Kalobi --json`,
@@ -45,14 +44,14 @@ it: their points go on, and the rank is the one that they would have.`,
 				return err
 			}
 			if around < 0 || around > 1000 {
-				return cli.Usagef("--around has to be 0 to 1000")
+				return cli.Usagef("--around must be 0 to 1000")
 			}
 			if shards && !asJSON {
-				return cli.Usagef("--shards is for --json")
+				return cli.Usagef("--shards requires --json")
 			}
 			given := c.Flags().Changed("around")
 			if shadow && given && around > 0 {
-				return cli.Usagef("--shadow shows one member: without --around")
+				return cli.Usagef("--shadow excludes --around")
 			}
 			if asJSON && !given {
 				around = 0 // programs take the first standing for the member's
@@ -81,8 +80,8 @@ it: their points go on, and the rank is the one that they would have.`,
 		},
 	}
 	c.Flags().StringVar(&window, "window", windows.Current, windows.Help)
-	c.Flags().IntVar(&around, "around", defaultAround, "how many `members` above and below to show as well; 0 unless it is given with --json or --shadow")
-	c.Flags().BoolVar(&shadow, "shadow", false, "show the member even if they are banned, with the rank that they would have")
+	c.Flags().IntVar(&around, "around", defaultAround, "number of `members` to show above and below (default 0 with --json or --shadow)")
+	c.Flags().BoolVar(&shadow, "shadow", false, "show a banned member, with the rank that they would have")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	c.Flags().BoolVar(&shards, "shards", false, shardsHelp)
 	complete.Flags(c, p)

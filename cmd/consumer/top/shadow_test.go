@@ -67,7 +67,7 @@ func TestAMemberWhoIsNotShownMayBeBannedWhereSomebodyCanBe(t *testing.T) {
 			t.Errorf("%q: code %d: %s%s", setting, code, stdout, stderr)
 		}
 	}
-	if code, _, stderr := execute(t, w.Environ, append(ask, "--shadow", "--around", "2")...); code != 2 || !strings.Contains(stderr, "without --around") {
+	if code, _, stderr := execute(t, w.Environ, append(ask, "--shadow", "--around", "2")...); code != 2 || !strings.Contains(stderr, "--shadow excludes --around") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 }

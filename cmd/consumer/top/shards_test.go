@@ -66,7 +66,7 @@ func TestTheLedgerOfEachShardIsShownWhereItIsAskedFor(t *testing.T) {
 
 func TestTheLedgersOfShardsAreForPrograms(t *testing.T) {
 	for _, command := range [][]string{{"top", "global", "weekly"}, {"rank", "global", "weekly", "m7"}} {
-		if code, _, stderr := execute(t, nil, append(command, "--shards")...); code != 2 || !strings.Contains(stderr, "--shards is for --json") {
+		if code, _, stderr := execute(t, nil, append(command, "--shards")...); code != 2 || !strings.Contains(stderr, "--shards requires --json") {
 			t.Errorf("%s: code %d, %s", command[0], code, stderr)
 		}
 	}
@@ -77,7 +77,7 @@ func TestABoardThatOneShardHasLostIsAnErrorThatNamesIt(t *testing.T) {
 	w.Reader.Client.Del(t.Context(), w.Shards[1].Keys().Listed("global:weekly:2100-W10"))
 	code, stdout, stderr := execute(t, w.Environ, "top", "global", "weekly", "--window", "2100-W10", "--json")
 	on := fmt.Sprint("shard 1 of 3 on ", w.Shards[1].Addr())
-	if want := "is lost (board_lost) in " + on + ": it is listed, and a key of it is gone"; code != 1 || !strings.Contains(stderr, want) {
+	if want := "is lost (board_lost) in " + on + ": it is listed, but its key is missing"; code != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("code %d, %s", code, stderr)
 	}
 	if !strings.Contains(stdout, fmt.Sprintf(`"lost_shard": %q`, on)) {

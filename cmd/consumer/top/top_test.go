@@ -200,8 +200,8 @@ func TestABoardOrWindowThatIsNotThereNamesThoseThatAre(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"top globl weekly --window 2100-W10", "there is no board globl under the prefix %q; there are glob, global, asia, eu, n1, n2 and 2 more" + list},
 		{"rank globl weekly Kalobi --window 2100-W10", "there is no board globl under the prefix %q; there are glob, global, asia, eu, n1, n2 and 2 more" + list},
-		{"top global weekly --window 2100-W11", `nothing has been counted in the board global weekly 2100-W11, or its retention is over; there is 2100-W10; "consumer boards global" lists them`},
-		{"rank global monthly Kalobi --window 2100-03", `nothing has been counted in the board global monthly 2100-03, or its retention is over; there is weekly 2100-W10; "consumer boards global" lists them`},
+		{"top global weekly --window 2100-W11", `no event has been counted in global weekly 2100-W11, or its retention is over; there is 2100-W10; "consumer boards global" lists them`},
+		{"rank global monthly Kalobi --window 2100-03", `no event has been counted in global monthly 2100-03, or its retention is over; there is weekly 2100-W10; "consumer boards global" lists them`},
 	} {
 		want := "consumer: " + strings.ReplaceAll(c.want, "%q", `"`+w.reader.Config.Redis.Prefix+`"`) + "\n"
 		code, stdout, stderr := execute(t, w.Environ, strings.Fields(c.args)...)
@@ -217,7 +217,7 @@ func TestABoardOrWindowThatIsNotThereNamesThoseThatAre(t *testing.T) {
 	t.Log("and of a prefix that no consumer has written to yet there is nothing to name")
 	prefix := testenv.Prefix(t)
 	w.Environ[1] = "STANDINGS_REDIS_PREFIX=" + prefix
-	want := "consumer: Redis has nothing under the prefix \"" + prefix + "\": no consumer has begun there yet, or Redis was lost and nobody has begun to refill it\n"
+	want := "consumer: Redis has no keys under the prefix \"" + prefix + "\": no consumer has started yet, or Redis was lost\n"
 	for _, args := range []string{"top global monthly", "rank global monthly Kalobi"} {
 		if code, _, stderr := execute(t, w.Environ, strings.Fields(args)...); code != 1 || stderr != want {
 			t.Errorf("%s: code %d %s", args, code, stderr)
@@ -290,12 +290,12 @@ func TestAWrongBoardPeriodOrWindowIsOneLineAndTwo(t *testing.T) {
 	w := standingsOf(t, 0)
 	environ := append(w.Environ, "STANDINGS_BOARDS=global,eu")
 	for _, c := range []struct{ args, want string }{
-		{"top a/b weekly", "isn't a board's name"},
+		{"top a/b weekly", "is not a board name"},
 		{"top asia weekly", "boards is global, eu"},
-		{"top eu wekly", `no period is called "wekly": there are daily, weekly,`},
-		{"top eu daily", "periods.daily.enabled is false; there are weekly, monthly, yearly"},
-		{"top eu weekly --window 2100-03", "the form is 2026-W47; or current, or previous"},
-		{"top eu weekly --limit 0", "--limit has to be"},
+		{"top eu wekly", `unknown period "wekly": use daily, weekly,`},
+		{"top eu daily", "period daily is not enabled (periods.daily.enabled); use weekly, monthly, yearly"},
+		{"top eu weekly --window 2100-03", "use the form 2026-W47, current or previous"},
+		{"top eu weekly --limit 0", "--limit must be 1 to 1000000, and --offset at least 0"},
 		{"top eu weekly --offset -1", "--offset"},
 		{"rank eu weekly x --around -1", "--around"},
 		{"rank eu weekly " + strings.Repeat("x", 257), "256 bytes, not 257"},
@@ -376,12 +376,12 @@ func TestAnErrorOfRedisNamesItsCause(t *testing.T) {
 		}
 	}()
 	code, _, stderr := execute(t, []string{"STANDINGS_REDIS_ADDRESSES=" + kafka.Addr().String()}, "top", "global", "weekly")
-	if want := "closes the connection without an answer: see that it is a Redis, and not a Kafka, whose port closes so (redis.addresses)"; code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+	if want := "closes the connection without a reply: make sure that it is Redis, not Kafka (redis.addresses)"; code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	cfg := config.Defaults()
 	full := app.ExplainRedis(t.Context(), answerError("OOM command not allowed when used memory > 'maxmemory'."), cfg)
-	if want := "is full: it is at its maxmemory, and refuses writes. Raise it (CONFIG SET maxmemory), or remove what isn't used any more (consumer drop)"; !strings.HasSuffix(full.Error(), want) {
+	if want := "is full: it is at its maxmemory and refuses writes. Raise it (CONFIG SET maxmemory), or remove unused boards (consumer drop)"; !strings.HasSuffix(full.Error(), want) {
 		t.Error(full)
 	}
 }

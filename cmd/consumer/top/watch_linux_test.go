@@ -115,9 +115,9 @@ func TestOnceTheCurrentWindowEndsTheNextOneIsShown(t *testing.T) {
 	w := watchOn(t, b.Environ, "global", "weekly")
 	w.shows(t, "2100-W10", ", ends in ", "   1  Kalobi", "   2  Tanubo")
 	mini.SetTime(time.Date(2100, 3, 15, 0, 0, 0, 0, time.UTC))
-	w.shows(t, "2100-W11", "ends in 6d23h", "nothing has been counted in the board global weekly 2100-W11")
+	w.shows(t, "2100-W11", "ends in 6d23h", "no event has been counted in global weekly 2100-W11")
 	b.AddTo(t, "2100-W11", "global", clitest.Member("Tanubo", 7, ""))
-	if screen := w.shows(t, "2100-W11", "   1  Tanubo"); strings.Contains(screen, "Kalobi") || strings.Contains(screen, "nothing has been counted") {
+	if screen := w.shows(t, "2100-W11", "   1  Tanubo"); strings.Contains(screen, "Kalobi") || strings.Contains(screen, "no event has been counted") {
 		t.Error(screen)
 	}
 }

@@ -114,11 +114,11 @@ func TestWhatNothingWouldChangeEndsWatching(t *testing.T) {
 		code int
 		said string
 	}{
-		"--window 2100-03":   {2, "the form is 2026-W47; or current, or previous"},
-		"--every 50ms":       {2, "--every has to be 100ms to 1h"},
-		"--every 61m":        {2, "--every has to be 100ms to 1h"},
-		"--every 5":          {2, "isn't a duration"},
-		"--limit 0":          {2, "--limit has to be"},
+		"--window 2100-03":   {2, "use the form 2026-W47, current or previous"},
+		"--every 50ms":       {2, "--every must be 100ms to 1h"},
+		"--every 61m":        {2, "--every must be 100ms to 1h"},
+		"--every 5":          {2, "must be a duration"},
+		"--limit 0":          {2, "--limit must be 1 to 1000000, and --offset at least 0"},
 		"--config /nowhere":  {2, "/nowhere"},
 		"week_start: sunday": {1, "week_start is monday in Redis, sunday here"},
 	} {
@@ -131,7 +131,7 @@ func TestWhatNothingWouldChangeEndsWatching(t *testing.T) {
 			t.Errorf("%s: code %d %s%s", args, code, stdout, stderr)
 		}
 	}
-	if code, _, stderr := execute(t, b.Environ, "top", "global", "weekly", "--every", "1s"); code != 2 || !strings.Contains(stderr, "--every is for --watch") {
+	if code, _, stderr := execute(t, b.Environ, "top", "global", "weekly", "--every", "1s"); code != 2 || !strings.Contains(stderr, "--every requires --watch") {
 		t.Errorf("code %d %s", code, stderr)
 	}
 	left := &look{err: &ranking.SchemaError{Found: ranking.LeftMark(ledger.Shards(3))}}

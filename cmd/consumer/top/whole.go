@@ -29,18 +29,18 @@ func (r *Reader) shown(v *reading.View) board { return board{*v, r.Config.Redis.
 // lost is the error that a lost board is.
 func (b *board) lost() error {
 	what := map[string]string{
-		ranking.LostBoard:  "it is listed, and a key of it is gone from Redis",
-		ranking.Unlisted:   "its key is in Redis and isn't listed: something else wrote it, or a part of Redis was restored",
-		ranking.LostLedger: "Redis lists windows and has no ledger: nothing says which events are in them",
-		ranking.LostSchema: "Redis has a ledger and no schema: nothing says what the scores were written with",
-		ranking.LostShard:  "it holds nothing under this prefix, while other shards do",
+		ranking.LostBoard:  "it is listed, but its key is missing in Redis",
+		ranking.Unlisted:   "its key is in Redis but not listed: another program wrote it, or a part of Redis was restored",
+		ranking.LostLedger: "Redis lists windows but has no ledger, so it is unknown which events count",
+		ranking.LostSchema: "Redis has a ledger but no schema, so the format of the scores is unknown",
+		ranking.LostShard:  "it is empty under this prefix, while other shards are not",
 	}[b.Lost]
 	if b.Lost == "" {
 		return nil
 	}
 	todo := "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
 	if b.Lost == ranking.Unlisted {
-		todo = "delete that key if it isn't yours, else " + todo
+		todo = "delete the key if it is not yours, otherwise " + todo
 	}
 	where := ""
 	if b.LostOn != "" {
@@ -55,11 +55,11 @@ func (b *board) notes() []string {
 	if b.Archived {
 		of := fmt.Sprintf("final, revision %d", b.Revision)
 		if b.Revision == 0 {
-			of = "a backup of a window that took events still: what came later isn't in it"
+			of = "a backup of an open window, without later events"
 		}
 		all = append(all, fmt.Sprintf("from the archive, as of %s: %s", units.TimeMS(b.AsOf.UnixMilli()), of))
 	} else if b.Revision > 0 {
-		all = append(all, fmt.Sprintf("final, revision %d: nothing changes it any more", b.Revision))
+		all = append(all, fmt.Sprintf("final, revision %d", b.Revision))
 	}
 	if len(b.Incomplete) > 0 {
 		all = append(all, "incomplete: events of this window may be missing, from before the log began or the period was added, or from a gap in the log, of "+strings.Join(b.Incomplete, ", "))
@@ -69,7 +69,7 @@ func (b *board) notes() []string {
 		for _, r := range b.Refilling {
 			fields = append(fields, r.Field)
 		}
-		all = append(all, fmt.Sprintf("refilling: Redis was lost, with %s of %s still to be read again; until then points and members are missing",
+		all = append(all, fmt.Sprintf("refilling after Redis was lost or the boards were rebuilt: %s of %s still to read; until then boards are partial",
 			units.Plural(b.Left(), "record"), units.Names(fields)))
 	}
 	all = append(all, b.behind()...)
@@ -87,7 +87,7 @@ func (b *board) behind() []string {
 		all = append(all, fmt.Sprintf("catching up: %s, %s behind, as of %s ago", units.Plural(b.Lag.Records, "record"), units.ShortDuration(b.Behind), ago))
 	}
 	if b.Unread && !b.Lag.Known {
-		all = append(all, "catching up: how far behind it is is not known yet")
+		all = append(all, "catching up: the lag is not known yet")
 	}
 	for _, r := range slices.Concat(b.Halted, b.Waiting) {
 		text := fmt.Sprintf("not counting: %s is %s", r.Field, terminal.Plain(r.Line.State))
@@ -113,10 +113,10 @@ func (b *board) behind() []string {
 		if youngest > 0 {
 			since = " for " + units.ShortDuration(youngest.Truncate(time.Second))
 		}
-		all = append(all, fmt.Sprintf("no worker of %s has reported%s: later events aren't counted", units.Names(silent), since))
+		all = append(all, fmt.Sprintf("no worker of %s has reported%s: later events are not counted", units.Names(silent), since))
 	}
 	if len(b.NotBegun) > 0 {
-		all = append(all, "nothing has been read yet of "+strings.Join(b.NotBegun, ", "))
+		all = append(all, "no events have been read yet of "+strings.Join(b.NotBegun, ", "))
 	}
 	return all
 }
@@ -128,7 +128,7 @@ func (b *board) missing(ctx context.Context, r *Reader) error {
 	case b.Listed || b.Lost != "" || len(b.Refilling) > 0:
 		return nil
 	case b.Beside.Schema == "":
-		return fmt.Errorf("Redis has nothing under the prefix %q: no consumer has begun there yet, or Redis was lost and nobody has begun to refill it", b.prefix)
+		return fmt.Errorf("Redis has no keys under the prefix %q: no consumer has started yet, or Redis was lost", b.prefix)
 	}
 	now := *r.Reader
 	now.Boards = r.views.Boards()

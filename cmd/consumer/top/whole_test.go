@@ -49,10 +49,10 @@ func (w *written) del(t *testing.T, name string) {
 func TestALostBoardIsAnErrorWithWhatToDo(t *testing.T) {
 	const rebuild = "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
 	for gone, said := range map[string][]string{
-		"board":   {"is lost (board_lost): it is listed, and a key of it is gone from Redis; " + rebuild},
-		"windows": {"is lost (board_unlisted): its key is in Redis and isn't listed", "delete that key if it isn't yours, else " + rebuild},
-		"ledger":  {"is lost (ledger_lost)", "nothing says which events are in them; " + rebuild},
-		"schema":  {"is lost (schema)", "nothing says what the scores were written with; " + rebuild},
+		"board":   {"is lost (board_lost): it is listed, but its key is missing in Redis; " + rebuild},
+		"windows": {"is lost (board_unlisted): its key is in Redis but not listed", "delete the key if it is not yours, otherwise " + rebuild},
+		"ledger":  {"is lost (ledger_lost)", "so it is unknown which events count; " + rebuild},
+		"schema":  {"is lost (schema)", "so the format of the scores is unknown; " + rebuild},
 	} {
 		t.Run(gone, func(t *testing.T) {
 			w := aBoard(t)
@@ -75,7 +75,7 @@ func TestABoardIsRefillingUntilTheLedgerIsPastTheLogsEnd(t *testing.T) {
 	for p := range 2 {
 		w.Reports(t, p, workers.Line{State: workers.StateRunning, Lag: new(int64)})
 	}
-	r := w.states(t, 0, reading.Refilling, "refilling: Redis was lost, with 2 records of points/0 still to be read again; until then points and members are missing")
+	r := w.states(t, 0, reading.Refilling, "refilling after Redis was lost or the boards were rebuilt: 2 records of points/0 still to read; until then boards are partial")
 	if len(r.Refilling) != 1 || r.Refilling[0] != (refillingPartition{"points/0", "0", 2}) {
 		t.Errorf("%+v", r.Refilling)
 	}
@@ -105,7 +105,7 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 		{"a wait", [2]workers.Line{running, {State: workers.StateWaiting, Reason: "redis_full", What: "full", Lag: records(3)}}, reading.Behind, []string{"not counting: points/1 is waiting (redis_full): full"}},
 		{"nobody there", [2]workers.Line{{State: workers.StateRunning, Lag: records(3), At: now.Add(-time.Hour)}, {State: workers.StateRunning, At: now.Add(-2 * time.Hour)}},
 			reading.Behind, []string{"no worker of points/0, points/1 has reported for 1h"}},
-		{"a worker that has not found its position yet", [2]workers.Line{running, {State: workers.StateRunning}}, reading.Behind, []string{"catching up: how far behind it is is not known yet"}},
+		{"a worker that has not found its position yet", [2]workers.Line{running, {State: workers.StateRunning}}, reading.Behind, []string{"catching up: the lag is not known yet"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for p, l := range c.lines {
@@ -120,7 +120,7 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 	w.Reports(t, 0, running)
 	w.Reports(t, 1, running)
 	w.Environ = append(w.Environ, "STANDINGS_KAFKA_TOPICS=points,extra")
-	if r := w.states(t, 0, reading.Behind, "nothing has been read yet of extra"); len(r.NotBegun) != 1 {
+	if r := w.states(t, 0, reading.Behind, "no events have been read yet of extra"); len(r.NotBegun) != 1 {
 		t.Errorf("%+v", r)
 	}
 	if err := w.reader.Client.Del(t.Context(), w.reader.Config.Redis.Prefix+":{0}:workers").Err(); err != nil {
@@ -147,5 +147,5 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 func TestAWipedRedisShowsWhyItIsNotRefilled(t *testing.T) {
 	w := standingsOf(t)
 	w.Reports(t, 0, workers.Line{State: workers.StateHalted, Reason: "gap", What: "the log begins only at offset 7", Remedy: "restore a backup"})
-	w.states(t, 1, reading.Behind, "points/0 is halted (gap): the log begins only at offset 7", "Redis has nothing under the prefix")
+	w.states(t, 1, reading.Behind, "points/0 is halted (gap): the log begins only at offset 7", "Redis has no keys under the prefix")
 }

@@ -23,10 +23,9 @@ func Command(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Show which build this is",
-		Long: `Shows the version, the commit that it was built from and the version of Go that built
-it; "unknown" where the build doesn't say.`,
-		Args: cli.ExactArgs(0),
+		Short: "Show the version",
+		Long:  `Shows the version, the commit and the Go version of this build, or "unknown".`,
+		Args:  cli.ExactArgs(0),
 		RunE: func(*cobra.Command, []string) error {
 			r := report{GoVersion: runtime.Version()}
 			r.Version, r.Revision = build.Version()

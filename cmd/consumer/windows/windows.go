@@ -23,7 +23,7 @@ const (
 )
 
 // Help is what a flag that names a window says of itself.
-const Help = "the `window`: current, previous, or a name such as 2026-W47, 2026-11 or 2026"
+const Help = "`window`: current, previous, or a name such as 2026-W47, 2026-11 or 2026"
 
 // Check is the period of this name, if it is kept and the board has windows of it. It refuses a
 // board that no event can name.
@@ -46,7 +46,7 @@ func checkBoard(cfg *config.Config, board string) error {
 		return cli.Usagef("%q %w", board, err)
 	}
 	if len(cfg.Boards) > 0 && !slices.Contains(cfg.Boards, board) {
-		return cli.Usagef("there is no board %q: boards is %s", board, strings.Join(cfg.Boards, ", "))
+		return cli.Usagef("unknown board %q: boards is %s", board, strings.Join(cfg.Boards, ", "))
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func Enabled(cfg *config.Config, name string) (periods.Rule, error) {
 			kept = append(kept, string(p.Name))
 		}
 	}
-	return periods.Rule{}, cli.Usagef("%s boards aren't kept: periods.%s.enabled is false; there are %s", name, name, strings.Join(kept, ", "))
+	return periods.Rule{}, cli.Usagef("period %s is not enabled (periods.%s.enabled); use %s", name, name, strings.Join(kept, ", "))
 }
 
 // CheckMember refuses a member's id that no event can have.

@@ -79,7 +79,7 @@ func read(name string) (*file, error) {
 	}
 	f := &file{kind: types[path.Ext(name)], tag: fmt.Sprintf(`W/"%016x"`, xxhash.Sum64(text)), text: text}
 	if f.kind == "" {
-		return nil, fmt.Errorf("%s has a type that isn't listed", name)
+		return nil, fmt.Errorf("%s has an unlisted type", name)
 	}
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

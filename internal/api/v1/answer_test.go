@@ -275,8 +275,8 @@ func TestTokensAreNeededWhereThereAreSome(t *testing.T) {
 	require.Equal(t, http.StatusOK, with("Bearer 0123456789abcdeZ").status)
 	require.Equal(t, http.StatusUnauthorized, with("Bearer 0123456789abcdeY").status)
 	for says, take := range map[string]func(){
-		"no client is admitted": func() { write("# nobody\n") },
-		"no such file":          func() { require.NoError(t, os.Remove(path)) },
+		"all clients are refused": func() { write("# nobody\n") },
+		"no such file":            func() { require.NoError(t, os.Remove(path)) },
 	} {
 		write("shop 0123456789abcdeZ\n")
 		require.NoError(t, tokens.Look())
@@ -378,7 +378,7 @@ func TestWhatIsBeyondTheLimitIsToldToComeAgain(t *testing.T) {
 	a := from("10.0.0.4:1")
 	require.Equal(t, http.StatusServiceUnavailable, a.status)
 	require.Equal(t, "1", a.header.Get("Retry-After"))
-	require.Contains(t, string(a.body), "4 requests")
+	require.Contains(t, string(a.body), "the limit is 4")
 	close(h.release)
 	all.Wait()
 	require.Equal(t, http.StatusOK, from("10.0.0.1:4").status)

@@ -29,9 +29,9 @@ type Bans struct {
 func (b *Bans) off() *problem {
 	switch {
 	case b.Off != "":
-		return problemf(notFound, "there are no bans here: %s", b.Off)
+		return problemf(notFound, "This API does not serve bans: %s", b.Off)
 	case b.Tokens == nil || b.Desk == nil:
-		return problemf(notFound, "there are no bans here: nobody may ban by this API")
+		return problemf(notFound, "This API does not serve bans: api.bans_tokens_file is not set")
 	}
 	return nil
 }
@@ -40,7 +40,7 @@ func (b *Bans) off() *problem {
 func (b *Bans) desk() (*bans.Desk, error) {
 	d := b.Desk()
 	if d == nil || d.Publisher.Follower.State() == nil {
-		return nil, problemf(noBans, "the bans topic hasn't been read to its end yet").later()
+		return nil, problemf(noBans, "The bans topic has not been read to its end yet").later()
 	}
 	return d, nil
 }
@@ -80,7 +80,7 @@ func (a *api) listBans(q *request) (*answer, error) {
 	if q.query.Has("after") {
 		k, err := bans.ParseKey(q.query.Get("after"))
 		if err != nil {
-			return nil, wrong("after", "isn't the next of a page of bans: leave it out for the first page")
+			return nil, wrong("after", "must be the next of a page of bans; omit it for the first page")
 		}
 		after = &k
 	}
@@ -91,7 +91,7 @@ func (a *api) listBans(q *request) (*answer, error) {
 	}
 	all, unseen := desk.List(q.ctx)
 	if unseen != nil {
-		a.log.Warn("listed bans without looking at Redis", zap.Error(unseen))
+		a.log.Warn("listed bans without their state in Redis", zap.Error(unseen))
 	}
 	all = slices.DeleteFunc(all, func(l bans.Listed) bool {
 		return after != nil && l.Compare(*after) <= 0 || member != "" && l.Member != member
@@ -162,13 +162,13 @@ func (a *api) ban(q *request) (*answer, error) {
 	}
 	if body.Board != nil {
 		if r.Board = *body.Board; r.Board == "" {
-			return nil, wrong("board", "is empty: leave it out, or null, for all boards")
+			return nil, wrong("board", "must not be empty; omit it for all boards")
 		}
 	}
 	if body.Until != nil {
 		until, err := time.Parse(time.RFC3339, *body.Until)
 		if err != nil {
-			return nil, wrong("until", "%s isn't a time such as 2026-12-01T00:00:00Z", quoted(*body.Until))
+			return nil, wrong("until", "%s must be a time such as 2026-12-01T00:00:00Z", quoted(*body.Until))
 		}
 		r.Until = until
 	}
@@ -181,7 +181,7 @@ func (a *api) ban(q *request) (*answer, error) {
 		return nil, wrong("body", "%v", err)
 	}
 	if body.Until != nil && !r.Until.After(r.At) {
-		return nil, wrong("until", "%s is over", quoted(*body.Until))
+		return nil, wrong("until", "%s is in the past", quoted(*body.Until))
 	}
 	if err := desk.Publisher.Put(q.ctx, r); err != nil {
 		return nil, banProblem(q.ctx, err)
@@ -193,7 +193,7 @@ func (a *api) ban(q *request) (*answer, error) {
 func (a *api) unban(q *request) (*answer, error) {
 	k := bans.Key{Member: q.query.Get("member"), Board: q.query.Get("board")}
 	if err := k.Check(); err != nil {
-		return nil, wrong("member", "or board is none: %v", err)
+		return nil, wrong("member", "or board is invalid: %v", err)
 	}
 	desk, err := a.Bans.desk()
 	if err != nil {
@@ -204,9 +204,9 @@ func (a *api) unban(q *request) (*answer, error) {
 	case err != nil:
 		return nil, banProblem(q.ctx, err)
 	case !found && k.Board == "":
-		return nil, problemf(notFound, "the member isn't banned on all boards; GET /v1/bans?member= has where they are")
+		return nil, problemf(notFound, "There is no ban on all boards for the member; see GET /v1/bans?member=")
 	case !found:
-		return nil, problemf(notFound, "the member isn't banned on board %s; GET /v1/bans?member= has where they are", k.Board)
+		return nil, problemf(notFound, "There is no ban on board %s for the member; see GET /v1/bans?member=", k.Board)
 	}
 	return a.recorded(q, desk, &banned{Member: k.Member, Board: boardOf(k), State: "shown"}, k), nil
 }
@@ -217,7 +217,7 @@ func (a *api) recorded(q *request, desk *bans.Desk, body *banned, k bans.Key) *a
 	defer cancel()
 	err := desk.Await(within, k)
 	if err != nil && !errors.Is(err, bans.ErrNotYet) {
-		a.log.Warn("a ban is recorded, and Redis wasn't looked at", zap.Error(err))
+		a.log.Warn("a ban is recorded, but Redis could not be read", zap.Error(err))
 	}
 	body.Done = err == nil
 	return &answer{body: body, cache: private}
@@ -227,9 +227,9 @@ func (a *api) recorded(q *request, desk *bans.Desk, body *banned, k bans.Key) *a
 func banProblem(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, bans.ErrErased):
-		return problemf(erased, "the member is erased: they can be neither banned nor shown again")
+		return problemf(erased, "The member is erased and cannot be banned or unbanned")
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return errors.Join(problemf(tooSlow, "Kafka didn't answer in time, and whether it is recorded isn't known: GET /v1/bans shows it; the same request can be sent again").later(), err)
+		return errors.Join(problemf(tooSlow, "Kafka did not reply in time. The ban may have been recorded: see GET /v1/bans, or send the request again").later(), err)
 	}
-	return errors.Join(problemf(noBans, "the bans topic can't be read or written, and whether it is recorded isn't known; the server's log says why").later(), err)
+	return errors.Join(problemf(noBans, "The bans topic cannot be read or written. The ban may have been recorded. The server's log has the cause").later(), err)
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"sort"
 	"time"
@@ -116,7 +117,7 @@ func (a *api) ofArchive(q *request, read func(context.Context) error) (away bool
 	defer cancel()
 	err = read(ctx)
 	if _, ok := errors.AsType[*reading.ArchiveError](err); ok {
-		a.log.Warn("a list lacks what is in the archive", zap.Error(err))
+		a.log.Warn("a list lacks archived windows", zap.Error(err))
 		return true, nil
 	}
 	return false, err
@@ -295,7 +296,7 @@ func (a *api) getOpenAPI(*request) (*answer, error) {
 	return &answer{body: rawJSON(Document), tagged: true, cache: "public, max-age=3600"}, nil
 }
 
-// problemAnswer is what a problem's type leads to.
+// problemAnswer describes a type of problems.
 type problemAnswer struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -304,11 +305,11 @@ type problemAnswer struct {
 
 // getProblem is GET /v1/problems/{problem}.
 func (a *api) getProblem(q *request) (*answer, error) {
-	of, ok := titles[q.PathValue("problem")]
+	status, ok := statuses[q.PathValue("problem")]
 	if !ok {
-		return nil, problemf(notFound, "there is no such problem")
+		return nil, problemf(notFound, "Unknown problem type")
 	}
-	return &answer{body: &problemAnswer{"/v1/problems/" + q.PathValue("problem"), of.title, of.status}}, nil
+	return &answer{body: &problemAnswer{"/v1/problems/" + q.PathValue("problem"), http.StatusText(status), status}}, nil
 }
 
 // rawJSON is JSON as it is.

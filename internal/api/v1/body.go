@@ -44,7 +44,7 @@ func (a *api) readBody(q *request, o *operation, w http.ResponseWriter) (done fu
 	}
 	switch {
 	case announced > most:
-		err = problemf(tooLarge, "the body has more than %d bytes", most)
+		err = problemf(tooLarge, "The body exceeds %d bytes", most)
 	case !o.bans: // a request about bans has a token, and must not be kept out by readers
 		done, err = a.take(a.limits.bodies, q.client, announced)
 	}
@@ -69,11 +69,11 @@ func (q *request) receive(w http.ResponseWriter, announced, most int64) error {
 	_, err := b.ReadFrom(io.LimitReader(q.Body, most+1))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return problemf(bodyTooSlow, "the body didn't arrive within %v", bodyWithin)
+		return problemf(bodyTooSlow, "The body did not arrive within %v", bodyWithin)
 	case err != nil:
-		return wrong("body", "can't be read: %v", err)
+		return wrong("body", "cannot be read: %v", err)
 	case int64(b.Len()) > most:
-		return problemf(tooLarge, "the body has more than %d bytes", most)
+		return problemf(tooLarge, "The body exceeds %d bytes", most)
 	}
 	q.sent = b.Bytes()
 	return nil
@@ -88,10 +88,10 @@ func (q *request) body(to any, like string) error {
 		if p, ok := errors.AsType[*problem](err); ok {
 			return p
 		}
-		return wrong("body", `isn't %s: %v`, like, err)
+		return wrong("body", `must be %s: %v`, like, err)
 	}
 	if in.More() {
-		return wrong("body", `has more than one value`)
+		return wrong("body", `must be a single value`)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (m *memberIDs) UnmarshalJSON(text []byte) error {
 	}
 	for in.More() {
 		if len(*m) == reading.MostMembers {
-			return wrong("body", "members has more than %d ids", reading.MostMembers)
+			return wrong("body", "members must have at most %d ids", reading.MostMembers)
 		}
 		var id string
 		if err := in.Decode(&id); err != nil {

@@ -16,7 +16,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/iotest"
@@ -226,11 +225,10 @@ func ask(t testing.TB, h http.Handler, r *http.Request) said {
 
 func TestEveryProblemIsExplained(t *testing.T) {
 	h := New(Config{Requests: 4, Streams: 4, Metrics: NewMetrics(), Log: nopLog})
-	for _, word := range slices.Sorted(maps.Keys(titles)) {
+	for _, word := range slices.Sorted(maps.Keys(statuses)) {
 		a := ask(t, h, httptest.NewRequest(http.MethodGet, "/v1/problems/"+word, nil))
 		require.Equal(t, http.StatusOK, a.status)
-		require.Contains(t, string(a.body), titles[word].title)
-		require.NotContains(t, strings.ToLower(titles[word].title), "error")
+		require.Contains(t, string(a.body), http.StatusText(statuses[word]))
 	}
 	require.Equal(t, http.StatusNotFound, ask(t, h, httptest.NewRequest(http.MethodGet, "/v1/problems/nothing", nil)).status)
 }

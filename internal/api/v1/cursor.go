@@ -50,10 +50,10 @@ func checksum(b []byte, board, period string) uint32 {
 func readCursor(text string, t reading.Target) (*cursor, error) {
 	c, ok := parseCursor(text, t)
 	if !ok {
-		return nil, wrong("after", "isn't the next of a page of this board and period: leave it out for the first page")
+		return nil, wrong("after", "must be the next of a page of this board and period; omit it for the first page")
 	}
 	if c.window.Name != t.Window.Name && (t.Named != reading.Current && t.Named != reading.Previous) {
-		return nil, wrong("after", "is of the window %s", c.window.Name)
+		return nil, wrong("after", "belongs to the window %s", c.window.Name)
 	}
 	return c, nil
 }

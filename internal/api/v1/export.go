@@ -30,7 +30,7 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 		return err
 	}
 	if raw == "1" && format != "csv" {
-		return wrong("raw", "is for format=csv: of ndjson every text is exact")
+		return wrong("raw", "requires format=csv; NDJSON is always exact")
 	}
 	t, _, err := q.target(a)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 			return err
 		}
 		if keeping != "" && v.Revision != revision { // what has been sent so far may be kept, unless it is cut off
-			return fmt.Errorf("export %s %s %s: its seal was taken back meanwhile", v.Name, v.Window.Period, v.Window.Name)
+			return fmt.Errorf("export %s %s %s: the window was reopened meanwhile", v.Name, v.Window.Period, v.Window.Name)
 		}
 		if err := reading.SameCopy(&of, &v); err != nil {
 			return err

@@ -33,9 +33,9 @@ func (l *limit) take(client string, n int64) (give func(), p *problem) {
 	has, free := l.clients[client], l.all-l.taken
 	switch {
 	case n > free:
-		return nil, problemf(overloaded, "at most %d %s at a time, and too many are in use", l.all, l.what).later()
+		return nil, problemf(overloaded, "Too many concurrent %s: the limit is %d", l.what, l.all).later()
 	case has+n > free:
-		return nil, problemf(tooMany, "at most %d %s at a time; this client has %d, and the server keeps the free ones for other clients", l.all, l.what, has).later()
+		return nil, problemf(tooMany, "Too many concurrent %s of this client: it uses %d of %d, and the rest is reserved for others", l.what, has, l.all).later()
 	}
 	l.taken += n
 	l.clients[client] += n

@@ -246,7 +246,7 @@ func TestALookupIsReadUpToTheFirstIDTooMany(t *testing.T) {
 	allocated := testing.AllocsPerRun(5, func() {
 		q := &request{sent: text}
 		_, err := q.members()
-		require.ErrorContains(t, err, "more than 1000 ids")
+		require.ErrorContains(t, err, "at most 1000 ids")
 	})
 	require.Less(t, allocated, 10.0*reading.MostMembers)
 }

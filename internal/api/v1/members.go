@@ -48,7 +48,7 @@ func (a *api) getMember(q *request) (*answer, error) {
 		return nil, err
 	}
 	if shadow == "true" && style != ordinal {
-		return nil, wrong("shadow", "a member who is banned has the rank that they would have, which is ordinal")
+		return nil, wrong("shadow", "the rank of a banned member is ordinal only")
 	}
 	t, reached, err := q.target(a)
 	if err != nil {
@@ -119,7 +119,7 @@ const (
 // listAround is GET …/around.
 func (a *api) listAround(q *request) (*answer, error) {
 	if !q.query.Has("member") {
-		return nil, wrong("member", "is missing: whose surroundings?")
+		return nil, wrong("member", "is required")
 	}
 	id, err := member("member", q.query.Get("member"))
 	if err != nil {
@@ -144,7 +144,7 @@ func (a *api) listAround(q *request) (*answer, error) {
 	v, err := a.Reader.Around(q.ctx, t, id, int(n), style != ordinal)
 	if err == nil && v.Lost == "" && !slices.ContainsFunc(v.Standings, func(st ranking.Standing) bool { return st.Rank > 0 }) {
 		if absent == "error" {
-			p := problemf(notFound, "the member has no standing in %s %s %s; absent=top or absent=bottom shows an end of the board in that case", v.Name, v.Window.Period, v.Window.Name)
+			p := problemf(notFound, "The member has no standing in %s %s %s; absent=top and absent=bottom return an end of the board instead", v.Name, v.Window.Period, v.Window.Name)
 			p.Parameter = "member"
 			return nil, p
 		}
@@ -236,7 +236,7 @@ func (q *request) members() ([]string, error) {
 		return nil, err
 	}
 	if len(body.Members) == 0 {
-		return nil, wrong("body", "members has 1 to %d ids, not 0", reading.MostMembers)
+		return nil, wrong("body", "members must have 1 to %d ids", reading.MostMembers)
 	}
 	known := make(map[string]bool, len(body.Members))
 	return slices.DeleteFunc(body.Members, func(id string) bool {
@@ -308,7 +308,7 @@ func (a *api) targets(q *request, named string) ([]reading.Target, error) {
 		boards = a.Reader.Named
 	}
 	if len(boards) == 0 {
-		return nil, wrong("boards", "is missing: any board may be named here, so say which")
+		return nil, wrong("boards", "is required, since boards are not configured")
 	}
 	periods := q.list("periods")
 	if periods == nil {
@@ -317,7 +317,7 @@ func (a *api) targets(q *request, named string) ([]reading.Target, error) {
 		}
 	}
 	if len(boards)*len(periods) > mostWindows {
-		return nil, wrong("boards", "%d boards in %d periods are more than %d windows", len(boards), len(periods), mostWindows)
+		return nil, wrong("boards", "%d boards in %d periods exceed %d windows", len(boards), len(periods), mostWindows)
 	}
 	var all []reading.Target
 	for _, board := range boards {

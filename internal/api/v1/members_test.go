@@ -140,9 +140,9 @@ func TestALargeLookupHoldsRedisForShortTimes(t *testing.T) {
 func TestALookupThatIsNoneIsRefused(t *testing.T) {
 	f := newFixture(t, 1, codec.Readable)
 	for body, says := range map[string]string{
-		``: "EOF", `[]`: "cannot unmarshal", `{"members":[]}`: "1 to 1000", `{"members":["a"],"x":1}`: "unknown field", `{"members":["a"]} {}`: "more than one",
+		``: "EOF", `[]`: "cannot unmarshal", `{"members":[]}`: "1 to 1000", `{"members":["a"],"x":1}`: "unknown field", `{"members":["a"]} {}`: "a single value",
 		`{"members":[""]}`: "1 to 256 bytes", `{"members":["` + strings.Repeat("x", 257) + `"]}`: "257", `{"members":[1]}`: "cannot unmarshal",
-		`{"members":["x"` + strings.Repeat(`,"y"`, 1000) + `]}`: "more than 1000 ids", `{"members":null}`: "1 to 1000", `{"members":{}}`: "cannot unmarshal",
+		`{"members":["x"` + strings.Repeat(`,"y"`, 1000) + `]}`: "at most 1000 ids", `{"members":null}`: "1 to 1000", `{"members":{}}`: "cannot unmarshal",
 	} {
 		a := f.lookUp("global", body, "")
 		require.Equal(t, http.StatusBadRequest, a.status, body)

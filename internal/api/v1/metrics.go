@@ -36,32 +36,32 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "standings_api_requests_total", Help: "Requests to the API, by operation and status.",
+			Name: "standings_api_requests_total", Help: "API requests, by operation and status.",
 		}, []string{"operation", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "standings_api_request_seconds", Help: "How long requests to the API took, by operation.",
+			Name: "standings_api_request_seconds", Help: "Duration of API requests, by operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"operation"}),
 		shed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "standings_api_shed_total", Help: "Requests to the API that were refused for lack of room, by what there is no more of (requests; waits, for an event; exports; bans; bodies, in bytes; streams; shown, different boards and members that are streamed) and whose limit it is: all (status 503) or client (429).",
+			Name: "standings_api_shed_total", Help: "API requests refused at a limit: requests, waits (for an event), exports, bans, bodies (in bytes), streams or shown (different boards and members of streams); of all clients (status 503) or of one client (429).",
 		}, []string{"of", "limit"}),
 		unreadable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "standings_api_tokens_unreadable", Help: "1 while a file of tokens is missing, empty or wrong, by its setting. A missing or empty one admits no client; otherwise the tokens that were read last are valid.",
+			Name: "standings_api_tokens_unreadable", Help: "1 if a token file is missing, empty or invalid, by its setting. Clients are refused if it is missing or empty; if it is invalid, the previous tokens stay valid.",
 		}, []string{"file"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "standings_api_streams", Help: "Streams of the API that are open.",
+			Name: "standings_api_streams", Help: "Open API streams.",
 		}),
 		streamsMax: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "standings_api_streams_max", Help: "api.streams: one more is refused.",
+			Name: "standings_api_streams_max", Help: "The setting api.streams.",
 		}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "standings_api_stream_events_total", Help: "Events that streams were sent: snapshot, change or problem.",
+			Name: "standings_api_stream_events_total", Help: "Events sent to streams: snapshot, change or problem.",
 		}, []string{"event"}),
 		streamReads: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "standings_api_stream_reads_total", Help: "Reads of a board for streams, each for all of those that show the same.",
+			Name: "standings_api_stream_reads_total", Help: "Reads of a board for all streams that show the same.",
 		}),
 		archive: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "standings_api_archive_read_seconds", Help: "How long the API's reads of the archive took, with what they waited for others, by result: found, not_found, failed (it is away), slow (no answer within api.timeout), refused (as many read and wait as may) or abandoned (the client has gone).",
+			Name: "standings_api_archive_read_seconds", Help: "Duration of the API's reads of the archive, including waits, by result: found, not_found, failed (archive unavailable), slow (over api.timeout), refused (too many reads) or abandoned (client disconnected).",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"result"}),
 	}

@@ -1,7 +1,7 @@
 package v1
 
-// What is wrong with a request, by RFC 9457: a type that doesn't change, a status, and in words
-// what was wrong, where, and what would be right.
+// Problem details of RFC 9457: a stable type, a status, and a description of what is wrong and
+// what would be valid.
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// problem is the body of an answer that is no.
+// problem is the body of an error response.
 type problem struct {
 	Type   string `json:"type"` // /v1/problems/<word>
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Parameter is which one of the request is wrong, if one is.
+	// Parameter is the invalid parameter, if there is one.
 	Parameter string `json:"parameter,omitempty"`
-	// There is what there is in place of what was asked for, at most ten of it.
+	// There are up to ten valid values.
 	There []string `json:"there,omitempty"`
 
 	word       string // of the type
@@ -31,7 +31,7 @@ type problem struct {
 
 func (p *problem) Error() string { return p.Detail }
 
-// Words of problems, each with its status and title. They don't change.
+// Types of problems. They are stable.
 const (
 	badRequest   = "bad-request"
 	unauthorized = "unauthorized"
@@ -50,44 +50,41 @@ const (
 	noArchive    = "archive-unavailable"
 )
 
-var titles = map[string]struct {
-	status int
-	title  string
-}{
-	badRequest:   {http.StatusBadRequest, "The request isn't one"},
-	unauthorized: {http.StatusUnauthorized, "A bearer token is needed"},
-	notFound:     {http.StatusNotFound, "There is no such thing"},
-	notAllowed:   {http.StatusMethodNotAllowed, "The method isn't one of this path"},
-	erased:       {http.StatusConflict, "The member is erased, which is for good"},
-	tooLarge:     {http.StatusRequestEntityTooLarge, "The request is too large"},
-	bodyTooSlow:  {http.StatusRequestTimeout, "The body of the request came too slowly"},
-	tooMany:      {http.StatusTooManyRequests, "Too many requests at a time by one client"},
-	internal:     {http.StatusInternalServerError, "The server has failed"},
-	boardLost:    {http.StatusServiceUnavailable, "Redis has lost the board"},
-	overloaded:   {http.StatusServiceUnavailable, "Too many requests at a time"},
-	unavailable:  {http.StatusServiceUnavailable, "Redis can't be read"},
-	noBans:       {http.StatusServiceUnavailable, "The bans topic can't be read or written"},
-	tooSlow:      {http.StatusGatewayTimeout, "Redis was too slow"},
-	noArchive:    {http.StatusServiceUnavailable, "The archive can't be read"},
+var statuses = map[string]int{
+	badRequest:   http.StatusBadRequest,
+	unauthorized: http.StatusUnauthorized,
+	notFound:     http.StatusNotFound,
+	notAllowed:   http.StatusMethodNotAllowed,
+	erased:       http.StatusConflict,
+	tooLarge:     http.StatusRequestEntityTooLarge,
+	bodyTooSlow:  http.StatusRequestTimeout,
+	tooMany:      http.StatusTooManyRequests,
+	internal:     http.StatusInternalServerError,
+	boardLost:    http.StatusServiceUnavailable,
+	overloaded:   http.StatusServiceUnavailable,
+	unavailable:  http.StatusServiceUnavailable,
+	noBans:       http.StatusServiceUnavailable,
+	tooSlow:      http.StatusGatewayTimeout,
+	noArchive:    http.StatusServiceUnavailable,
 }
 
-// problemf is a problem of a kind.
+// problemf returns a problem of a type.
 func problemf(word, format string, args ...any) *problem {
-	of := titles[word]
-	return &problem{Type: "/v1/problems/" + word, Title: of.title, Status: of.status, Detail: fmt.Sprintf(format, args...), word: word}
+	status := statuses[word]
+	return &problem{Type: "/v1/problems/" + word, Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), word: word}
 }
 
-// wrong is a parameter that isn't right.
+// wrong returns the problem of an invalid parameter.
 func wrong(parameter, format string, args ...any) *problem {
 	p := problemf(badRequest, "%s: %s", parameter, fmt.Sprintf(format, args...))
 	p.Parameter = parameter
 	return p
 }
 
-// comeAgain is after how many seconds a problem that passes may be gone.
+// comeAgain is the Retry-After of a temporary problem, in seconds.
 const comeAgain = 1
 
-// later is a problem that passes.
+// later marks a problem as temporary.
 func (p *problem) later() *problem {
 	p.retryAfter = comeAgain
 	return p
@@ -95,8 +92,7 @@ func (p *problem) later() *problem {
 
 const mostThere = 10
 
-// problemOf says what an error is for whoever asked. What Redis or the network said of itself goes
-// to the log and not to them.
+// problemOf translates an error for the client. Errors of Redis and the network are only logged.
 func problemOf(err error) *problem {
 	var p *problem
 	var missing *reading.NotFoundError
@@ -110,18 +106,18 @@ func problemOf(err error) *problem {
 		p.Parameter, p.There = missing.What, missing.There[:min(mostThere, len(missing.There))]
 		return p
 	case errors.As(err, &other):
-		return problemf(badRequest, "%s: this can't be asked of that window", other.Error())
+		return problemf(badRequest, "%s: the request does not fit the rule of that window", other.Error())
 	case errors.Is(err, reading.ErrArchiveBusy):
-		return problemf(noArchive, "Redis doesn't have the window, and the archive has as many readers as it may have").later()
+		return problemf(noArchive, "The window is in the archive, which has too many concurrent readers").later()
 	case errors.As(err, &away):
-		return problemf(noArchive, "Redis doesn't have the window, and the archive can't be read; the server's log says why").later()
+		return problemf(noArchive, "The window is in the archive, which cannot be read. The server's log has the cause").later()
 	case errors.Is(err, context.DeadlineExceeded):
-		return problemf(tooSlow, "Redis didn't answer in time").later()
+		return problemf(tooSlow, "Redis did not reply in time").later()
 	}
-	return problemf(unavailable, "Redis can't be read; the server's log says why").later()
+	return problemf(unavailable, "Redis cannot be read. The server's log has the cause").later()
 }
 
-// write answers with the problem.
+// write sends the problem as the response.
 func (p *problem) write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
@@ -136,5 +132,5 @@ func (p *problem) write(w http.ResponseWriter) {
 	w.WriteHeader(p.Status)
 	text := json.NewEncoder(w)
 	text.SetEscapeHTML(false)
-	_ = text.Encode(p) // whoever asked may be gone
+	_ = text.Encode(p) // the client may have disconnected
 }

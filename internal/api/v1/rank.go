@@ -44,7 +44,7 @@ func (a *api) getRank(q *request) (*answer, error) {
 		}
 	}
 	if given != 1 {
-		return nil, wrong("points", "one of points, fields and percent is what rank is asked for")
+		return nil, wrong("points", "give exactly one of points, fields and percent")
 	}
 	if q.query.Has("percent") {
 		return a.rankOfPercent(q)
@@ -59,7 +59,7 @@ func (a *api) getRank(q *request) (*answer, error) {
 	}
 	v, err := a.Reader.Would(q.ctx, t, values, int(n))
 	if errors.Is(err, reading.ErrRange) {
-		return nil, wrong("points", "no member of this board can have that: %v", err)
+		return nil, wrong("points", "out of range for this board: %v", err)
 	}
 	if err != nil {
 		return nil, err
@@ -79,13 +79,13 @@ func (q *request) values(a *api) ([]int64, error) {
 	of := a.Reader.Fields(q.PathValue("board"))
 	if q.query.Has("points") {
 		if of.Len() > 0 {
-			return nil, wrong("points", "the board has fields and no points: give fields=%s:…", of.At(0).Name)
+			return nil, wrong("points", "the board has fields, not points: use fields=%s:…", of.At(0).Name)
 		}
 		points, err := q.number("points", 0, math.MinInt64, math.MaxInt64)
 		return []int64{points}, err
 	}
 	if of.Len() == 0 {
-		return nil, wrong("fields", "the board has points and no fields: give points")
+		return nil, wrong("fields", "the board has points, not fields: use points")
 	}
 	values, given := make([]int64, of.Len()), map[string]bool{}
 	for _, pair := range q.list("fields") {
@@ -93,7 +93,7 @@ func (q *request) values(a *api) ([]int64, error) {
 		i := of.Index(name)
 		value, err := strconv.ParseInt(text, 10, 64)
 		if i < 0 || err != nil || given[name] {
-			return nil, wrong("fields", "%s isn't a field of this board and a whole number, such as %s:1, once each", quoted(pair), of.At(0).Name)
+			return nil, wrong("fields", "%s must be a field of this board with a whole number, such as %s:1, once each", quoted(pair), of.At(0).Name)
 		}
 		values[i], given[name] = value, true
 	}
@@ -108,7 +108,7 @@ func (q *request) values(a *api) ([]int64, error) {
 func (a *api) rankOfPercent(q *request) (*answer, error) {
 	percent, err := strconv.ParseFloat(q.query.Get("percent"), 64)
 	if err != nil || !(percent > 0 && percent <= 100) {
-		return nil, wrong("percent", "%s isn't a number above 0, and 100 at most", quoted(q.query.Get("percent")))
+		return nil, wrong("percent", "%s must be a number above 0, at most 100", quoted(q.query.Get("percent")))
 	}
 	t, reached, err := q.target(a)
 	if err != nil {

@@ -46,7 +46,7 @@ const (
 func newRequest(r *http.Request, o *operation, client string) (*request, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, problemf(badRequest, "the query can't be read: %v", err)
+		return nil, problemf(badRequest, "Invalid query: %v", err)
 	}
 	for name, values := range query {
 		if !slices.Contains(o.parameters, name) {
@@ -54,15 +54,15 @@ func newRequest(r *http.Request, o *operation, client string) (*request, error) 
 			if len(o.parameters) > 0 {
 				takes = "it takes " + strings.Join(o.parameters, ", ")
 			}
-			return nil, wrong(name, "there is no such parameter of %s: %s", o.path, takes)
+			return nil, wrong(name, "unknown parameter of %s: %s", o.path, takes)
 		}
 		if len(values) > 1 && name != "min_offset" {
-			return nil, wrong(name, "is given %d times", len(values))
+			return nil, wrong(name, "was given %d times", len(values))
 		}
 	}
 	q := &request{Request: r, ctx: r.Context(), query: query, client: client}
 	if len(query["min_offset"]) > mostOffsets {
-		return nil, wrong("min_offset", "is given %d times, and at most %d can be waited for", len(query["min_offset"]), mostOffsets)
+		return nil, wrong("min_offset", "was given %d times, at most %d are possible", len(query["min_offset"]), mostOffsets)
 	}
 	for _, text := range query["min_offset"] {
 		o, err := reading.ParseOffset(text)
@@ -89,7 +89,7 @@ func (q *request) number(name string, usual, least, most int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
-		return 0, wrong(name, "%s isn't a whole number from %d to %d", quoted(text), least, most)
+		return 0, wrong(name, "%s must be a whole number from %d to %d", quoted(text), least, most)
 	}
 	return n, nil
 }
@@ -101,7 +101,7 @@ func (q *request) choice(name string, words ...string) (string, error) {
 		return words[0], nil
 	}
 	if !slices.Contains(words, text) {
-		return "", wrong(name, "%s isn't one of %s", quoted(text), strings.Join(words, ", "))
+		return "", wrong(name, "%s must be one of %s", quoted(text), strings.Join(words, ", "))
 	}
 	return text, nil
 }
@@ -117,7 +117,7 @@ func (q *request) list(name string) []string {
 // member is the id of one.
 func member(parameter, id string) (string, error) {
 	if len(id) < 1 || len(id) > longestID {
-		return "", wrong(parameter, "a member's id has 1 to %d bytes, not %d", longestID, len(id))
+		return "", wrong(parameter, "a member id must have 1 to %d bytes, not %d", longestID, len(id))
 	}
 	return id, nil
 }

@@ -139,9 +139,9 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 			if failure == http.ErrAbortHandler { //nolint:errorlint,err113 // what net/http compares
 				panic(failure)
 			}
-			a.Log.Error("a request made the API fail", zap.String("operation", o.id), zap.Any("failure", failure), zap.ByteString("stack", debug.Stack()))
+			a.Log.Error("a request caused a panic", zap.String("operation", o.id), zap.Any("failure", failure), zap.ByteString("stack", debug.Stack()))
 			if !seen.begun {
-				problemf(internal, "the server has failed; its log says how").write(seen)
+				problemf(internal, "Internal error. The server's log has the cause").write(seen)
 			}
 		}
 		took := time.Since(began)
@@ -158,11 +158,11 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 	})
 	switch {
 	case len(all) == 0:
-		problemf(notFound, "there is no path %s: /v1/openapi.json lists those that there are", r.URL.EscapedPath()).write(seen)
+		problemf(notFound, "Unknown path %s: see /v1/openapi.json", r.URL.EscapedPath()).write(seen)
 		return
 	case i < 0:
 		seen.Header().Set("Allow", methodsOf(all))
-		problemf(notAllowed, "%s takes %s", all[0].path, methodsOf(all)).write(seen)
+		problemf(notAllowed, "%s allows %s", all[0].path, methodsOf(all)).write(seen)
 		return
 	}
 	o = all[i]

@@ -151,11 +151,11 @@ func (a *api) listStandings(q *request) (*answer, error) {
 	}
 	switch {
 	case before != nil && (offset > 0 || page.Bottom):
-		return nil, wrong("after", "goes on from a row: leave out offset, and from=bottom")
+		return nil, wrong("after", "excludes offset and from=bottom")
 	case page.Points != nil && page.Bottom:
-		return nil, wrong("from", "a range of points goes from the top on")
+		return nil, wrong("from", "bottom excludes min_points and max_points")
 	case style == dense && (offset > 0 || page.Bottom || page.Points != nil || before != nil && before.dense == 0):
-		return nil, wrong("ranks", "dense ranks are counted from the top on: without offset, from=bottom or a range of points, and after only as next of a dense page")
+		return nil, wrong("ranks", "dense excludes offset, from=bottom and a range of points; after must be the next of a dense page")
 	}
 	v, err := a.Reader.Rows(q.ctx, t, page)
 	if err != nil {
@@ -193,10 +193,10 @@ func (q *request) points(a *api, page *reading.Page) error {
 		return nil
 	}
 	if least > most {
-		return wrong("min_points", "%d is above max_points, %d", least, most)
+		return wrong("min_points", "%d exceeds max_points, %d", least, most)
 	}
 	if a.Reader.Fields(q.PathValue("board")).Len() > 0 {
-		return wrong("min_points", "the board has fields and no points: a range of points is of boards by the default rule")
+		return wrong("min_points", "the board has fields, not points: ranges need a board with the default rule")
 	}
 	page.Points = &[2]int64{least, most}
 	return nil

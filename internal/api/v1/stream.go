@@ -98,11 +98,11 @@ func (q *request) watched(a *api) (*watched, error) {
 	}
 	switch top := !q.query.Has("member"); {
 	case top && q.query.Has("n"):
-		return nil, wrong("n", "is how many rows above and below a member: give member, too")
+		return nil, wrong("n", "requires member")
 	case top:
 		of.limit = int(limit)
 	case q.query.Has("limit"):
-		return nil, wrong("limit", "is how many rows of the top: a member has n rows above and below")
+		return nil, wrong("limit", "excludes member: use n")
 	default:
 		of.n = int(n)
 		if of.member, err = member("member", q.query.Get("member")); err != nil {

@@ -101,8 +101,8 @@ func TestAStreamRefusesWhatIsNoRequest(t *testing.T) {
 	}{
 		{w("global"), []string{"limit", "0"}, 400, "limit", "from 1 to 100"},
 		{w("global"), []string{"limit", "101"}, 400, "limit", "from 1 to 100"},
-		{w("global"), []string{"limit", "5", "member", "u1"}, 400, "limit", "n rows above and below"},
-		{w("global"), []string{"n", "5"}, 400, "n", "give member"},
+		{w("global"), []string{"limit", "5", "member", "u1"}, 400, "limit", "excludes member"},
+		{w("global"), []string{"n", "5"}, 400, "n", "requires member"},
 		{w("global"), []string{"member", "u1", "n", "51"}, 400, "n", "from 0 to 50"},
 		{w("global"), []string{"member", ""}, 400, "member", "256"},
 		{w("global"), []string{"member", strings.Repeat("x", 257)}, 400, "member", "256"},
@@ -110,7 +110,7 @@ func TestAStreamRefusesWhatIsNoRequest(t *testing.T) {
 		{w("global"), []string{"interval_ms", "99"}, 400, "interval_ms", "from 100 to 60000"},
 		{w("global"), []string{"interval_ms", "60001"}, 400, "interval_ms", "from 100 to 60000"},
 		{w("global"), []string{"offset", "3"}, 400, "offset", "interval_ms"},
-		{"/v1/boards/global/periods/weekly/windows/2026-W54", nil, 404, "window", "or current"},
+		{"/v1/boards/global/periods/weekly/windows/2026-W54", nil, 404, "window", "current or previous"},
 		{"/v1/boards/global/periods/monthly/windows/current", nil, 404, "period", "no period"},
 		{w("a%20b"), nil, 404, "board", "isn't a board's name"},
 	} {

@@ -436,7 +436,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 		// There may be two sources, of one client one.
 		a := from(w("arena")+"/stream", "10.0.0.1:2")
 		require.Equal(t, http.StatusTooManyRequests, a.status, "%s", a.body)
-		require.Contains(t, string(a.body), "at most 2 boards and members")
+		require.Contains(t, string(a.body), "Limit of 2 different boards and members")
 		second := stay(w("arena")+"/stream", "10.0.0.2:1")
 		a = from(w("global")+"/stream?limit=3", "10.0.0.3:1")
 		require.Equal(t, http.StatusServiceUnavailable, a.status)
@@ -452,7 +452,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 		a = from(w("global")+"/stream", "10.0.0.1:9")
 		require.Equal(t, http.StatusTooManyRequests, a.status)
 		require.Equal(t, "1", a.header.Get("Retry-After"))
-		require.Contains(t, string(a.body), "at most 8 streams at a time; this client has 4")
+		require.Contains(t, string(a.body), "Too many concurrent streams of this client: it uses 4 of 8")
 		for i := range 4 {
 			leave = append(leave, stay(w("global")+"/stream", fmt.Sprintf("10.0.1.%d:1", i)))
 		}
@@ -464,7 +464,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 				require.InDelta(t, 1, testutil.ToFloat64(s.config.Metrics.shed.WithLabelValues(of, limit)), 0, of+" "+limit)
 			}
 		}
-		require.Contains(t, string(a.body), "at most 8 streams")
+		require.Contains(t, string(a.body), "the limit is 8")
 		require.Equal(t, http.StatusOK, from(w("global"), "10.0.0.1:1").status, "none of them is a request that is being answered")
 		for _, leave := range append(leave, first) {
 			leave()

@@ -45,7 +45,7 @@ type token struct {
 }
 
 // errNoToken says that a file has no token.
-var errNoToken = errors.New("it has no token, so no client is admitted")
+var errNoToken = errors.New("the file has no token: all clients are refused")
 
 // OpenTokens reads a file of tokens.
 func OpenTokens(path string) (*Tokens, error) {
@@ -87,10 +87,10 @@ func parseTokens(text []byte) ([]token, error) {
 		}
 		words := strings.Fields(line)
 		if len(words) != 2 {
-			return nil, fmt.Errorf("line %d isn't a name and a token", n)
+			return nil, fmt.Errorf("line %d must be a name and a token", n)
 		}
 		if len(words[1]) < leastToken {
-			return nil, fmt.Errorf("line %d: a token has at least %d characters", n, leastToken)
+			return nil, fmt.Errorf("line %d: a token must have at least %d characters", n, leastToken)
 		}
 		all = append(all, token{words[0], sha256.Sum256([]byte(words[1]))})
 	}
@@ -100,7 +100,7 @@ func parseTokens(text []byte) ([]token, error) {
 	case len(all) == 0:
 		return nil, errNoToken
 	case len(all) > mostTokens:
-		return nil, fmt.Errorf("it has more than %d tokens", mostTokens)
+		return nil, fmt.Errorf("the file has more than %d tokens", mostTokens)
 	}
 	return all, nil
 }
@@ -125,7 +125,7 @@ func (t *Tokens) Look() error {
 func (t *Tokens) holder(r *http.Request) (string, *problem) {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok || given == "" {
-		return "", problemf(unauthorized, "send one of the tokens as Authorization: Bearer …")
+		return "", problemf(unauthorized, "Bearer token required: Authorization: Bearer …")
 	}
 	t.mu.Lock()
 	if now := time.Now(); now.Sub(t.looked) > TokensEvery {
@@ -140,7 +140,7 @@ func (t *Tokens) holder(r *http.Request) (string, *problem) {
 		}
 	}
 	if found == 0 {
-		return "", problemf(unauthorized, "the bearer token is none of those that there are")
+		return "", problemf(unauthorized, "Unknown bearer token")
 	}
 	return name, nil
 }

@@ -152,5 +152,5 @@ func lostProblem(v *reading.View) *problem {
 	if v.LostOn != "" {
 		where = " in " + v.LostOn
 	}
-	return problemf(boardLost, "the board %s %s %s is lost%s (%s): it has to be rebuilt from the log", v.Name, v.Window.Period, v.Window.Name, where, v.Lost)
+	return problemf(boardLost, "Redis has lost %s %s %s%s (%s): rebuild it from the log", v.Name, v.Window.Period, v.Window.Name, where, v.Lost)
 }

@@ -57,8 +57,8 @@ type changeWindow struct {
 func (r *watchedReader) read(ctx context.Context) (state live.State, err error) {
 	defer func() {
 		if failure := recover(); failure != nil { // it is nobody's request, which would catch it
-			r.Log.Error("a stream made the API fail", zap.Any("failure", failure), zap.ByteString("stack", debug.Stack()))
-			err = problemf(internal, "the server has failed; its log says how")
+			r.Log.Error("a stream caused a panic", zap.Any("failure", failure), zap.ByteString("stack", debug.Stack()))
+			err = problemf(internal, "Internal error. The server's log has the cause")
 		}
 	}()
 	if time.Now().Before(r.until) {
@@ -167,11 +167,11 @@ func (a *api) watch(of *watched, client string, s *stream) error {
 	s.watch, err = a.live.Watch(*of, client, s.interval, r.read)
 	switch {
 	case errors.Is(err, live.ErrFull):
-		return a.Metrics.refused(ofShown, problemf(overloaded, "%d boards and members are streamed, and no more at a time", a.live.Sources).later())
+		return a.Metrics.refused(ofShown, problemf(overloaded, "Limit of %d different boards and members in streams reached", a.live.Sources).later())
 	case errors.Is(err, live.ErrClient):
-		return a.Metrics.refused(ofShown, problemf(tooMany, "at most %d boards and members are streamed at a time, and the server keeps the free ones for other clients", a.live.Sources).later())
+		return a.Metrics.refused(ofShown, problemf(tooMany, "Limit of %d different boards and members in streams reached for this client; the rest is reserved for others", a.live.Sources).later())
 	case err != nil:
-		return problemf(unavailable, "the server ends").later()
+		return problemf(unavailable, "The server is shutting down").later()
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func Version() (version, revision string) {
 func Metric() prometheus.Collector {
 	version, revision := Version()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "standings_build_info", Help: "1; the labels have the build.",
+		Name: "standings_build_info", Help: "1; the labels describe the build.",
 		ConstLabels: prometheus.Labels{"version": version, "revision": revision, "goversion": runtime.Version()},
 	}, func() float64 { return 1 })
 }

@@ -30,13 +30,13 @@ const (
 )
 
 var (
-	archiveLeader  = prometheus.NewDesc("standings_archive_leader", "1 if this replica writes the archive, else 0; if `archive.url` is set.", nil, nil)
+	archiveLeader  = prometheus.NewDesc("standings_archive_leader", "1 if this replica writes the archive, else 0. Only with archive.url.", nil, nil)
 	archiveWaiting = prometheus.NewDesc("standings_archive_waiting_windows",
-		"Final windows that aren't in the archive yet. The leader reports it.", nil, nil)
+		"Final windows that are not archived yet. Reported by the leader.", nil, nil)
 	archiveOldest = prometheus.NewDesc("standings_archive_waiting_seconds",
-		"How long ago the first of those became final; 0 if none waits. The leader reports it.", nil, nil)
+		"Time since the first window that is not archived became final; 0 if none. Reported by the leader.", nil, nil)
 	archiveOverdue = prometheus.NewDesc("standings_archive_backup_overdue_seconds",
-		"How long the backup of a complete open window has been due; the longest, 0 if none is due. The leader reports it.", nil, nil)
+		"How long the backup of a complete open window has been due: the longest, 0 if none. Reported by the leader.", nil, nil)
 )
 
 // archived is what is reported of the archive.
@@ -105,7 +105,7 @@ func (a *archiver) open(ctx context.Context) *store.Store {
 			return nil
 		}
 		if said.Due(archiveEvery) {
-			a.log.Warn("the archive can't be opened: final windows stay in Redis until it can", zap.Error(err))
+			a.log.Warn("could not open the archive: final windows stay in Redis until then", zap.Error(err))
 		}
 		if pauses.Next(ctx) != nil {
 			return nil
@@ -139,7 +139,7 @@ func (a *archiver) lead(ctx context.Context, token int64) error {
 		case ctx.Err() != nil || errors.Is(err, store.ErrFenced):
 			return err
 		case err != nil && !failed:
-			a.log.Warn("couldn't archive all windows: they stay in Redis, and are tried again", zap.Error(err))
+			a.log.Warn("could not archive all windows: they stay in Redis and are retried", zap.Error(err))
 		}
 		failed = err != nil
 		a.is.leads(taker.Reached())

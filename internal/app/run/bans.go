@@ -122,21 +122,21 @@ func (p *process) sayBansLeft(ctx context.Context, all *boards.Boards) {
 	left, err := hiding.In(all).Banned(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		p.log.Warn("couldn't look for bans that an earlier configuration has left in Redis", zap.Error(err))
+		p.log.Warn("could not check Redis for bans of an earlier configuration", zap.Error(err))
 	case len(left) > 0:
-		p.log.Warn("kafka.bans_topic isn't set, but Redis hides members by "+units.Plural(int64(len(left)), "ban")+
+		p.log.Warn("kafka.bans_topic is not set, but Redis hides members by "+units.Plural(int64(len(left)), "ban")+
 			" of an earlier configuration: they stay hidden. Name the topic again, to keep them or to take them back", zap.Int("bans", len(left)))
 	}
 }
 
 func (r *readiness) waitsForBans(err error) {
-	r.waits(waitsBans, "it waits for the bans topic "+r.cfg.Kafka.BansTopic+", as it would show who is banned", err, "see that the topic is there and can be read; it goes on by itself")
+	r.waits(waitsBans, "it waits for the bans topic "+r.cfg.Kafka.BansTopic+", as it would show who is banned", err, "make sure that the topic exists and can be read; it continues by itself")
 }
 
 var (
-	bansInForce = prometheus.NewDesc("standings_bans", "Bans that the bans topic has in force, by kind: banned (hidden) or erased. Only with kafka.bans_topic.", []string{"kind"}, nil)
-	bansUnread  = prometheus.NewDesc("standings_bans_topic_away", "1 while the bans topic can't be read: what was read of it stays in force, and new bans aren't seen. Only with kafka.bans_topic.", nil, nil)
-	bansBad     = prometheus.NewDesc("standings_bans_bad_records_total", "Records of the bans topic that are no bans, and were ignored. Only with kafka.bans_topic.", nil, nil)
+	bansInForce = prometheus.NewDesc("standings_bans", "Bans in force, by kind: banned or erased. Only with kafka.bans_topic.", []string{"kind"}, nil)
+	bansUnread  = prometheus.NewDesc("standings_bans_topic_away", "1 if the bans topic cannot be read: known bans stay in force, new ones are not seen. Only with kafka.bans_topic.", nil, nil)
+	bansBad     = prometheus.NewDesc("standings_bans_bad_records_total", "Invalid records of the bans topic, which are ignored. Only with kafka.bans_topic.", nil, nil)
 )
 
 // bansCollector shows the bans, once there are any to show.

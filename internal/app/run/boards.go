@@ -20,9 +20,9 @@ const (
 
 var (
 	windowsListed = prometheus.NewDesc("standings_windows",
-		"Windows of all boards that Redis lists, as of some seconds ago; of several shards, those of the one that lists most, which max_windows is a limit of. The replica with partition 0 of the first topic reports it.", nil, nil)
+		"Windows that Redis lists, of the shard with the most. Reported by the replica with partition 0 of the first topic.", nil, nil)
 	boardsListed = prometheus.NewDesc("standings_boards",
-		"Boards that have a window, as of half a minute ago at most. The replica with partition 0 of the first topic reports it.", nil, nil)
+		"Boards that have a window, at most 30 s old. Reported by the replica with partition 0 of the first topic.", nil, nil)
 )
 
 // countBoards is when they are counted, and how.

@@ -23,7 +23,7 @@ func sayCluster(ctx context.Context, cfg *config.Config, client *redis.ClusterCl
 		log.Info("Redis is a cluster, and one shard uses one master of it: consumer reshard spreads members over several")
 	}
 	for _, gap := range gaps(ctx, client, cfg) {
-		log.Warn("the Redis cluster doesn't serve all of its slots", zap.String("gap", gap))
+		log.Warn("the Redis cluster does not serve all of its slots", zap.String("gap", gap))
 	}
 }
 

@@ -224,10 +224,10 @@ func retire(ctx context.Context, all *boards.Boards, log *zap.Logger) {
 		if ahead, ok := errors.AsType[*ranking.ClockError](err); ok {
 			log.Warn(ahead.Error())
 		} else if err != nil && ctx.Err() == nil {
-			log.Warn("couldn't drop the listings of windows that are over; trying again in an hour", zap.Error(err))
+			log.Warn("could not drop the listings of expired windows; retrying in an hour", zap.Error(err))
 		}
 		if n > 0 {
-			log.Info("windows that are over are no longer listed", zap.Int("windows", n))
+			log.Info("dropped the listings of expired windows", zap.Int("windows", n))
 		}
 		select {
 		case <-tick.C:
@@ -334,7 +334,7 @@ func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalC
 		sayCluster(ctx, cfg, cluster, log)
 	}
 	if err == nil && all.Trusted() {
-		log.Warn("Redis doesn't tell its maxmemory-policy: redis.assume_noeviction says that it is noeviction, and nothing checks it")
+		log.Warn("Redis does not report its maxmemory-policy: assuming noeviction because of redis.assume_noeviction")
 	}
 	return err
 }

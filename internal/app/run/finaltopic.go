@@ -29,19 +29,19 @@ const publishEvery = time.Minute
 
 var (
 	finalLeader = prometheus.NewDesc("standings_final_topic_leader",
-		"1 where this replica is the one that publishes final windows, else 0; where `kafka.final_topic` is set.", nil, nil)
+		"1 if this replica publishes final windows, else 0. Only with kafka.final_topic.", nil, nil)
 	finalWaiting = prometheus.NewDesc("standings_final_topic_waiting_windows",
-		"Final windows that aren't published yet. The leader reports it.", nil, nil)
+		"Final windows that are not published yet. Reported by the leader.", nil, nil)
 	finalOldest = prometheus.NewDesc("standings_final_topic_waiting_seconds",
-		"How long ago the first of those that aren't published became final; 0 where none waits. The leader reports it.", nil, nil)
+		"Time since the first unpublished window became final; 0 if none. Reported by the leader.", nil, nil)
 	finalWindows = prometheus.NewDesc("standings_final_topic_windows",
-		"Windows that this replica has published since it leads. The leader reports it.", nil, nil)
+		"Windows published by this replica since it became leader. Reported by the leader.", nil, nil)
 	finalStandings = prometheus.NewDesc("standings_final_topic_standings",
-		"Standings that this replica has published since it leads, and those of the window that it is publishing. The leader reports it.", nil, nil)
+		"Standings published by this replica since it became leader. Reported by the leader.", nil, nil)
 	finalErrors = prometheus.NewDesc("standings_final_topic_errors_total",
-		"Times that this replica couldn't publish all that was final; each is tried again.", nil, nil)
+		"Failed attempts of this replica to publish final windows; each is retried.", nil, nil)
 	finalPass = prometheus.NewDesc("standings_final_topic_last_success_timestamp_seconds",
-		"When everything that was final was published last, Unix time. The leader reports it.", nil, nil)
+		"Unix time when all final windows were last published. Reported by the leader.", nil, nil)
 )
 
 // publishing is what is reported of the topic.
@@ -183,7 +183,7 @@ func (f *finalTopic) lead(ctx context.Context, _ int64) error {
 		case err != nil:
 			f.is.failed++
 			if said.Due(sayUnpublished) {
-				f.log.Warn("couldn't publish all final windows: they stay in Redis, and are tried again", zap.String("topic", k.FinalTopic), zap.Error(err))
+				f.log.Warn("could not publish all final windows: they stay in Redis and are retried", zap.String("topic", k.FinalTopic), zap.Error(err))
 			}
 		default:
 			f.is.succeeded = time.Now()
@@ -237,7 +237,7 @@ func (p *process) checkFinalTopic(ctx context.Context, cfg *config.Config) error
 		return err
 	}
 	if err != nil && ctx.Err() == nil {
-		p.log.Warn("the topics for final windows can't be checked: whoever leads tries again", zap.String("topic", cfg.Kafka.FinalTopic), zap.Error(err))
+		p.log.Warn("could not check the topics for final windows: the leader retries", zap.String("topic", cfg.Kafka.FinalTopic), zap.Error(err))
 	}
 	return nil
 }

@@ -20,8 +20,7 @@ const (
 )
 
 var pointsUsed = prometheus.NewDesc("standings_points_largest_ratio",
-	"The largest points of a standing, or the largest negative ones, as a share of max_points: over all boards by the default rule and the windows that still take events, "+
-		"as of half a minute ago at most where boards are few. The replica with partition 0 of the first topic reports it; the others don't.", []string{"period"}, nil)
+	"Largest absolute points of a standing, as a share of max_points, over all boards with the default rule and open windows. Reported by the replica with partition 0 of the first topic, every 30 s if there are few boards.", []string{"period"}, nil)
 
 // lookAtPoints is when it is looked, and how.
 func lookAtPoints(r *reported, cfg *config.Config, all *boards.Boards) turn {

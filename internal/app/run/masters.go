@@ -12,7 +12,7 @@ import (
 )
 
 var shardInfo = prometheus.NewDesc("standings_shard_info",
-	"1; the labels have a shard and its master, as this process knows it: host:port, empty where that isn't known, as behind Sentinels.", []string{"shard", "master"}, nil)
+	"1; the labels are a shard and its master (host:port), empty if unknown, as with Sentinels.", []string{"shard", "master"}, nil)
 
 // masters shows the master of each shard: nothing before the boards are known.
 type masters struct{ boards atomic.Pointer[boards.Boards] }

@@ -5,7 +5,6 @@ package run
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,37 +145,19 @@ func TestTheTableOfMetricsIsTheProgramsOwn(t *testing.T) {
 
 func metricsTable(all []*dto.MetricFamily, alerts map[string][]string) string {
 	var b strings.Builder
-	b.WriteString("| metric | type | labels | unit | meaning | alert |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| metric | type | labels | meaning | alert |\n|---|---|---|---|---|\n")
 	for _, f := range all {
 		var labels []string
 		for _, l := range f.GetMetric()[0].GetLabel() {
 			labels = append(labels, "`"+l.GetName()+"`")
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()),
-			strings.Join(labels, " "), unit(f), f.GetHelp(), strings.Join(alerts[f.GetName()], ", "))
+		b.WriteString("|")
+		for _, cell := range []string{"`" + f.GetName() + "`", strings.ToLower(f.GetType().String()), strings.Join(labels, " "), f.GetHelp(), strings.Join(alerts[f.GetName()], ", ")} {
+			b.WriteString(strings.TrimRight(" "+cell, " ") + " |")
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// unit is what a name's end says.
-func unit(f *dto.MetricFamily) string {
-	name := strings.TrimSuffix(f.GetName(), "_total")
-	for _, u := range []string{"seconds", "bytes", "events", "updates", "partitions", "connections", "records"} {
-		if strings.HasSuffix(name, "_"+u) {
-			return u
-		}
-	}
-	switch {
-	case strings.HasSuffix(name, "_ratio"):
-		return "share of 1"
-	case strings.Contains(name, "_events_"):
-		return "events"
-	case strings.Contains(name, "_records_"), strings.Contains(name, "_letters_"):
-		return "records"
-	case f.GetType() == dto.MetricType_COUNTER:
-		return "times"
-	}
-	return ""
 }
 
 // alertsByMetric are the names of the alerts whose rule names a metric.

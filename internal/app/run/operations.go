@@ -63,7 +63,7 @@ func openOperations(ctx context.Context, cfg *config.Config, client redis.Univer
 	o.stop = stop
 	o.ended.Go(func() {
 		if err := server.Run(serving); err != nil {
-			log.Error("the operations port is closed; the consumer goes on without it", zap.Error(err))
+			log.Error("the operations port is closed; the consumer continues without it", zap.Error(err))
 		}
 	})
 	return o, nil
@@ -98,7 +98,7 @@ func newRegistry(cfg *config.Config, stats *ingest.Stats, now func() ingest.Snap
 	all.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		metrics.New(stats, now),
-		poolCollector{client}, gaugeOf("windows_max", "max_windows: an event that would open one more is a dead letter.", func() float64 { return float64(cfg.MaxWindows) }),
+		poolCollector{client}, gaugeOf("windows_max", "The setting max_windows; an event that would open one more becomes a dead letter.", func() float64 { return float64(cfg.MaxWindows) }),
 		api.ReadyGauge(notReady), build.Metric(),
 	)
 	all.MustRegister(beside...)
@@ -113,8 +113,8 @@ func gaugeOf(name, help string, value func() float64) prometheus.Collector {
 type poolCollector struct{ client redis.UniversalClient }
 
 var (
-	poolConnections = prometheus.NewDesc("standings_redis_connections", "Connections to Redis, by what they do.", []string{"state"}, nil)
-	poolTimeouts    = prometheus.NewDesc("standings_redis_pool_timeouts_total", "Calls that got no connection to Redis in time.", nil, nil)
+	poolConnections = prometheus.NewDesc("standings_redis_connections", "Connections to Redis, by state.", []string{"state"}, nil)
+	poolTimeouts    = prometheus.NewDesc("standings_redis_pool_timeouts_total", "Calls that got no Redis connection in time.", nil, nil)
 )
 
 // Describe names what is reported.

@@ -18,8 +18,7 @@ import (
 const reachEvery = 5 * time.Minute
 
 var logReach = prometheus.NewDesc("standings_log_reach_seconds",
-	"How far back the log has every record, in the partition where that is the least. A backup of Redis that is older cannot be restored without a gap. "+
-		"Not reported while no record was ever deleted. The replica with partition 0 of the first topic reports it.", nil, nil)
+	"How far back every partition has all records. An older Redis backup cannot be restored without a gap. Absent if no record was ever deleted. Reported by the replica with partition 0 of the first topic.", nil, nil)
 
 // watchReach returns when the context ends.
 func (p *process) watchReach(ctx context.Context, cfg *config.Config, all *boards.Boards, c *ingest.Consumer) {

@@ -68,11 +68,11 @@ func (r *readiness) waits(reason, what string, err error, remedy string) {
 }
 
 func (r *readiness) waitsForKafka(err error) {
-	r.waits(waitsKafka, "it waits for Kafka at "+strings.Join(r.cfg.Kafka.Brokers, ","), err, "see that a broker runs there; it goes on by itself")
+	r.waits(waitsKafka, "it waits for Kafka at "+strings.Join(r.cfg.Kafka.Brokers, ","), err, "make sure that a broker runs there; it continues by itself")
 }
 
 func (r *readiness) waitsForRedis(err error) {
-	r.waits(waitsRedis, "it waits for Redis at "+strings.Join(r.cfg.Redis.Addresses, ","), err, "see that Redis runs there; it goes on by itself")
+	r.waits(waitsRedis, "it waits for Redis at "+strings.Join(r.cfg.Redis.Addresses, ","), err, "make sure that Redis runs there; it continues by itself")
 }
 
 // runs is called once the consumer may run, stops when it is to end.
@@ -82,7 +82,7 @@ func (r *readiness) runs(c *ingest.Consumer) {
 }
 
 func (r *readiness) stops() {
-	r.set(&api.Reason{Reason: stopping, What: "it is ending, and finishes what is in flight", Remedy: "none is needed"})
+	r.set(&api.Reason{Reason: stopping, What: "it is shutting down and finishes the pieces in flight", Remedy: "none is needed"})
 }
 
 // set keeps the end: whatever was on its way to begin doesn't any more.
@@ -149,9 +149,9 @@ func (r *readiness) reasons() []api.Reason {
 		all = append(all, *stage)
 	}
 	if redis.err != nil && time.Since(redis.since) > patience {
-		all = append(all, api.Reason{Reason: notAnswered, What: fmt.Sprintf("Redis at %s hasn't served for %v: %v",
+		all = append(all, api.Reason{Reason: notAnswered, What: fmt.Sprintf("Redis at %s has not replied for %v: %v",
 			strings.Join(r.cfg.Redis.Addresses, ","), time.Since(redis.since).Round(time.Second), redis.err),
-			Remedy: "check Redis and the network to it; it goes on by itself"})
+			Remedy: "check Redis and the network; it continues by itself"})
 	}
 	if r.consumer.Load() == nil {
 		return all
@@ -165,19 +165,19 @@ func (r *readiness) reasons() []api.Reason {
 func ofConsumer(s ingest.Snapshot, group string, leaving bool) []api.Reason {
 	var all []api.Reason
 	if outside := time.Since(s.Since); !s.Joined && !leaving && (s.Joins == 0 || outside > patience) {
-		what := fmt.Sprintf("it isn't in group %s yet", group)
+		what := fmt.Sprintf("it has not joined group %s yet", group)
 		if s.Joins > 0 {
 			what = fmt.Sprintf("it has been outside of group %s for %s", group, units.ShortDuration(outside))
 		}
 		if s.Err != nil {
 			what += ": " + s.Err.Error()
 		}
-		all = append(all, api.Reason{Reason: notJoined, What: what, Remedy: "check Kafka if that lasts; it goes on by itself"})
+		all = append(all, api.Reason{Reason: notJoined, What: what, Remedy: "check Kafka if this lasts; it continues by itself"})
 	}
 	for _, p := range s.Partitions {
 		if p.Refill > 0 {
 			all = append(all, api.Reason{Reason: refilling, Partition: p.Field,
-				What:   fmt.Sprintf("Redis was lost, and %s is read again from the log: %s to go, until then boards lack what was in them", p.Field, units.Plural(p.Refill, "record")),
+				What:   fmt.Sprintf("Redis was lost, and %s is being read again: %s to go; until then boards are partial", p.Field, units.Plural(p.Refill, "record")),
 				Remedy: "wait, or restore a backup of Redis"})
 		}
 		switch {
@@ -208,8 +208,8 @@ func hanging(s ingest.Snapshot, limit time.Duration) []api.Reason {
 	for _, p := range s.Partitions {
 		if still := time.Since(p.Beat); p.Line.State == workers.StateRunning && !p.Beat.IsZero() && still > limit {
 			all = append(all, api.Reason{Reason: stuck, Partition: p.Field,
-				What:   fmt.Sprintf("it has stood still for %v, and waits for nothing that is known", still.Round(time.Second)),
-				Remedy: "restart the process, which loses nothing; SIGQUIT does, and logs where it stands, which is worth a report"})
+				What:   fmt.Sprintf("it has made no progress for %v, for an unknown reason", still.Round(time.Second)),
+				Remedy: "restart the process, which loses nothing; SIGQUIT stops it and logs its goroutines for a bug report"})
 		}
 	}
 	return all

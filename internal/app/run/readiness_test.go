@@ -63,7 +63,7 @@ func isReadyOnceInItsGroup(t *testing.T) {
 		t.Errorf("%+v, want %+v", waits, want)
 	}
 	got := ofConsumer(ingest.Snapshot{Membership: ingest.Membership{Since: ago(0), Err: errors.New("topic points doesn't exist yet")}}, "group", false)
-	if want := "it isn't in group group yet: topic points doesn't exist yet"; got[0].What != want {
+	if want := "it has not joined group group yet: topic points doesn't exist yet"; got[0].What != want {
 		t.Errorf("%q, want %q", got[0].What, want)
 	}
 }

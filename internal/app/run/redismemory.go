@@ -18,9 +18,9 @@ const memoryEvery = 10 * time.Second
 
 var (
 	redisMemoryUsed = prometheus.NewDesc("standings_redis_memory_used_bytes",
-		"Memory that a server of Redis uses (used_memory of INFO), as of some seconds ago. A server that doesn't report it isn't there.", []string{"server"}, nil)
+		"The server's used_memory. Absent if the server does not report it.", []string{"server"}, nil)
 	redisMemoryMax = prometheus.NewDesc("standings_redis_memory_max_bytes",
-		"Its maxmemory, beyond which it refuses writes; 0 for no limit.", []string{"server"}, nil)
+		"The server's maxmemory; 0 for no limit.", []string{"server"}, nil)
 )
 
 // lookAtMemory is when it is looked, and how.

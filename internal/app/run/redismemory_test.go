@@ -29,9 +29,9 @@ func TestTheMemoryOfRedisIsReportedWhileItIsKnown(t *testing.T) {
 		go lookAtMemory(m, look).watch(t.Context(), nil, zap.New(core))
 		time.Sleep(turnCheck)
 		synctest.Wait()
-		const limit = "# HELP standings_redis_memory_max_bytes Its maxmemory, beyond which it refuses writes; 0 for no limit.\n# TYPE standings_redis_memory_max_bytes gauge\n" +
+		const limit = "# HELP standings_redis_memory_max_bytes The server's maxmemory; 0 for no limit.\n# TYPE standings_redis_memory_max_bytes gauge\n" +
 			"standings_redis_memory_max_bytes{server=\"a:1\"} 9\nstandings_redis_memory_max_bytes{server=\"b:1\"} 0\n"
-		const used = "# HELP standings_redis_memory_used_bytes Memory that a server of Redis uses (used_memory of INFO), as of some seconds ago. A server that doesn't report it isn't there.\n" +
+		const used = "# HELP standings_redis_memory_used_bytes The server's used_memory. Absent if the server does not report it.\n" +
 			"# TYPE standings_redis_memory_used_bytes gauge\nstandings_redis_memory_used_bytes{server=\"a:1\"} 7\nstandings_redis_memory_used_bytes{server=\"b:1\"} 8\n"
 		reports(t, m, limit+used)
 		away.Store(true)

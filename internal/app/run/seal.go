@@ -31,7 +31,7 @@ const (
 )
 
 var windowsDue = prometheus.NewDesc("standings_windows_due",
-	"Windows that take no events any more and aren't final yet, as of a minute ago, where `seal` is set. The replica with partition 0 of the first topic reports it.", nil, nil)
+	"Windows that accept no more events and are not final yet. Only with seal. Reported by the replica with partition 0 of the first topic.", nil, nil)
 
 // watchSeals returns when the context ends.
 func (p *process) watchSeals(ctx context.Context, cfg *config.Config, all *boards.Boards, c *ingest.Consumer) {

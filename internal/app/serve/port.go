@@ -88,7 +88,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := server.Run(serving); err != nil {
-			log.Error("the API's port is closed; the process goes on without it", zap.Error(err))
+			log.Error("the API's port is closed; the process continues without it", zap.Error(err))
 		}
 	})
 	running.Go(func() { p.watchTokens(serving, log) })
@@ -122,7 +122,7 @@ func sayArchive(err error, log *zap.Logger) {
 	case errors.Is(err, store.ErrEmpty):
 		log.Info("the archive is empty: past windows are served from it once it has some")
 	default:
-		log.Warn("the archive can't be read; windows that Redis has are served all the same, and it is tried again", zap.Error(err))
+		log.Warn("could not read the archive; windows in Redis are still served, and reads are retried", zap.Error(err))
 	}
 }
 
@@ -130,11 +130,11 @@ func sayArchive(err error, log *zap.Logger) {
 func openBans(cfg *config.Config, desk *atomic.Pointer[bans.Desk]) (v1.Bans, error) {
 	switch {
 	case desk == nil:
-		return v1.Bans{Off: "this process bans nobody: bans are with consumer run, where kafka.bans_topic and api.bans_tokens_file are set"}, nil
+		return v1.Bans{Off: "use consumer run with kafka.bans_topic and api.bans_tokens_file"}, nil
 	case cfg.Kafka.BansTopic == "":
-		return v1.Bans{Off: "kafka.bans_topic isn't set, and without a topic to keep it in nobody can be banned"}, nil
+		return v1.Bans{Off: "kafka.bans_topic is not set"}, nil
 	case cfg.API.BansTokensFile == "":
-		return v1.Bans{Off: "api.bans_tokens_file isn't set: it has the tokens of those who may ban"}, nil
+		return v1.Bans{Off: "api.bans_tokens_file is not set"}, nil
 	}
 	tokens, err := v1.OpenTokens(cfg.API.BansTokensFile)
 	if err != nil {

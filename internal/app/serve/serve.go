@@ -40,7 +40,7 @@ func Run(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
 		return nil
 	}
 	var reasons atomic.Pointer[[]api.Reason]
-	reasons.Store(&[]api.Reason{{Reason: "starting", What: "Redis hasn't been asked yet", Remedy: "none is needed"}})
+	reasons.Store(&[]api.Reason{{Reason: "starting", What: "Redis has not been checked yet", Remedy: "none is needed"}})
 	all := prometheus.NewRegistry()
 	notReady := func() []api.Reason { return *reasons.Load() }
 	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), port, api.ReadyGauge(notReady), build.Metric())

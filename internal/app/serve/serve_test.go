@@ -215,7 +215,7 @@ func TestTokensThatCannotBeReadAnyMoreAreAWarning(t *testing.T) {
 		require.Len(t, warnings, 1)
 		require.Equal(t, "tokens", warnings[0].Reason)
 		require.Contains(t, warnings[0].What, "api.bans_tokens_file: ")
-		require.Contains(t, warnings[0].What, "line 1: a token has at least 16 characters")
+		require.Contains(t, warnings[0].What, "line 1: a token must have at least 16 characters")
 		require.InDelta(t, 1, unreadable("api.bans_tokens_file"), 0)
 		require.InDelta(t, 0, unreadable("api.tokens_file"), 0)
 		require.Equal(t, 1, logged.FilterMessageSnippet("a file of tokens is missing, empty or wrong").Len())
@@ -241,17 +241,17 @@ func TestNobodyIsBannedWhereThereIsNoKafka(t *testing.T) {
 	s := start(t, append(w.Environ, "STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_API_BANS_TOKENS_FILE=/nowhere/it/isnt/read"))
 	status, body := get(t, s.api+"/v1/bans", "0123456789abcdef")
 	require.Equal(t, http.StatusNotFound, status)
-	require.Contains(t, body, "this process bans nobody")
+	require.Contains(t, body, "use consumer run with kafka.bans_topic and api.bans_tokens_file")
 }
 
 func TestBansNeedATopicAndTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(path, []byte("tool 0123456789abcdef\n"), 0o600))
 	for says, environ := range map[string][]string{
-		"kafka.bans_topic isn't set":     {"STANDINGS_API_BANS_TOKENS_FILE=" + path},
-		"api.bans_tokens_file isn't set": {"STANDINGS_KAFKA_BANS_TOPIC=bans"},
-		"":                               {"STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_API_BANS_TOKENS_FILE=" + path},
-		"open":                           {"STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_API_BANS_TOKENS_FILE=/nowhere/tokens"},
+		"kafka.bans_topic is not set":     {"STANDINGS_API_BANS_TOKENS_FILE=" + path},
+		"api.bans_tokens_file is not set": {"STANDINGS_KAFKA_BANS_TOPIC=bans"},
+		"":                                {"STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_API_BANS_TOKENS_FILE=" + path},
+		"open":                            {"STANDINGS_KAFKA_BANS_TOPIC=bans", "STANDINGS_API_BANS_TOKENS_FILE=/nowhere/tokens"},
 	} {
 		l, err := config.Load("", environ)
 		require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/standings/standings/internal/api/v1"
 )
 
-const tokensRemedy = "correct it: until then no client is admitted if it is missing or empty, and otherwise the tokens that were read last are valid"
+const tokensRemedy = "fix the file: until then clients are refused if it is missing or empty; otherwise the previous tokens stay valid"
 
 // tokensFile is a file of tokens that are needed.
 type tokensFile struct {

@@ -175,7 +175,7 @@ func splitPath(text string) ([]string, error) {
 		switch {
 		case i == len(text) || text[i] == '.':
 			if len(name) == 0 {
-				return nil, errors.New("has an empty name: a path is names joined by dots, as in player.id")
+				return nil, errors.New("has an empty name: join names by dots, as in player.id")
 			}
 			names, name = append(names, string(name)), nil
 		case text[i] != '\\':
@@ -184,7 +184,7 @@ func splitPath(text string) ([]string, error) {
 			i++
 			name = append(name, text[i])
 		default:
-			return nil, errors.New(`has a backslash that is before neither a dot nor a backslash: \. is a dot in a name, \\ a backslash`)
+			return nil, errors.New(`has an invalid escape: write \. for a dot in a name, \\ for a backslash`)
 		}
 	}
 	if len(names) > maxPathNames {
@@ -200,14 +200,14 @@ func clash(names, others []string, other string) string {
 	case !slices.Equal(names[:n], others[:n]):
 		return ""
 	case len(names) == len(others):
-		return "is the path of " + other + " as well: every field needs its own"
+		return "is the path of " + other + " too: every field needs its own path"
 	case len(names) < len(others):
-		return "leads to " + other + " as well, so that it has to be an object and can't be a value"
+		return "leads to " + other + " too, so it must be an object and cannot be a value"
 	}
 	if path := joined(others); path != other {
 		other += " (" + path + ")"
 	}
-	return "lies inside " + other + ", which has to be a value and can't be an object"
+	return "is inside " + other + ", which must be a value and cannot be an object"
 }
 
 func joined(names []string) string {

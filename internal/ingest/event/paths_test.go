@@ -90,20 +90,20 @@ func TestPathsThatCannotAllBeReadAreRefused(t *testing.T) {
 		paths Paths
 		want  string
 	}{
-		{Paths{UserID: "."}, "user_id has an empty name: a path is names joined by dots, as in player.id"},
-		{Paths{UserID: "player."}, "user_id has an empty name: a path is names joined by dots, as in player.id"},
-		{Paths{Points: ".a"}, "points has an empty name: a path is names joined by dots, as in player.id"},
-		{Paths{Points: "a..b"}, "points has an empty name: a path is names joined by dots, as in player.id"},
-		{Paths{Board: `a\b`}, `board has a backslash that is before neither a dot nor a backslash: \. is a dot in a name, \\ a backslash`},
-		{Paths{Board: `a\`}, `board has a backslash that is before neither a dot nor a backslash: \. is a dot in a name, \\ a backslash`},
+		{Paths{UserID: "."}, "user_id has an empty name: join names by dots, as in player.id"},
+		{Paths{UserID: "player."}, "user_id has an empty name: join names by dots, as in player.id"},
+		{Paths{Points: ".a"}, "points has an empty name: join names by dots, as in player.id"},
+		{Paths{Points: "a..b"}, "points has an empty name: join names by dots, as in player.id"},
+		{Paths{Board: `a\b`}, `board has an invalid escape: write \. for a dot in a name, \\ for a backslash`},
+		{Paths{Board: `a\`}, `board has an invalid escape: write \. for a dot in a name, \\ for a backslash`},
 		{Paths{OccurredAt: "a.b.c.d.e.f.g.h.i"}, "occurred_at has 9 names, more than 8"},
 		{Paths{OccurredAt: strings.Repeat("x", 257)}, "occurred_at is longer than 256 bytes"},
 		{Paths{EventID: "a\xff"}, "event_id is not UTF-8"},
-		{Paths{Points: "user_id"}, "points is the path of user_id as well: every field needs its own"},
-		{Paths{UserID: "a.b", Points: "a.b"}, "points is the path of user_id as well: every field needs its own"},
-		{Paths{UserID: "player.id", Points: "player"}, "points leads to user_id as well, so that it has to be an object and can't be a value"},
-		{Paths{UserID: `p\.q`, Points: `p\.q.delta`}, `points lies inside user_id (p\.q), which has to be a value and can't be an object`},
-		{Paths{OccurredAt: "board.at"}, "occurred_at lies inside board, which has to be a value and can't be an object"},
+		{Paths{Points: "user_id"}, "points is the path of user_id too: every field needs its own path"},
+		{Paths{UserID: "a.b", Points: "a.b"}, "points is the path of user_id too: every field needs its own path"},
+		{Paths{UserID: "player.id", Points: "player"}, "points leads to user_id too, so it must be an object and cannot be a value"},
+		{Paths{UserID: `p\.q`, Points: `p\.q.delta`}, `points is inside user_id (p\.q), which must be a value and cannot be an object`},
+		{Paths{OccurredAt: "board.at"}, "occurred_at is inside board, which must be a value and cannot be an object"},
 	} {
 		_, err := NewFields(c.paths)
 		var wrong *PathError

@@ -33,62 +33,60 @@ func New(stats *ingest.Stats, now func() ingest.Snapshot) *Collector {
 // Events, by what became of them.
 var (
 	consumed = desc("events_consumed_total",
-		"Events that were read and whose end is known. It is counted where they are read: standings_events_total adds up to it at any time, over all results.")
+		"Events that were read and have a result. Equals the sum of standings_events_total at any time.")
 	events = desc("events_total",
-		"Events whose end is known, by what became of them: applied; dead_lettered; late (no window takes them any more); early (no window takes them, as they lie before the first of every period); skipped (null values); "+
-			"repeated (read again after a takeover or a restart, and already in); duplicate (the ids of an event just before, with event.duplicates). Events of a call whose answer was never learned, "+
-			"of a process that was killed for instance, are in no applied, and in the next owner's repeated.", "result")
-	deadLettered = desc("events_dead_lettered_total", "Events that were dead-lettered, by reason.", "reason")
-	deadLetters  = desc("dead_letters_written_total", "Records written to dead-letter topics. An event that is read again after a takeover may have several.")
+		"Events by result: applied; dead_lettered; late (after every window); early (before every window); skipped (null value); repeated (read again after a takeover or restart, already counted); duplicate (event.duplicates). An event of a call whose outcome stayed unknown, for example in a killed process, is repeated for the next owner and applied for none.", "result")
+	deadLettered = desc("events_dead_lettered_total", "Dead-lettered events, by reason.", "reason")
+	deadLetters  = desc("dead_letters_written_total", "Records written to dead-letter topics. An event that is read again after a takeover can have several.")
 )
 
 // The work.
 var (
-	records  = desc("records_read_total", "Records that were read and folded, those of batches that were dropped and read again too.")
-	fetched  = desc("fetched_bytes_total", "Bytes of record batches that brokers sent, as compressed as they came.")
-	batches  = desc("batch_events", "Events of the batches that were swept to their end: how far folding goes.")
-	pieces   = desc("piece_updates", "Member-windows written by the pieces that were applied, each in one call to Redis.")
-	updates  = desc("updates_total", "Member-windows written to Redis. By this, applied events are the events an update carries: the more, the cheaper.")
-	apply    = desc("apply_seconds", "How long the calls took that applied a piece, without waiting for their turn in this process.")
-	standing = desc("record_to_standing_seconds", "From the newest record of a batch until all of the batch counts, by the record's time and this machine's clock. Of a replay it is how old the records are.")
+	records  = desc("records_read_total", "Records read and folded, including those read again.")
+	fetched  = desc("fetched_bytes_total", "Bytes of record batches received, compressed.")
+	batches  = desc("batch_events", "Events per completely applied batch.")
+	pieces   = desc("piece_updates", "Standings written per applied piece, each one call to Redis.")
+	updates  = desc("updates_total", "Standings written to Redis. Applied events per update show how well folding works.")
+	apply    = desc("apply_seconds", "Duration of calls that apply a piece, without waiting in this process.")
+	standing = desc("record_to_standing_seconds", "Time from the newest record of a batch, by its record time, until all of the batch counts.")
 )
 
 // The work by shard, of which there is one unless redis.shards says otherwise. By shard alone, and
 // not by partition too, so that they are no more than a few hundred.
 var (
-	shardUpdates = desc("shard_updates_total", "Member-windows written to a shard. Over all shards they are standings_updates_total.", "shard")
-	shardApply   = desc("shard_apply_seconds", "How long the calls took that applied a piece to a shard, as standings_apply_seconds: their sum, and how many pieces.", "shard")
-	shardRetries = desc("shard_retries_total", "Calls to a shard that were tried again. Over all shards they are standings_retries_total of redis.", "shard")
-	shardWaiting = desc("shard_waiting_partitions", "Partitions of this process that wait for a shard, by reason: redis (its server doesn't answer, or doesn't serve it), redis_full, rebuild (one holds it). A partition that waits for several shards is in each.", "shard", "reason")
-	shardWaits   = desc("shard_waiting_seconds", "For how long a shard has been waited for, by the partition of this process that has waited longest, whatever the reason; 0 if none waits.", "shard")
+	shardUpdates = desc("shard_updates_total", "Standings written by shard. Their sum is standings_updates_total.", "shard")
+	shardApply   = desc("shard_apply_seconds", "Duration of calls that apply a piece, by shard: sum and count.", "shard")
+	shardRetries = desc("shard_retries_total", "Retried calls by shard. Their sum is standings_retries_total of redis.", "shard")
+	shardWaiting = desc("shard_waiting_partitions", "Partitions of this process that wait for a shard, by reason: redis (unavailable), redis_full, rebuild. A partition that waits for several shards counts for each.", "shard", "reason")
+	shardWaits   = desc("shard_waiting_seconds", "Longest current wait of a partition of this process for a shard; 0 if none.", "shard")
 )
 
 // What went otherwise.
 var (
-	moves     = desc("ledger_moves_total", "Times that the ledger was found at another position than expected, by cause: advanced (another owner, or a call whose answer was lost), rolled_back (a failover, a restored backup), rebuilt (by a rebuild that paused no consumer), emptied, torn, unreadable.", "cause")
-	others    = desc("readings_by_other_rules_total", "Readings by the rules of whoever began a sweep, since they aren't this process's: a configuration was changed while that was under way.")
-	broken    = desc("disordered_records_total", "Records whose time is further before that of an earlier record of their partition than `disorder` allows: windows may be shown as complete that aren't. 0 if `disorder` isn't set.")
-	retries   = desc("retries_total", "Calls that were tried again, by what they went to: kafka or redis.", "target")
-	throttled = desc("kafka_throttle_seconds_total", "Time for which brokers throttled fetches by a quota (consumer_byte_rate, request_percentage), summed over partitions: with many of them it may grow by many seconds a second.")
-	halted    = desc("halted_partitions", "Partitions of this process that are halted, by reason. /readyz reports what to do.", "reason")
-	waiting   = desc("waiting_partitions", "Partitions of this process that wait, by reason: memory (for a turn at fold_memory), dead_letters (their topic can't be written), redis_full, throttled (a quota of Kafka's), rebuild (one holds the boards), reshard (one copies them), kafka and redis (that doesn't answer).", "reason")
-	refilling = desc("refilling_partitions", "Partitions of this process that are read again since Redis was lost: until they are where they were, boards lack points and members. /readyz reports how many records are left.")
-	state     = desc("partition_state", "1 for the state that a partition of this process is in, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
+	moves     = desc("ledger_moves_total", "Times that the ledger had an unexpected position, by cause: advanced (another owner, or a lost reply), rolled_back (failover or restored backup), rebuilt (by a rebuild that paused no consumer), emptied, torn, unreadable.", "cause")
+	others    = desc("readings_by_other_rules_total", "Batches read again with another process's rules, because the configuration changed while they were applied.")
+	broken    = desc("disordered_records_total", "Records whose time precedes that of an earlier record of their partition by more than the setting disorder: windows may be wrongly shown as complete. 0 if disorder is not set.")
+	retries   = desc("retries_total", "Retried calls, by target: kafka or redis.", "target")
+	throttled = desc("kafka_throttle_seconds_total", "Time that broker quotas (consumer_byte_rate, request_percentage) delayed fetches, summed over partitions.")
+	halted    = desc("halted_partitions", "Halted partitions of this process, by reason. /readyz has the remedy.", "reason")
+	waiting   = desc("waiting_partitions", "Waiting partitions of this process, by reason: memory (fold_memory), dead_letters (cannot be written), redis_full, throttled (Kafka quota), rebuild, reshard, kafka and redis (unavailable).", "reason")
+	refilling = desc("refilling_partitions", "Partitions of this process that are read again after Redis was lost or the boards were rebuilt: until then boards lack points and members. /readyz has the remaining records.")
+	state     = desc("partition_state", "1 for the current state of a partition of this process, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
 )
 
 // How it stands.
 var (
-	lagRecords = desc("lag_records", "Offsets between a partition's ledger and the end of its log as the broker last reported it, also those that an open transaction holds back. Those of a sweep under way count as behind until its end.", "topic", "partition")
-	lagSeconds = desc("lag_seconds", "Age of the oldest record of a partition that doesn't count yet, by the record's time; 0 when caught up. Before that record was read, how long it has been waiting at least.", "topic", "partition")
-	openFor    = desc("open_transaction_seconds", "How long a producer's transaction has been open that holds back the records of a partition; 0 if none is open.", "topic", "partition")
-	member     = desc("group_member", "1 while this process is in a generation of its group, else 0.")
-	generation = desc("group_generation", "The last generation of the group that this process was in.")
-	joins      = desc("group_joins_total", "Generations of the group that this process was in: each rebalance begins one.")
-	assigned   = desc("assigned_partitions", "Partitions that this process has.")
-	memLimit   = desc("fold_memory_limit_bytes", "What fetched and folded events may take: fold_memory, less what is set aside.")
-	memUsed    = desc("fold_memory_used_bytes", "What they take, or have reserved.")
-	memHigh    = desc("fold_memory_used_max_bytes", "The most that they have taken since the start.")
-	memWaiting = desc("fold_memory_waiting_partitions", "Partitions in the queue for a turn at fold_memory: ordinary while many catch up. One that lasts is in standings_waiting_partitions.")
+	lagRecords = desc("lag_records", "Offsets between a partition's ledger and the end of its log, including those behind an open transaction and those of an unfinished batch.", "topic", "partition")
+	lagSeconds = desc("lag_seconds", "Age of the oldest uncounted record of a partition by its record time; 0 if caught up. A lower bound until that record is read.", "topic", "partition")
+	openFor    = desc("open_transaction_seconds", "How long an open producer transaction has blocked a partition's records; 0 if none.", "topic", "partition")
+	member     = desc("group_member", "1 while this process is a member of its group, else 0.")
+	generation = desc("group_generation", "Last group generation of this process.")
+	joins      = desc("group_joins_total", "Group generations that this process joined; each rebalance starts one.")
+	assigned   = desc("assigned_partitions", "Partitions assigned to this process.")
+	memLimit   = desc("fold_memory_limit_bytes", "Memory for fetched and folded events: fold_memory less reserves.")
+	memUsed    = desc("fold_memory_used_bytes", "Memory used or reserved by fetched and folded events.")
+	memHigh    = desc("fold_memory_used_max_bytes", "Maximum of standings_fold_memory_used_bytes since the start.")
+	memWaiting = desc("fold_memory_waiting_partitions", "Partitions queued for fold_memory, which is normal while many catch up. Long waits are in standings_waiting_partitions.")
 )
 
 var all = []*prometheus.Desc{

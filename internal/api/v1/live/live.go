@@ -65,11 +65,11 @@ const (
 
 var (
 	// ErrFull says that there are as many sources as there may be.
-	ErrFull = errors.New("as much is watched as can be")
+	ErrFull = errors.New("limit of watched boards reached")
 	// ErrClient says that the client has begun as many as one client may.
-	ErrClient = errors.New("the client watches as much as one client can")
+	ErrClient = errors.New("limit of watched boards per client reached")
 	// ErrEnded says that the hub has ended.
-	ErrEnded = errors.New("nothing is watched any more")
+	ErrEnded = errors.New("no longer watching")
 )
 
 // Hub has the sources. It is safe for concurrent use.
