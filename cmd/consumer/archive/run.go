@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/archive/store"
-	"github.com/standings/standings/internal/lease"
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
 )
@@ -41,9 +41,9 @@ func runCommand(p *cli.Program) *cobra.Command {
 every open window that is complete, whatever archive.interval is. It continues what a replica or
 another run had begun.
 
-One process at a time writes the archive. A replica that runs with archive.url leads for as long
-as it runs, and does all of this by itself: then this command does nothing, and the error says
-who leads. A replica that died leads for 15 seconds more; --wait is longer.
+One process at a time is the leader, and writes the archive. If a replica runs, one of them leads,
+and does all of this by itself if archive.url is set for it: then this command does nothing, and
+the error says who leads. A replica that died leads for 15 seconds more; --wait is longer.
 
 The exit code is 0 if every final window is in the archive, and with --live every complete open
 window has a backup of now; 1 if a window is missing, or another process leads; and 2 if the
@@ -162,41 +162,46 @@ func (h *handRun) show(p *cli.Program) {
 	}
 }
 
-// lead passes once this process leads. Who leads instead is the error.
+// lead passes once this process leads. The error names another process that leads.
 func (h *handRun) lead(ctx context.Context) error {
 	leading, end := context.WithCancel(ctx)
 	defer end()
 	var other atomic.Pointer[string]
 	waits := time.AfterFunc(max(h.wait, time.Second), end)
 	defer waits.Stop()
-	owner := lease.NewOwner()
 	var result error
 	led := false
-	l := lease.Lease{
-		Redis: h.config.Boards.Shards()[0], Owner: owner, Length: runLease, Log: zap.NewNop(),
-		Floor: h.store.Floor,
+	l := jobs.Leader{
+		Redis: h.config.Boards.Shards()[0], Owner: jobs.NewOwner(), Length: runLease, Log: zap.NewNop(),
 		Other: func(who string) { other.Store(&who) },
+		Jobs: func(t jobs.Term) []jobs.Job {
+			return []jobs.Job{{Name: "archive", Every: time.Hour, Run: func(ctx context.Context) (time.Duration, error) {
+				waits.Stop()
+				led = true
+				result = app.Fenced(ctx, h.store, h.pass(ctx, store.Fence{Token: t.Token, Owner: t.Owner}))
+				if errors.As(result, new(*jobs.FencedError)) {
+					waits.Reset(max(h.wait, time.Second)) // it leads again, unless another process does
+				} else {
+					end() // once is enough
+				}
+				return 0, result
+			}}}
+		},
 	}
-	err := l.Run(leading, func(ctx context.Context, token int64) error {
-		waits.Stop()
-		led = true
-		defer end() // once is enough
-		result = h.pass(ctx, store.Fence{Token: token, Owner: owner})
-		return result
-	})
+	err := l.Run(leading)
 	switch {
 	case err != nil:
 		return err
 	case led && result != nil && ctx.Err() == nil && errors.Is(result, context.Canceled):
-		return errors.New("this process doesn't lead any more: what was begun is gone on with by whoever does")
+		return errors.New("this process doesn't lead any more: the next leader continues what was begun")
 	case led:
 		return result
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case other.Load() != nil:
-		return fmt.Errorf("another process writes the archive, %s: it takes all windows by itself", terminal.OneLine(*other.Load()))
+		return fmt.Errorf("another process leads, %s: if archive.url is set for it, it archives all windows", terminal.OneLine(*other.Load()))
 	}
-	return fmt.Errorf("the lease of who writes the archive couldn't be had within %s", units.FormatDuration(h.wait))
+	return fmt.Errorf("the leader's lease couldn't be had within %s", units.FormatDuration(h.wait))
 }
 
 // pass copies everything once. What goes wrong with windows is among the problems.
