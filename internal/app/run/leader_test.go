@@ -2,8 +2,8 @@ package run
 
 import (
 	"context"
-	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -107,19 +107,13 @@ func TestAnArchiveThatIsAwayIsReportedAndUsedOnceItIsThere(t *testing.T) {
 	w := finaltest.New(t, 1, "")
 	w.Fill(50)
 	w.MakeFinal()
-	path := filepath.Join(t.TempDir(), "archive.db")
-	db, err := sql.Open("sqlite", "file:"+path)
-	require.NoError(t, err)
-	_, err = db.ExecContext(t.Context(), "PRAGMA user_version = 1; CREATE TABLE goose_db_version (other TEXT)") // somebody else's
-	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "missing", "archive.db")
 	p, _ := leads(t, w, "sqlite:"+path)
 	failing := func(job string) float64 { return testutil.ToFloat64(p.ops.jobs.failing.WithLabelValues(job)) }
 	require.Eventually(t, func() bool { return failing("archive") == 1 }, time.Minute, 10*time.Millisecond)
 	require.Zero(t, failing("retire"))
 	require.Zero(t, testutil.CollectAndCount(p.ops.archived))
-	_, err = db.ExecContext(t.Context(), "DROP TABLE goose_db_version")
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
+	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
 	s, err := store.Open(t.Context(), "sqlite:"+path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
