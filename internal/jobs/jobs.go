@@ -126,7 +126,7 @@ func (l *Leader) Run(ctx context.Context) error {
 		}
 		_ = retry.Sleep(ctx, l.around(l.Length/10)) // the loop checks the context
 	}
-	return nil
+	return nil //nolint:nilerr // the context has ended
 }
 
 // around returns a random time from a half to one and a half times of d, so that processes that lost the lease together

@@ -72,7 +72,7 @@ func (j *Job) repeat(ctx context.Context, log *zap.Logger, report func(string, e
 		}
 		j.rest(ctx, next, before)
 	}
-	return nil
+	return nil //nolint:nilerr // the context has ended
 }
 
 // version returns the job's version, or -1 if it isn't known.
