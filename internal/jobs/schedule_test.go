@@ -82,7 +82,7 @@ func TestAJobThatHangsOrFailsDoesNotStopOthers(t *testing.T) {
 			Job{Name: "fail", Every: time.Second, Run: func(context.Context) (time.Duration, error) { return 0, errors.New("no") }},
 			Job{Name: "count", Every: time.Second, Run: func(context.Context) (time.Duration, error) { runs++; return 0, nil }},
 		)
-		require.Equal(t, 3600, runs)
+		require.InDelta(t, 3600, runs, 1)
 		require.Equal(t, 1, tokens, "in one term")
 	})
 }
@@ -119,6 +119,6 @@ func TestJobsAreRepeatedWithoutALease(t *testing.T) {
 		defer end()
 		runs := 0
 		Repeat(ctx, zap.NewNop(), Job{Name: "count", Every: time.Second, Run: func(context.Context) (time.Duration, error) { runs++; return 0, nil }})
-		require.Equal(t, 60, runs)
+		require.InDelta(t, 60, runs, 1)
 	})
 }
