@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/archive/store"
-	"github.com/standings/standings/internal/lease"
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -123,7 +123,7 @@ func TestARunLeavesTheArchiveToWhoeverLeads(t *testing.T) {
 	require.NoError(t, err)
 	code, _, stderr := archiveRun(t, w, "--wait", "0s")
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "another process is the leader and archives all windows: a replica")
+	require.Contains(t, stderr, "another process is the leader, a replica")
 
 	// One that died is waited for.
 	_, err = w.Store.Lead(context.WithoutCancel(t.Context()), "a replica", 0, 2*time.Second)
@@ -131,7 +131,7 @@ func TestARunLeavesTheArchiveToWhoeverLeads(t *testing.T) {
 	code, r, stderr := archiveRun(t, w)
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, string(r.Final), `"taken": 1,`)
-	_, err = w.Store.Lead(t.Context(), lease.NewOwner(), 0, time.Minute)
+	_, err = w.Store.Lead(t.Context(), jobs.NewOwner(), 0, time.Minute)
 	require.NoError(t, err, "it has let go of the lease")
 }
 

@@ -4,12 +4,14 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/reading"
 )
 
@@ -20,6 +22,18 @@ func OpenArchive(ctx context.Context, cfg *config.Config) (*store.Store, error) 
 		return nil, nil
 	}
 	return store.Open(ctx, cfg.Archive.URL)
+}
+
+// Fenced returns err; of a job whose write to the archive was fenced, with the token that the archive has.
+func Fenced(ctx context.Context, s *store.Store, err error) error {
+	if !errors.Is(err, store.ErrFenced) {
+		return err
+	}
+	token, unknown := s.LargestToken(ctx)
+	if unknown != nil {
+		return errors.Join(err, unknown)
+	}
+	return &jobs.FencedError{Floor: token, Err: err}
 }
 
 // Archive is the archive for who reads it, which may be away: it is opened, and its schema checked,

@@ -93,7 +93,7 @@ func TestRulesThatCannotBeGoneByAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	for want, change := range map[string]func(*rules.Set){
 		"the period sprint is not enabled": func(s *rules.Set) { s.Periods["sprint"] = s.Periods[periods.Weekly] },
-		`board "arena": its `: func(s *rules.Set) {
+		`board "arena": weekly scores`: func(s *rules.Set) {
 			b := s.Boards[rules.AnyBoard]
 			var fields []codec.Field
 			for _, name := range []string{"a", "b"} {

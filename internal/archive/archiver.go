@@ -5,7 +5,7 @@
 //	open, and its backup is old enough ─▶ rows by a scan             ─▶ whole copy, replaces the backup
 //	closed, not in the archive, and about to expire                  ─▶ stays in Redis for longer
 //
-// One process does so, the leader (internal/lease), and its token fences what it writes (archive/store).
+// One process does so, the leader (internal/jobs), and its token fences what it writes (archive/store).
 // Each page is one short read of Redis, and after each the archiver waits.
 //
 // A final window doesn't change, so the next leader continues after the rows that are in. Four things

@@ -20,6 +20,17 @@ func (s *Store) Windows(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
+// Seals returns a number that every seal on this shard changes.
+func (s *Store) Seals(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	n, err := s.client.HLen(ctx, s.keys.Final()).Result() // seal.lua adds a ledger
+	if err != nil {
+		return 0, fmt.Errorf("count the seals under %q: %w", s.prefix, s.explain(err, ""))
+	}
+	return n, nil
+}
+
 // AddBoards adds the boards that have a window that is listed. It reads the listing page by
 // page and waits for pause between two, so that Redis hardly notices; of names it keeps
 // their hashes, eight bytes each.

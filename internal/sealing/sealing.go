@@ -5,8 +5,8 @@
 //	each shard seals it in a script that compares its ledger with them
 //	  where that isn't there yet, it is compared with the same ends at the next look
 //
-// Nothing is decided here that the script doesn't compare, but for the replica's own clock: so two
-// replicas may do it at once, and one that is paused in between does no harm.
+// Sealing is a job of the leader (internal/jobs). Nothing is decided here that the script doesn't compare, but for
+// the replica's own clock: two replicas may seal at once, and one that is paused in between does no harm.
 //
 // A clock that is ahead would seal windows whose events are still to come. One of the two being so
 // does nothing: a window is due once both are past it.
@@ -69,6 +69,8 @@ type Result struct {
 	Due    int      // windows that could be final and aren't
 	Final  []string // that are final on every shard now, and weren't
 	Passes error    // why others aren't yet, if that passes by itself
+	// Next is how long it is until another listed window is due; an hour at most.
+	Next time.Duration
 }
 
 // Seal seals what is due. With an error it may have sealed some: to call again is harmless.
@@ -79,9 +81,10 @@ func (s *Sealer) Seal(ctx context.Context) (Result, error) {
 	}
 	own := s.Now()
 	s.compare(redis, last, own)
-	due, err := s.Boards.Due(ctx, redis, own, s.Lateness, s.Pause)
+	next := nextDue{at: min(redis.UnixMilli(), own.UnixMilli()), in: time.Hour}
+	due, err := s.Boards.Due(ctx, redis, own, next.watch(s.Lateness), s.Pause)
 	if err != nil || len(due) == 0 {
-		return Result{}, err
+		return Result{Next: next.in}, err
 	}
 	before, err := s.ends(ctx)
 	if err != nil {
@@ -96,7 +99,7 @@ func (s *Sealer) Seal(ctx context.Context) (Result, error) {
 	case errors.Is(err, ranking.ErrBehind):
 		s.waits.add(due, before)
 	}
-	r := Result{Due: all - len(sealed.Final), Final: sealed.Final}
+	r := Result{Due: all - len(sealed.Final), Final: sealed.Final, Next: next.in}
 	if n := len(sealed.Final); n > 0 {
 		s.Log.Info("windows are final", zap.Int("windows", n), zap.Strings("first", sealed.Final[:min(n, mostNamed)]))
 	}
@@ -111,6 +114,23 @@ func (s *Sealer) Seal(ctx context.Context) (Result, error) {
 		}
 	}
 	return r, err
+}
+
+// nextDue finds when the first window closes that is open at a time, Unix ms.
+type nextDue struct {
+	at int64
+	in time.Duration
+}
+
+// watch returns lateness, which also notes every window that it is called for.
+func (n *nextDue) watch(lateness func(ledger.Window) (time.Duration, bool)) func(ledger.Window) (time.Duration, bool) {
+	return func(w ledger.Window) (time.Duration, bool) {
+		late, ok := lateness(w)
+		if left := w.End + late.Milliseconds() - n.at; ok && left >= 0 && left < n.in.Milliseconds() {
+			n.in = time.Duration(left+1) * time.Millisecond
+		}
+		return late, ok
+	}
 }
 
 // first are the windows to be sealed now, and by which ends: those that wait, by the ends of then, before any

@@ -66,7 +66,24 @@ func (p *place) seal(t *testing.T) Result {
 	t.Helper()
 	r, err := p.Seal(t.Context())
 	require.NoError(t, err)
+	require.Equal(t, time.Hour, r.Next, "no window closes within an hour")
+	r.Next = 0
 	return r
+}
+
+func TestASealerKnowsWhenTheNextWindowCloses(t *testing.T) {
+	p := newPlace(t, 3, 10)
+	closes := time.Now().Add(3 * time.Second)
+	p.Lateness = func(w ledger.Window) (time.Duration, bool) { return closes.Sub(time.UnixMilli(w.End)), true }
+	r, err := p.Seal(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, r.Final)
+	require.Positive(t, r.Next)
+	require.LessOrEqual(t, r.Next, 3*time.Second+2*time.Millisecond)
+	time.Sleep(r.Next)
+	r, err = p.Seal(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{p.window.Listing()}, r.Final)
 }
 
 func (p *place) publish(t *testing.T, records int) {

@@ -1,6 +1,6 @@
 package chaos
 
-// The leader of the archive, which one consumer is at a time, dies or sleeps.
+// The leader, which one consumer is at a time, dies or sleeps.
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 )
 
 var leaderFaults = []fault{
-	{kind: "archive: kill -9 of the leader", group: ofConsumers, do: killLeader},
-	{kind: "archive: SIGSTOP of the leader past its lease", group: ofConsumers, do: pauseLeader},
+	{kind: "leader: kill -9", group: ofConsumers, do: killLeader},
+	{kind: "leader: SIGSTOP past its lease", group: ofConsumers, do: pauseLeader},
 }
 
-// leases is how long a leader of the archive that is gone stays it, and then some.
+// leases is longer than a leader that is gone has the lease.
 const leases = 20 * time.Second
 
 // leader is who leads, by what the key holds; "" where nobody does, or it isn't known.

@@ -193,7 +193,7 @@ func TestFinalWindowsArePublishedWhoeverLeads(t *testing.T) {
 			}
 			harness.Eventually(t, within, func() string {
 				m, err := last.Exposition(t.Context())
-				if err != nil || !strings.Contains(m, "\nstandings_final_topic_waiting_windows 0\n") || !strings.Contains(m, "\nstandings_final_topic_leader 1\n") {
+				if err != nil || !strings.Contains(m, "\nstandings_final_topic_waiting_windows 0\n") || !strings.Contains(m, "\nstandings_leader 1\n") {
 					return fmt.Sprint("its metrics don't say that nothing waits: ", err)
 				}
 				return ""

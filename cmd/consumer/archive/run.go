@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/archive"
 	"github.com/standings/standings/internal/archive/store"
-	"github.com/standings/standings/internal/lease"
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
 )
@@ -41,9 +41,10 @@ func runCommand(p *cli.Program) *cobra.Command {
 window, regardless of archive.interval. It continues what another process had
 started.
 
-One process at a time writes the archive. A replica with archive.url is the leader while it runs
-and archives by itself: this command then does nothing and reports the leader. A replica that
-died remains the leader for 15 seconds, less than the default --wait.
+One process at a time is the leader, and writes the archive. If a replica runs, one of them is the
+leader, and archives by itself if archive.url is set for it: this command then does nothing and
+reports the leader. A replica that died remains the leader for 15 seconds, less than the default
+--wait.
 
 The exit code is 0 if all final windows are archived and, with --live, all complete open windows
 have a current backup; 1 if a window is missing or another process is the leader; 2 for an
@@ -162,28 +163,33 @@ func (h *handRun) show(p *cli.Program) {
 	}
 }
 
-// lead passes once this process leads. Who leads instead is the error.
+// lead passes once this process leads. The error names another process that leads.
 func (h *handRun) lead(ctx context.Context) error {
 	leading, end := context.WithCancel(ctx)
 	defer end()
 	var other atomic.Pointer[string]
 	waits := time.AfterFunc(max(h.wait, time.Second), end)
 	defer waits.Stop()
-	owner := lease.NewOwner()
 	var result error
 	led := false
-	l := lease.Lease{
-		Redis: h.config.Boards.Shards()[0], Owner: owner, Length: runLease, Log: zap.NewNop(),
-		Floor: h.store.Floor,
+	l := jobs.Leader{
+		Redis: h.config.Boards.Shards()[0], Owner: jobs.NewOwner(), Length: runLease, Log: zap.NewNop(),
 		Other: func(who string) { other.Store(&who) },
+		Jobs: func(t jobs.Term) []jobs.Job {
+			return []jobs.Job{{Name: "archive", Every: time.Hour, Run: func(ctx context.Context) (time.Duration, error) {
+				waits.Stop()
+				led = true
+				result = app.Fenced(ctx, h.store, h.pass(ctx, store.Fence{Token: t.Token, Owner: t.Owner}))
+				if errors.As(result, new(*jobs.FencedError)) {
+					waits.Reset(max(h.wait, time.Second)) // it leads again, unless another process does
+				} else {
+					end() // once is enough
+				}
+				return 0, result
+			}}}
+		},
 	}
-	err := l.Run(leading, func(ctx context.Context, token int64) error {
-		waits.Stop()
-		led = true
-		defer end() // once is enough
-		result = h.pass(ctx, store.Fence{Token: token, Owner: owner})
-		return result
-	})
+	err := l.Run(leading)
 	switch {
 	case err != nil:
 		return err
@@ -194,9 +200,9 @@ func (h *handRun) lead(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case other.Load() != nil:
-		return fmt.Errorf("another process is the leader and archives all windows: %s", terminal.OneLine(*other.Load()))
+		return fmt.Errorf("another process is the leader, %s: it archives all windows if archive.url is set for it", terminal.OneLine(*other.Load()))
 	}
-	return fmt.Errorf("could not get the lease of the archive within %s", units.FormatDuration(h.wait))
+	return fmt.Errorf("could not get the leader's lease within %s", units.FormatDuration(h.wait))
 }
 
 // pass copies everything once. What goes wrong with windows is among the problems.

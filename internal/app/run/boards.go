@@ -1,6 +1,6 @@
 package run
 
-// How many boards and windows there are, for the metrics: by one replica of all.
+// How many boards and windows there are, for the metrics.
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
@@ -20,17 +21,16 @@ const (
 
 var (
 	windowsListed = prometheus.NewDesc("standings_windows",
-		"Windows that Redis lists, of the shard with the most. Reported by the replica with partition 0 of the first topic.", nil, nil)
+		"Windows that Redis lists, of the shard with the most. Reported by the leader.", nil, nil)
 	boardsListed = prometheus.NewDesc("standings_boards",
-		"Boards that have a window, at most 30 s old. Reported by the replica with partition 0 of the first topic.", nil, nil)
+		"Boards that have a window, at most 30 s old. Reported by the leader.", nil, nil)
 )
 
-// countBoards is when they are counted, and how.
-func countBoards(r *reported, topic string, all *boards.Boards) turn {
-	return turn{topic: topic, every: countEvery, what: "count the boards", none: r.none, look: func(ctx context.Context) error {
+func countBoards(r *reported, all *boards.Boards) jobs.Job {
+	return look("count boards", countEvery, r.none, func(ctx context.Context) (time.Duration, error) {
 		windows, err := all.Windows(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		listed, before := gauge(windowsListed, float64(windows)), *r.last.Load()
 		if len(before) == 2 { // to count boards takes a while
@@ -40,9 +40,9 @@ func countBoards(r *reported, topic string, all *boards.Boards) turn {
 		}
 		n, err := all.Count(ctx, countPause)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		r.set(listed, gauge(boardsListed, float64(n)))
-		return nil
-	}}
+		return 0, nil
+	})
 }

@@ -3,14 +3,11 @@ package run
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"go.uber.org/zap"
 
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/test/testenv"
@@ -23,7 +20,7 @@ func reports(t *testing.T, c prometheus.Collector, want string) {
 	}
 }
 
-func TestBoardsAndWindowsAreReportedByWhoeverHasTheFirstPartition(t *testing.T) {
+func TestBoardsAndWindowsAreCounted(t *testing.T) {
 	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
 	all := boards.New(ranking.Config{Client: client, Prefix: prefix, Timeout: time.Minute})
 	for _, name := range []string{"eu:weekly:2026-W47", "eu:monthly:2026-11", "us:weekly:2026-W47"} {
@@ -32,8 +29,7 @@ func TestBoardsAndWindowsAreReportedByWhoeverHasTheFirstPartition(t *testing.T) 
 		}
 	}
 	c := newReported(windowsListed, boardsListed)
-	counting := countBoards(c, "points", all)
-	if err := counting.look(t.Context()); err != nil {
+	if _, err := countBoards(c, all).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]float64{"standings_windows": 3, "standings_boards": 2} {
@@ -57,18 +53,11 @@ func TestBoardsAndWindowsAreReportedByWhoeverHasTheFirstPartition(t *testing.T) 
 		if got := room.warnings(); got != nil {
 			t.Errorf("before windows were counted: %v", got)
 		}
-		if err := lookAtWindows(&room, all).look(t.Context()); err != nil {
+		if _, err := countWindows(&room, all).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := room.warnings(); (len(got) == 1) != want || want && !strings.HasPrefix(got[0].What, "3 windows are listed; max_windows is 3.") {
 			t.Errorf("of %d: %v", most, got)
 		}
 	}
-	// Once another replica has the partition, this one reports nothing of them.
-	synctest.Test(t, func(t *testing.T) {
-		go counting.watch(t.Context(), func() ingest.Snapshot { return ingest.Snapshot{} }, zap.NewNop())
-		time.Sleep(2 * turnCheck)
-		synctest.Wait()
-		reports(t, c, "")
-	})
 }

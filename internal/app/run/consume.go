@@ -105,7 +105,7 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *inge
 		log.Info("events are compared with those before them, for duplicates", zap.Int64("records", cfg.Duplicates), zap.Int("partitions", partitions),
 			zap.Int64("bytes", app.DuplicatesMemory(cfg, partitions)))
 	}
-	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: consumer, keeper: &keeper, sealed: make(chan struct{}, 1)}
+	p := &process{log: log, stats: stats, ready: ready, client: client, ops: ops, settings: settings, transport: transport, cluster: cluster, consumer: consumer, keeper: &keeper}
 	closeBans, err := p.openBans(ctx, cfg)
 	if err != nil || ctx.Err() != nil {
 		return err
@@ -137,7 +137,6 @@ type process struct {
 	consumer  *atomic.Pointer[ingest.Consumer]
 	keeper    *atomic.Pointer[bans.Keeper]
 	bans      *bans.Follower // nil: nobody can be banned
-	sealed    chan struct{}  // has something once windows have become final
 }
 
 // consume consumes with the number of shards that there is, until the context ends or, with
@@ -177,15 +176,12 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 		zap.String("group", cfg.Kafka.Group), zap.Strings("redis", cfg.Redis.Addresses), zap.String("prefix", cfg.Redis.Prefix), zap.Int64("shards", cfg.Redis.Shards))
 	running, stop := context.WithCancelCause(ctx)
 	var beside sync.WaitGroup
-	beside.Go(func() { retire(running, all, p.log) })
 	beside.Go(func() { p.ops.watch(running, all) })
 	if keeper != nil {
 		beside.Go(func() { keeper.Watch(running) })
 	}
-	beside.Go(func() { p.watchSeals(running, cfg, all, c) })
-	beside.Go(func() { p.watchArchive(running, cfg, all) })
-	beside.Go(func() { p.watchReach(running, cfg, all, c) })
-	beside.Go(func() { p.watchNumber(running, cfg, all, pause, stop) })
+	beside.Go(func() { p.lead(running, cfg, all, c) })
+	beside.Go(func() { p.watchNumber(running, cfg, pause, stop) })
 	err = c.Run(running)
 	stop(nil)
 	beside.Wait()
@@ -210,31 +206,6 @@ func sayLayouts(cfg *config.Config, log *zap.Logger) error {
 		log.Warn(w)
 	}
 	return nil
-}
-
-// retireEvery is how often the listings of windows that are over are looked for.
-const retireEvery = time.Hour
-
-// retire drops them, now and then. Every replica does it; once is enough.
-func retire(ctx context.Context, all *boards.Boards, log *zap.Logger) {
-	tick := time.NewTicker(retireEvery)
-	defer tick.Stop()
-	for {
-		n, err := all.Retire(ctx)
-		if ahead, ok := errors.AsType[*ranking.ClockError](err); ok {
-			log.Warn(ahead.Error())
-		} else if err != nil && ctx.Err() == nil {
-			log.Warn("could not drop the listings of expired windows; retrying in an hour", zap.Error(err))
-		}
-		if n > 0 {
-			log.Info("dropped the listings of expired windows", zap.Int("windows", n))
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // sayEvery is how often a wait that goes on is logged.

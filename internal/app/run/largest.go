@@ -1,6 +1,6 @@
 package run
 
-// How much of the range of points is used, for the metrics: by one replica of all.
+// How much of the range of points is used, for the metrics.
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
@@ -20,26 +21,24 @@ const (
 )
 
 var pointsUsed = prometheus.NewDesc("standings_points_largest_ratio",
-	"Largest absolute points of a standing, as a share of max_points, over all boards with the default rule and open windows. Reported by the replica with partition 0 of the first topic, every 30 s if there are few boards.", []string{"period"}, nil)
+	"Largest absolute points of a standing, as a share of max_points, over all boards with the default rule and open windows. Reported by the leader, every 30 s if there are few boards.", []string{"period"}, nil)
 
-// lookAtPoints is when it is looked, and how.
-func lookAtPoints(r *reported, cfg *config.Config, all *boards.Boards) turn {
+func measurePoints(r *reported, cfg *config.Config, all *boards.Boards) jobs.Job {
 	latenesses := map[string]time.Duration{}
 	for _, p := range cfg.Kept() {
 		latenesses[string(p.Name)] = cfg.LatenessOf(p)
 	}
 	lateness := func(period string) time.Duration { return latenesses[period] }
-	return turn{topic: cfg.Kafka.Topics[0], every: rangeEvery, what: "look how much of the range of points is used", none: r.none,
-		look: func(ctx context.Context) error {
-			largest, err := all.Largest(ctx, lateness, rangePause)
-			if err != nil {
-				return err
-			}
-			var used []prometheus.Metric
-			for period, points := range largest {
-				used = append(used, gauge(pointsUsed, float64(points)/float64(cfg.MaxPoints), period))
-			}
-			r.set(used...)
-			return nil
-		}}
+	return look("measure points", rangeEvery, r.none, func(ctx context.Context) (time.Duration, error) {
+		largest, err := all.Largest(ctx, lateness, rangePause)
+		if err != nil {
+			return 0, err
+		}
+		var used []prometheus.Metric
+		for period, points := range largest {
+			used = append(used, gauge(pointsUsed, float64(points)/float64(cfg.MaxPoints), period))
+		}
+		r.set(used...)
+		return 0, nil
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -48,12 +47,13 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	memory.set(gauge(redisMemoryUsed, 1<<20, "localhost:6379"), gauge(redisMemoryMax, 1<<30, "localhost:6379"))
 	due.set(gauge(windowsDue, 0))
 	archived := newArchived()
-	archived.leads(archive.Progress{})
+	setArchived(archived, archive.Progress{})
 	reach := newReported(logReach)
 	reach.set(gauge(logReach, 1))
-	published := newPublishing()
-	published.succeeded = time.Unix(1, 0)
-	published.leads(topic.Progress{})
+	published := newPublished()
+	setPublished(published, topic.Progress{})
+	led := newJobMetrics()
+	led.ran("seal", nil)
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = client.Close() })
 	cfg, stats := config.Defaults(), new(ingest.Stats)
@@ -65,7 +65,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	shards.of(all)
 	banned := new(bansCollector)
 	banned.of.Store(bans.NewFollower(nil, "bans", zap.NewNop()))
-	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, published, reach, shards, banned, v1.NewMetrics())
+	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, published, reach, led, shards, banned, v1.NewMetrics())
 }
 
 // families are our own metrics, by name.
@@ -262,22 +262,6 @@ func TestEveryReasonForNotBeingReadyIsExplained(t *testing.T) {
 	for _, r := range reasons {
 		if !strings.Contains(text, "`"+r+"`") {
 			t.Errorf("%s doesn't say what %s is", filepath.Base(metricsPath), r)
-		}
-	}
-}
-
-func TestRangeIsToldByWhoeverHasTheFirstPartition(t *testing.T) {
-	has := func(topic string, partition int) ingest.Snapshot {
-		return ingest.Snapshot{Partitions: []ingest.PartitionSnapshot{{Topic: "points", Partition: 3}, {Topic: topic, Partition: partition}}}
-	}
-	for _, c := range []struct {
-		now  ingest.Snapshot
-		want bool
-	}{
-		{has("points", 0), true}, {has("points", 1), false}, {has("other", 0), false}, {ingest.Snapshot{}, false},
-	} {
-		if got := hasFirst(c.now, "points"); got != c.want {
-			t.Errorf("%+v: %v", c.now.Partitions, got)
 		}
 	}
 }

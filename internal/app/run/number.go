@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/ranking/reshard"
@@ -44,10 +43,9 @@ const numberEvery = time.Second
 
 // watchNumber pauses the consumer while a reshard is under way, and ends it, with errRenumbered,
 // once there is another number of shards. Where Redis doesn't answer it stays as it is.
-func (p *process) watchNumber(ctx context.Context, cfg *config.Config, all *boards.Boards, pause *ingest.Pause, end context.CancelCauseFunc) {
+func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *ingest.Pause, end context.CancelCauseFunc) {
 	tick := time.NewTicker(numberEvery)
 	defer tick.Stop()
-	var kept time.Time
 	for {
 		number, err := ranking.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)
 		switch {
@@ -59,12 +57,6 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, all *boar
 			pause.Begin(resharding(number.Reshard))
 		default:
 			pause.End()
-			if number.Shards > 0 && time.Since(kept) > retireEvery {
-				kept = time.Now()
-				if err := reshard.Keep(ctx, all.Shards()); err != nil && ctx.Err() == nil {
-					p.log.Warn("a reshard has left its copy unfinished: run consumer reshard to the same number again, within a day", zap.Error(err))
-				}
-			}
 		}
 		select {
 		case <-tick.C:
@@ -72,6 +64,23 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, all *boar
 			return
 		}
 	}
+}
+
+// keepEvery is how often is looked for what a reshard has left.
+const keepEvery = time.Hour
+
+// keepReshard has the copy stay that a reshard has switched to, if that died before.
+func (p *process) keepReshard(cfg *config.Config, all *boards.Boards) jobs.Job {
+	return jobs.Job{Name: "keep a reshard", Every: keepEvery, Run: func(ctx context.Context) (time.Duration, error) {
+		number, err := ranking.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+		if err != nil || number.Shards == 0 || int64(number.Shards) != cfg.Redis.Shards {
+			return 0, err
+		}
+		if err := reshard.Keep(ctx, all.Shards()); err != nil {
+			return 0, fmt.Errorf("a reshard has left its copy unfinished; run consumer reshard to the same number again, within a day: %w", err)
+		}
+		return 0, nil
+	}}
 }
 
 func resharding(by *ranking.Reshard) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/metrics"
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/redisconn"
 )
@@ -30,11 +31,12 @@ type operations struct {
 	boards   *reported
 	memory   *reported
 	due      *reported
-	archived *archived
+	archived *reported
 
 	// published is of the topic for final windows.
-	published *publishing
+	published *reported
 	reach     *reported
+	jobs      *jobMetrics
 	bans      *bansCollector
 	has       *masters
 	windows   windowRoom
@@ -47,13 +49,13 @@ type operations struct {
 // is an error; one that breaks later is logged, and the work goes on.
 func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats, port *serve.Port) (*operations, error) {
 	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
-		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), published: newPublishing(), reach: newReported(logReach), bans: new(bansCollector), has: new(masters), windows: windowRoom{most: cfg.MaxWindows}, stop: func() {}}
+		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), published: newPublished(), reach: newReported(logReach), jobs: newJobMetrics(), bans: new(bansCollector), has: new(masters), windows: windowRoom{most: cfg.MaxWindows}, stop: func() {}}
 	if cfg.Listen == config.Off {
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
 		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Warnings: func() []api.Reason { return append(o.windows.warnings(), port.Warnings()...) }, Broken: o.broken,
-		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.due, o.archived, o.published, o.reach, o.has, o.bans), Log: log,
+		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.due, o.archived, o.published, o.reach, o.jobs, o.has, o.bans), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -77,13 +79,10 @@ func (o *operations) watch(ctx context.Context, all *boards.Boards) {
 	}
 	var each sync.WaitGroup
 	each.Go(func() { o.watchRedis(ctx, all) })
-	for _, t := range []turn{
-		lookAtPoints(o.points, o.cfg, all), countBoards(o.boards, o.cfg.Kafka.Topics[0], all),
-		lookAtWindows(&o.windows, all),
-		lookAtMemory(o.memory, func(ctx context.Context) ([]redisconn.Memory, error) { return redisconn.Memories(ctx, o.client) }),
-	} {
-		each.Go(func() { t.watch(ctx, o.snapshot, o.log) })
-	}
+	each.Go(func() {
+		jobs.Repeat(ctx, o.log, countWindows(&o.windows, all),
+			measureMemory(o.memory, func(ctx context.Context) ([]redisconn.Memory, error) { return redisconn.Memories(ctx, o.client) }))
+	})
 	each.Wait()
 }
 

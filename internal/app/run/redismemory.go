@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/redisconn"
 )
 
@@ -23,18 +24,17 @@ var (
 		"The server's maxmemory; 0 for no limit.", []string{"server"}, nil)
 )
 
-// lookAtMemory is when it is looked, and how.
-func lookAtMemory(r *reported, ask func(context.Context) ([]redisconn.Memory, error)) turn {
-	return turn{every: memoryEvery, what: "look how much memory Redis uses", none: r.none, look: func(ctx context.Context) error {
-		all, err := ask(ctx)
+func measureMemory(r *reported, read func(context.Context) ([]redisconn.Memory, error)) jobs.Job {
+	return look("measure Redis's memory", memoryEvery, r.none, func(ctx context.Context) (time.Duration, error) {
+		all, err := read(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var metrics []prometheus.Metric
 		for _, one := range all {
 			metrics = append(metrics, gauge(redisMemoryUsed, float64(one.Used), one.Server), gauge(redisMemoryMax, float64(one.Max), one.Server))
 		}
 		r.set(metrics...)
-		return nil
-	}}
+		return 0, nil
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/redisconn"
 )
 
@@ -26,8 +27,7 @@ func TestTheMemoryOfRedisIsReportedWhileItIsKnown(t *testing.T) {
 			return []redisconn.Memory{{Server: "a:1", Used: 7, Max: 9}, {Server: "b:1", Used: 8}}, nil
 		}
 		core, logs := observer.New(zap.DebugLevel)
-		go lookAtMemory(m, look).watch(t.Context(), nil, zap.New(core))
-		time.Sleep(turnCheck)
+		go jobs.Repeat(t.Context(), zap.New(core), measureMemory(m, look))
 		synctest.Wait()
 		const limit = "# HELP standings_redis_memory_max_bytes The server's maxmemory; 0 for no limit.\n# TYPE standings_redis_memory_max_bytes gauge\n" +
 			"standings_redis_memory_max_bytes{server=\"a:1\"} 9\nstandings_redis_memory_max_bytes{server=\"b:1\"} 0\n"
@@ -41,7 +41,7 @@ func TestTheMemoryOfRedisIsReportedWhileItIsKnown(t *testing.T) {
 			t.Errorf("%d values of a Redis that is away, and %d lines of it", n, logs.Len())
 		}
 		away.Store(false)
-		time.Sleep(memoryEvery + turnCheck)
+		time.Sleep(2 * memoryEvery)
 		synctest.Wait()
 		reports(t, m, limit+used)
 	})

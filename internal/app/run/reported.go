@@ -1,14 +1,39 @@
 package run
 
-// What is looked at from time to time, as metrics.
+// What is measured from time to time, as metrics.
 
 import (
+	"context"
+	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/standings/standings/internal/jobs"
+	"github.com/standings/standings/internal/ranking"
 )
 
-// reported is what was seen last; nothing where nothing is known, or another replica
+// notBegunEvery is how often a job runs before anything was written to Redis.
+const notBegunEvery = time.Second
+
+// look returns a job that reports what it finds. If a run fails, none is called, so that nothing old is reported.
+// Before anything was written to Redis there is nothing to find, which is no failure.
+func look(name string, every time.Duration, none func(), run func(context.Context) (next time.Duration, err error)) jobs.Job {
+	return jobs.Job{Name: name, Every: every, Run: func(ctx context.Context) (time.Duration, error) {
+		next, err := run(ctx)
+		if err == nil {
+			return next, nil
+		}
+		none()
+		if schema, ok := errors.AsType[*ranking.SchemaError](err); ok && schema.Found == "" {
+			return notBegunEvery, nil
+		}
+		return 0, err
+	}}
+}
+
+// reported is what was found last; nothing where nothing is known, or another replica
 // reports it.
 type reported struct {
 	descs []*prometheus.Desc
@@ -35,7 +60,7 @@ func (r *reported) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reports what was seen last.
+// Collect reports what was found last.
 func (r *reported) Collect(to chan<- prometheus.Metric) {
 	for _, m := range *r.last.Load() {
 		to <- m

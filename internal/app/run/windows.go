@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/standings/standings/internal/api"
+	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
@@ -24,15 +26,15 @@ type windowRoom struct {
 	listed atomic.Int64
 }
 
-// lookAtWindows counts the windows. Every replica does so, because each warns on its own port.
-func lookAtWindows(r *windowRoom, all *boards.Boards) turn {
-	return turn{every: countEvery, what: "count the windows", none: func() { r.listed.Store(0) }, look: func(ctx context.Context) error {
+// countWindows counts the windows. Every replica does so, because each warns on its own port.
+func countWindows(r *windowRoom, all *boards.Boards) jobs.Job {
+	return look("count windows", countEvery, func() { r.listed.Store(0) }, func(ctx context.Context) (time.Duration, error) {
 		n, err := all.Windows(ctx)
 		if err == nil {
 			r.listed.Store(n)
 		}
-		return err
-	}}
+		return 0, err
+	})
 }
 
 func (r *windowRoom) warnings() []api.Reason {

@@ -102,6 +102,19 @@ func (b *Boards) Clocks(ctx context.Context) (first, last time.Time, err error) 
 	return first, last, nil
 }
 
+// Seals returns a number that every seal on any shard changes.
+func (b *Boards) Seals(ctx context.Context) (int64, error) {
+	all := int64(0)
+	for _, s := range b.shards {
+		n, err := s.Seals(ctx)
+		if err != nil {
+			return 0, err
+		}
+		all += n
+	}
+	return all, nil
+}
+
 // Sealing is what came of Seal.
 type Sealing struct {
 	Final []string // final on every shard now

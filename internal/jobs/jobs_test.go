@@ -1,4 +1,4 @@
-package lease
+package jobs
 
 import (
 	"context"
@@ -92,48 +92,50 @@ func (r *fakeRedis) set(change func(*fakeRedis)) {
 	change(r)
 }
 
-// work is what is done by leaders: who, when.
+// work records which leader ran a job, and when.
 type work struct {
 	mu    sync.Mutex
-	turns []turn
-	now   int           // how many are at it
-	slow  time.Duration // how long it takes to stop
+	terms []worked
+	now   int           // how many jobs run now
+	slow  time.Duration // how long a job takes to stop
 }
 
-type turn struct {
+type worked struct {
 	owner       string
 	token       int64
 	from, until time.Duration // since the test began
 	cause       error
 }
 
-// until is a leader's work: it goes on until its context ends.
-func (w *work) until(began time.Time, owner string) func(context.Context, int64) error {
-	return func(ctx context.Context, token int64) error {
-		w.mu.Lock()
-		w.now++
-		w.turns = append(w.turns, turn{owner: owner, token: token, from: time.Since(began)})
-		i := len(w.turns) - 1
-		w.mu.Unlock()
-		<-ctx.Done()
-		time.Sleep(w.slow)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.now--
-		w.turns[i].until, w.turns[i].cause = time.Since(began), context.Cause(ctx)
-		return ctx.Err()
+// until returns the jobs of a leader: one, which runs until its context ends.
+func (w *work) until(began time.Time) func(Term) []Job {
+	return func(t Term) []Job {
+		return []Job{{Name: "work", Every: time.Hour, Run: func(ctx context.Context) (time.Duration, error) {
+			w.mu.Lock()
+			w.now++
+			w.terms = append(w.terms, worked{owner: t.Owner, token: t.Token, from: time.Since(began)})
+			i := len(w.terms) - 1
+			w.mu.Unlock()
+			<-ctx.Done()
+			time.Sleep(w.slow)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.now--
+			w.terms[i].until, w.terms[i].cause = time.Since(began), context.Cause(ctx)
+			return 0, ctx.Err()
+		}}}
 	}
 }
 
-// seen is what was done, and how many are at it, once everybody else waits.
-func (w *work) seen() (turns []turn, now int) {
+// seen returns the terms so far, and how many jobs run now.
+func (w *work) seen() (terms []worked, now int) {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.turns), w.now
+	return slices.Clone(w.terms), w.now
 }
 
-// holds is by which token who has the lease until when, once everybody else waits.
+// holds returns the token and the end of the lease.
 func (r *fakeRedis) holds() (token int64, till time.Time) {
 	synctest.Wait()
 	r.mu.Lock()
@@ -143,11 +145,11 @@ func (r *fakeRedis) holds() (token int64, till time.Time) {
 
 const length = 12 * time.Second
 
-func leaseOf(r Redis, owner string) *Lease {
-	return &Lease{Redis: r, Owner: owner, Length: length, Floor: func(context.Context) (int64, error) { return 0, nil }, Log: zap.NewNop()}
+func leaderOf(r Redis, owner string, list func(Term) []Job) *Leader {
+	return &Leader{Redis: r, Owner: owner, Length: length, Jobs: list, Log: zap.NewNop()}
 }
 
-// inBubble runs leases with their work, and ends them with the test.
+// inBubble runs leaders, and ends them with the test.
 func inBubble(t *testing.T, test func(t *testing.T, r *fakeRedis, w *work, start func(owner string) (stop func()))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -159,7 +161,7 @@ func inBubble(t *testing.T, test func(t *testing.T, r *fakeRedis, w *work, start
 			done := make(chan struct{})
 			all.Go(func() {
 				defer close(done)
-				if err := leaseOf(r, owner).Run(ctx, w.until(began, owner)); err != nil {
+				if err := leaderOf(r, owner, w.until(began)).Run(ctx); err != nil {
 					t.Error(err)
 				}
 			})
@@ -170,26 +172,44 @@ func inBubble(t *testing.T, test func(t *testing.T, r *fakeRedis, w *work, start
 	})
 }
 
-func TestOneLeadsForAsLongAsItRenews(t *testing.T) {
+func TestALeaderThatEndsInOrderReleasesTheLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fakeRedis, w *work, start func(string) func()) {
 		stop := start("a")
 		synctest.Wait()
 		start("b")
 		time.Sleep(time.Hour)
 		stop()
-		turns, _ := w.seen()
-		require.Equal(t, []turn{{"a", 1, 0, time.Hour, context.Canceled}}, turns)
+		terms, _ := w.seen()
+		require.Equal(t, []worked{{"a", 1, 0, time.Hour, context.Canceled}}, terms)
 		_, till := r.holds()
-		require.Zero(t, till, "it is let go of")
-		time.Sleep(length / 2)
-		turns, _ = w.seen()
-		require.Len(t, turns, 2)
-		require.Equal(t, "b", turns[1].owner)
-		require.EqualValues(t, 2, turns[1].token)
+		require.Zero(t, till)
+		time.Sleep(length / 10)
+		terms, _ = w.seen()
+		require.Len(t, terms, 2)
+		require.Equal(t, "b", terms[1].owner)
+		require.EqualValues(t, 2, terms[1].token)
 	})
 }
 
-func TestTheWorkStopsBeforeTheLeaseEnds(t *testing.T) {
+// A leader that dies calls Redis no more.
+func TestAnotherLeadsOnceTheLeaseOfOneThatDiedHasEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fakeRedis, w *work, start func(string) func()) {
+		_, err := r.Lead(t.Context(), "dead", 0, length)
+		require.NoError(t, err)
+		start("b")
+		start("c")
+		time.Sleep(length - time.Millisecond)
+		terms, _ := w.seen()
+		require.Empty(t, terms)
+		time.Sleep(length/10 + time.Millisecond)
+		terms, now := w.seen()
+		require.Len(t, terms, 1)
+		require.Equal(t, 1, now)
+		require.EqualValues(t, 2, terms[0].token)
+	})
+}
+
+func TestTheJobsStopBeforeTheLeaseEnds(t *testing.T) {
 	for name, fault := range map[string]func(*fakeRedis){
 		"refused": func(r *fakeRedis) { r.fails = errors.New("refused") },
 		"hangs":   func(r *fakeRedis) { r.hangs = time.Hour },
@@ -200,17 +220,17 @@ func TestTheWorkStopsBeforeTheLeaseEnds(t *testing.T) {
 				time.Sleep(length/3 + time.Millisecond) // one renewal
 				r.set(fault)
 				time.Sleep(2 * length)
-				turns, now := w.seen()
-				require.Len(t, turns, 1)
+				terms, now := w.seen()
+				require.Len(t, terms, 1)
 				require.Zero(t, now)
-				require.ErrorIs(t, turns[0].cause, ErrExpired)
-				require.Equal(t, length/3+length*5/6, turns[0].until)
+				require.ErrorIs(t, terms[0].cause, ErrExpired)
+				require.Equal(t, length/3+length*5/6, terms[0].until)
 				r.set(func(r *fakeRedis) { r.fails, r.hangs = nil, 0 })
 				time.Sleep(2 * time.Hour)
-				turns, now = w.seen()
-				require.Len(t, turns, 2)
+				terms, now = w.seen()
+				require.Len(t, terms, 2)
 				require.Equal(t, 1, now)
-				require.Greater(t, turns[1].token, turns[0].token)
+				require.Greater(t, terms[1].token, terms[0].token)
 			})
 		})
 	}
@@ -223,30 +243,30 @@ func TestASlowAnswerCountsFromBeforeItsCall(t *testing.T) {
 		time.Sleep(length / 2)
 		r.set(func(r *fakeRedis) { r.fails = errors.New("refused") })
 		time.Sleep(3 * length)
-		turns, _ := w.seen()
-		require.Len(t, turns, 1)
-		require.Equal(t, length/4, turns[0].from)
-		require.Equal(t, length/3+length*5/6, turns[0].until, "renewed a third after it was asked for")
+		terms, _ := w.seen()
+		require.Len(t, terms, 1)
+		require.Equal(t, length/4, terms[0].from)
+		require.Equal(t, length/3+length*5/6, terms[0].until, "renewed a third after the first call")
 	})
 }
 
-func TestWhoseLeaseIsAnothersStops(t *testing.T) {
+func TestALeaderWhoseLeaseIsAnothersStops(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fakeRedis, w *work, start func(string) func()) {
 		start("a")
 		time.Sleep(length)
 		r.set(func(r *fakeRedis) { r.owner, r.token, r.till = "b", 7, time.Now().Add(length) })
 		time.Sleep(length / 2)
-		turns, now := w.seen()
+		terms, now := w.seen()
 		require.Zero(t, now)
-		require.ErrorIs(t, turns[0].cause, ranking.ErrNotLeader)
+		require.ErrorIs(t, terms[0].cause, ranking.ErrNotLeader)
 		time.Sleep(2 * length)
-		turns, now = w.seen()
+		terms, now = w.seen()
 		require.Equal(t, 1, now)
-		require.EqualValues(t, 8, turns[1].token)
+		require.EqualValues(t, 8, terms[1].token)
 	})
 }
 
-// Redis has carried out what it doesn't answer: whoever has the lease doesn't know by which token.
+// Redis ran the call and its answer was lost: the owner of the lease doesn't know its token.
 func TestALostAnswerCostsAToken(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fakeRedis, w *work, start func(string) func()) {
 		r.set(func(r *fakeRedis) { r.loses = true })
@@ -254,44 +274,39 @@ func TestALostAnswerCostsAToken(t *testing.T) {
 		time.Sleep(time.Second)
 		r.set(func(r *fakeRedis) { r.loses = false })
 		time.Sleep(length)
-		turns, _ := w.seen()
-		require.Len(t, turns, 1)
+		terms, _ := w.seen()
+		require.Len(t, terms, 1)
 		token, _ := r.holds()
-		require.Equal(t, token, turns[0].token)
+		require.Equal(t, token, terms[0].token)
 		require.Greater(t, token, int64(1))
 	})
 }
 
-func TestWorkThatEndsByItselfLetsAnotherLead(t *testing.T) {
+func TestAFencedJobHasTheLeaseTakenWithALargerToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &fakeRedis{}
 		ctx, end := context.WithCancel(t.Context())
-		var tokens, leading []int64
-		failed := errors.New("fenced")
-		floor := int64(0)
-		l := leaseOf(r, "a")
-		l.Floor = func(context.Context) (int64, error) {
-			if floor++; floor%2 == 1 {
-				return 0, errors.New("the archive is away")
-			}
-			return floor * 10, nil
-		}
-		l.Leading = func(token int64) { leading = append(leading, token) }
-		require.NoError(t, l.Run(ctx, func(context.Context, int64) error {
-			tokens = append(tokens, r.token)
-			if len(tokens) == 3 {
-				end()
-				return nil
-			}
-			return failed
-		}))
-		require.Equal(t, []int64{21, 41, 61}, tokens, "each above what was written by")
-		require.Equal(t, []int64{21, 0, 41, 0, 61, 0}, leading)
+		var tokens []int64
+		var leading []bool
+		l := leaderOf(r, "a", func(of Term) []Job {
+			return []Job{{Name: "write", Every: time.Hour, Run: func(context.Context) (time.Duration, error) {
+				if tokens = append(tokens, of.Token); len(tokens) == 3 {
+					end()
+				}
+				return 0, fmt.Errorf("write: %w", &FencedError{Floor: 20 * of.Token, Err: errors.New("fenced")})
+			}}}
+		})
+		l.Leading = func(is bool) { leading = append(leading, is) }
+		began := time.Now()
+		require.NoError(t, l.Run(ctx))
+		require.Equal(t, []int64{1, 21, 421}, tokens)
+		require.Equal(t, []bool{true, false, true, false, true, false}, leading)
 		require.Zero(t, r.till)
+		require.Less(t, time.Since(began), length/2)
 	})
 }
 
-// However many there are, and whatever fails: two never lead at a time, by clocks that run alike.
+// Whatever fails, two processes never run jobs at the same time if their clocks run alike.
 func TestTwoNeverLeadAtATime(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fakeRedis, w *work, start func(string) func()) {
 		w.slow = length / 7
@@ -316,22 +331,21 @@ func TestTwoNeverLeadAtATime(t *testing.T) {
 		r.set(func(r *fakeRedis) { r.fails, r.loses = nil, false })
 		start("last")
 		time.Sleep(2 * length)
-		turns, now := w.seen()
+		terms, now := w.seen()
 		require.Equal(t, 1, now)
-		for i := 1; i < len(turns); i++ {
-			require.Greater(t, turns[i].token, turns[i-1].token)
-			require.GreaterOrEqual(t, turns[i].from, turns[i-1].until)
+		for i := 1; i < len(terms); i++ {
+			require.Greater(t, terms[i].token, terms[i-1].token)
+			require.GreaterOrEqual(t, terms[i].from, terms[i-1].until)
 		}
-		require.Greater(t, len(turns), 10)
+		require.Greater(t, len(terms), 10)
 	})
 }
 
 func TestALeaseThatIsTooShortIsRefused(t *testing.T) {
-	l := leaseOf(&fakeRedis{}, "a")
+	l := leaderOf(&fakeRedis{}, "a", nil)
 	l.Length = MinLength - 1
-	require.ErrorContains(t, l.Run(t.Context(), nil), "1s at least")
-	l = leaseOf(&fakeRedis{}, "")
-	require.Error(t, l.Run(t.Context(), nil))
+	require.ErrorContains(t, l.Run(t.Context()), "1s at least")
+	require.Error(t, leaderOf(&fakeRedis{}, "", nil).Run(t.Context()))
 	one, other := NewOwner(), NewOwner()
 	require.NotEqual(t, one, other)
 }

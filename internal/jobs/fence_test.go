@@ -1,4 +1,4 @@
-package lease
+package jobs
 
 // The lease in Redis and the fence in SQL together: what one can't hold, the other does.
 
@@ -93,53 +93,53 @@ func TestTwoThatHaveTheSameTokenDoNotBothWrite(t *testing.T) {
 	})
 }
 
-// A leader that doesn't stop when it is to, as one that was paused, writes nothing once the next has.
+// A leader that doesn't stop in time, like one that was paused, writes nothing after the next leader has.
 func TestALeaderThatDoesNotStopIsFenced(t *testing.T) {
 	onBothArchives(t, func(t *testing.T, s *store.Store) {
 		r := ofRedis(t, testenv.Redis(t), testenv.Prefix(t))
 		ctx, end := context.WithCancel(t.Context())
-		leaseFor := func(owner string) *Lease {
-			return &Lease{Redis: r, Owner: owner, Length: MinLength, Floor: s.LargestToken, Log: zap.NewNop()}
+		run := func(owner string, do func(ctx context.Context, token int64) error) <-chan error {
+			done := make(chan error, 1)
+			l := &Leader{Redis: r, Owner: owner, Length: MinLength, Log: zap.NewNop(), Jobs: func(of Term) []Job {
+				return []Job{{Name: "copy", Every: time.Hour, Run: func(ctx context.Context) (time.Duration, error) { return 0, do(ctx, of.Token) }}}
+			}}
+			go func() { done <- l.Run(ctx) }()
+			return done
 		}
 		wrote, goOn := make(chan struct{}), make(chan struct{})
 		var late error
-		doneA, doneB := make(chan error, 1), make(chan error, 1)
-		go func() {
-			doneA <- leaseFor("a").Run(ctx, func(leading context.Context, token int64) error {
-				w, err := copied(t, s, token, "a")
-				if err != nil {
-					return err
-				}
-				close(wrote)
-				<-goOn
-				late = w.Append(context.WithoutCancel(leading), []store.Row{row(2)})
-				end()
-				return nil
-			})
-		}()
+		doneA := run("a", func(leading context.Context, token int64) error {
+			w, err := copied(t, s, token, "a")
+			if err != nil {
+				return err
+			}
+			close(wrote)
+			<-goOn
+			late = w.Append(context.WithoutCancel(leading), []store.Row{row(2)})
+			end()
+			return nil
+		})
 		<-wrote
-		// Its lease is gone without its knowledge, as if it had run out during a pause.
+		// The lease ends without a's knowledge, as during a pause.
 		token, err := r.Lead(t.Context(), "a", 100, time.Nanosecond)
 		require.NoError(t, err)
 		require.EqualValues(t, 101, token)
 		var whole store.Window
-		go func() {
-			doneB <- leaseFor("b").Run(ctx, func(_ context.Context, token int64) error {
-				w, err := copied(t, s, token, "b")
-				if err == nil {
-					err = w.Append(t.Context(), []store.Row{row(2)})
-				}
-				if err == nil {
-					err = w.Finish(t.Context())
-				}
-				if err == nil {
-					whole = w.Window()
-				}
-				close(goOn)
-				<-ctx.Done()
-				return err
-			})
-		}()
+		doneB := run("b", func(_ context.Context, token int64) error {
+			w, err := copied(t, s, token, "b")
+			if err == nil {
+				err = w.Append(t.Context(), []store.Row{row(2)})
+			}
+			if err == nil {
+				err = w.Finish(t.Context())
+			}
+			if err == nil {
+				whole = w.Window()
+			}
+			close(goOn)
+			<-ctx.Done()
+			return err
+		})
 		require.NoError(t, <-doneA)
 		require.NoError(t, <-doneB)
 		require.ErrorIs(t, late, store.ErrFenced)
