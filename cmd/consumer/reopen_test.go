@@ -48,14 +48,14 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 			return execute(t, append(w.Environ, "STANDINGS_SEAL=true"), append([]string{"reopen"}, strings.Fields(args)...)...)
 		}
 		for args, says := range map[string]string{
-			"global weekly 2100-W10":                             "--reason is required",
-			"global weekly 2100-W10 --reason x --for -1s":        "--for",
+			"global weekly 2100-W10":                                      "--reason is required",
+			"global weekly 2100-W10 --reason x --for -1s":                 "--for",
 			"global weekly 2100-W10 --reason=" + strings.Repeat("x", 501): "has 501 bytes, at most 500 are possible",
-			"global daily 2100-W10 --reason x":                   "period daily is not enabled",
-			"global weekly W10 --reason x":                       "W10",
-			"glo/bal weekly 2100-W10 --reason x":                 `"glo/bal"`,
-			"global weekly --reason x":                           "takes 3 arguments",
-			"global weekly 2100-W10 --reason=a\u0001b --for 10m": "control character",
+			"global daily 2100-W10 --reason x":                            "period daily is not enabled",
+			"global weekly W10 --reason x":                                "W10",
+			"glo/bal weekly 2100-W10 --reason x":                          `"glo/bal"`,
+			"global weekly --reason x":                                    "takes 3 arguments",
+			"global weekly 2100-W10 --reason=a\u0001b --for 10m":          "control character",
 		} {
 			code, stdout, stderr := reopen(args)
 			require.Equal(t, 2, code, "%s: %s", args, stderr)

@@ -107,8 +107,8 @@ func TestItEndsAtOnceWhereItIsInterrupted(t *testing.T) {
 	}
 }
 
-// twelve has a batch of twelve events of a member published that takes more than 9 MiB to decompress.
-func (w *world) twelve(t *testing.T, member string, recorded time.Time) {
+// twelve has a batch of twelve events of ann published that takes more than 9 MiB to decompress.
+func (w *world) twelve(t *testing.T, recorded time.Time) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(w.kafka.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Second),
 		kgo.ProducerBatchCompression(kgo.SnappyCompression()), kgo.ProducerBatchMaxBytes(16<<20))
@@ -116,7 +116,7 @@ func (w *world) twelve(t *testing.T, member string, recorded time.Time) {
 	defer client.Close()
 	var all []*kgo.Record
 	for range 12 {
-		value := fmt.Sprintf(`{"user_id":%q,"points":100,"pad":"%s"}`, member, strings.Repeat("x", 1<<20-100))
+		value := fmt.Sprintf(`{"user_id":"ann","points":100,"pad":"%s"}`, strings.Repeat("x", 1<<20-100))
 		all = append(all, &kgo.Record{Topic: "points", Timestamp: recorded, Value: []byte(value)})
 	}
 	require.NoError(t, client.ProduceSync(t.Context(), all...).FirstErr())
@@ -125,9 +125,9 @@ func (w *world) twelve(t *testing.T, member string, recorded time.Time) {
 func TestABatchThatIsTooLargeIsNamedByItsOffsets(t *testing.T) {
 	w := newWorld(t, "STANDINGS_FOLD_MEMORY=44MiB")
 	w.earns(t, at(1), "ann", 25)
-	w.twelve(t, "ann", at(2))
-	w.twelve(t, "ann", at(-86400))    // of the week before
-	w.twelve(t, "ann", at(8*86400+1)) // of the week after, when this one takes no more
+	w.twelve(t, at(2))
+	w.twelve(t, at(-86400))    // of the week before
+	w.twelve(t, at(8*86400+1)) // of the week after, when this one takes no more
 	w.earns(t, at(8*86400+2), "bob", 1)
 	w.counts(t)
 	r := w.explains(t, 0, "global", "ann")
@@ -142,7 +142,7 @@ func TestABatchThatIsTooLargeIsNamedByItsOffsets(t *testing.T) {
 func TestEventsOfABatchThatWasTooLargeAreDeadLetters(t *testing.T) {
 	w := newWorld(t, "STANDINGS_FOLD_MEMORY=44MiB")
 	w.earns(t, at(1), "ann", 25)
-	w.twelve(t, "ann", at(2))
+	w.twelve(t, at(2))
 	w.earns(t, at(3), "ann", 1)
 	w.counts(t)
 	w.environ = append(w.environ, "STANDINGS_FOLD_MEMORY=256MiB")
