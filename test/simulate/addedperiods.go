@@ -95,7 +95,7 @@ func (p *plan) added() {
 	s.Added = a
 	s.MaxPoints, s.Ahead, s.Less = 99_999_999, 0, 0
 	for i := range s.Processes { // nobody goes by others' rules with less than a configuration has to have
-		s.Processes[i].foldMemory = 32 << 20
+		s.Processes[i].foldMemory = ingest.LeastMemory(maxEventBytes)
 	}
 	s.Bans, s.BannedBefore = false, nil
 	unlike := []string{leap, bansMember, unbans, erases, bansAway}
