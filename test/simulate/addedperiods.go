@@ -200,7 +200,7 @@ func (p *process) addsRules(c *ingest.Config) {
 		if has && !p.has {
 			return ingest.Counting{}, errors.New("a period isn't enabled here")
 		}
-		return ingest.Counting{Events: events, Windows: p.windows(has)}, nil
+		return ingest.Counting{Events: events, Windows: p.windows(has), Duplicates: c.Duplicates}, nil
 	}
 }
 

@@ -109,7 +109,7 @@ var families = []struct {
 // seedOf returns the seed of a run's world by its number. Of ten worlds seven have a family each.
 func seedOf(number int64) int64 {
 	if of := int(number % 10); of > 0 && of <= len(families) {
-		return families[of-1].from + number
+		return families[of%len(families)].from + number
 	}
 	return number
 }
