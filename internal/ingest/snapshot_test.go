@@ -90,6 +90,7 @@ func TestRetriesAreCountedByWhatTheyWentTo(t *testing.T) {
 	require.Equal(t, int64(1), w.stats.KafkaTries.Load())
 	require.True(t, w.ended(ctx, errLocateAgain, retry.ForEver.Start(), 0))
 	require.True(t, w.ended(ctx, &movedError{"events/0", ledger.At(5), ""}, retry.ForEver.Start(), 0))
+	w.pipeline.carried.compare([]ledger.State{{}})
 	require.Equal(t, int64(1), w.stats.Moves(MoveEmptied))
 	require.Equal(t, int64(3), w.stats.Retries.Load()+w.stats.KafkaTries.Load(), "neither is a retry")
 	require.ErrorIs(t, health.StandingsError(0, errLost), errLost)

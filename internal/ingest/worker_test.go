@@ -157,7 +157,7 @@ func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
 	w.reaches(0)
 	require.Equal(t, int64(1), w.stats.AllMoves(), "it is one of all shards")
 	require.Equal(t, int64(1), w.stats.Moves(MoveRolledBack))
-	w.said(1, "the ledger has moved")
+	w.said(1, "the ledger moved")
 }
 
 // Behind a new connection there may be another Redis, whose ledger is looked at once the

@@ -128,7 +128,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 		Rules:      fold.BuiltIn(calendar, (400 * 24 * time.Hour).Milliseconds(), periods.Weekly, periods.Monthly),
 		Retention:  map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour, periods.Monthly: 400 * 24 * time.Hour},
 		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
-		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
+		FoldMemory: 44 << 20, PieceTime: 5 * time.Millisecond,
 		Standings: w.standings.standings(), Log: zap.New(core), Stats: w.stats,
 	}
 	w.client = w.producer()

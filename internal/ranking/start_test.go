@@ -298,7 +298,7 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 	require.WithinRange(t, st.Clock(), st.Now, time.Now().Add(time.Minute))
 	st.Now, st.Asked = time.Time{}, time.Time{}
 	none := map[string]string{}
-	require.Equal(t, ledger.State{Ledger: none, Origins: none, Workers: none, Refills: map[string]int64{}}, st)
+	require.Equal(t, ledger.State{Ledger: none, Origins: none, Workers: none, Refills: map[string]int64{}, Rebuilt: map[string]bool{}}, st)
 	position, err := f.store.Position(t.Context(), ledger.Partition{Topic: "events", Number: 3})
 	require.NoError(t, err)
 	require.Empty(t, position)
@@ -312,7 +312,7 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 	st.Now, st.Asked = time.Time{}, time.Time{}
 	require.Equal(t, ledger.State{
 		Schema: f.store.Schema(), Ledger: map[string]string{"events/3": "10"}, Origins: none,
-		Windows: 3, Workers: map[string]string{"events/3": "host running"}, Refills: map[string]int64{}, Held: true,
+		Windows: 3, Workers: map[string]string{"events/3": "host running"}, Refills: map[string]int64{}, Rebuilt: map[string]bool{}, Held: true,
 	}, st)
 }
 

@@ -81,7 +81,7 @@ func TestAFinalWindowIsChangedByNothingUntilItIsReopened(t *testing.T) {
 			unchanged("by a rebuild")
 
 			out = string(place.Command(t, "reopen", "global", "weekly", name, "--reason", "a test", "--for", "1h"))
-			if !strings.Contains(out, "revision 1, isn't final any more") {
+			if !strings.Contains(out, "revision 1, is open again") {
 				t.Errorf("reopen says %q", out)
 			}
 			place.Publish(t, earned(140, 160, then)...)

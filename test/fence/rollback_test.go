@@ -28,7 +28,7 @@ func TestARedisThatGoesBackInTimeLosesNothing(t *testing.T) {
 	events.Stop()
 	place.AwaitCaughtUp(t, harness.Within)
 	place.Redis.Restart(older)
-	c.Log.Await(t, harness.Within, "the ledger has moved")
+	c.Log.Await(t, harness.Within, "the ledger moved")
 	place.Finish(t)
 }
 

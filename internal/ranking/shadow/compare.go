@@ -70,7 +70,7 @@ func (c *Comparison) compare(ctx context.Context, pause time.Duration, progress 
 		return err
 	}
 	done := 0
-	for _, w := range c.window {
+	for _, w := range c.sorted() {
 		if err := c.of(w).Scan(ctx, pause, w.keep(c)); err != nil {
 			return err
 		}
@@ -155,8 +155,8 @@ func (c *Comparison) update(ctx context.Context, t *touched) (err error) {
 	if err := c.plan(ctx); err != nil {
 		return err
 	}
-	for name, members := range windows {
-		w := c.window[name]
+	for _, name := range slices.Sorted(maps.Keys(windows)) {
+		w, members := c.window[name], windows[name]
 		if w == nil {
 			continue
 		}
@@ -166,7 +166,7 @@ func (c *Comparison) update(ctx context.Context, t *touched) (err error) {
 				c.size--
 			}
 		}
-		if err := c.of(w).Members(ctx, slices.Collect(maps.Keys(members)), w.keep(c)); err != nil {
+		if err := c.of(w).Members(ctx, slices.Sorted(maps.Keys(members)), w.keep(c)); err != nil {
 			return err
 		}
 	}
