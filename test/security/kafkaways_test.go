@@ -106,7 +106,7 @@ func (s *secured) everyWayWorks(t *testing.T) {
 			if out := place.Command(t, "produce", "--topic", other, "--count", "3"); !strings.Contains(string(out), "published 3 events") {
 				t.Errorf("produce says %s", out)
 			}
-			warned := strings.Contains(c.Log.Text(), "for all to read")
+			warned := strings.Contains(c.Log.Text(), "is sent in clear text")
 			if warned != (name == "PLAIN in the clear") {
 				t.Errorf("warned of a password in the clear: %t", warned)
 			}

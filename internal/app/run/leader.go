@@ -63,7 +63,7 @@ func retireWindows(all *boards.Boards, log *zap.Logger) jobs.Job {
 	return jobs.Job{Name: "retire", Every: retireEvery, Run: func(ctx context.Context) (time.Duration, error) {
 		n, err := all.Retire(ctx)
 		if n > 0 {
-			log.Info("windows that are over are no longer listed", zap.Int("windows", n))
+			log.Info("dropped the listings of expired windows", zap.Int("windows", n))
 		}
 		if ahead, ok := errors.AsType[*ranking.ClockError](err); ok {
 			log.Warn(ahead.Error())
