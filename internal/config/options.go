@@ -169,7 +169,7 @@ func fieldOption(name string, path *string, doc string) option {
 func eventOptions(c *Config) []option {
 	return []option{
 		{Key: "start", def: "window", value: textValue(&c.Start, "window, earliest, latest, or a time such as 2026-11-21T00:00:00Z", startName),
-			doc: "Where the first start reads from; `window` is the first event of a live window. Later starts continue from the ledger."},
+			doc: "The offset of the first start; `window` is the first event of a live window. Later starts continue from the ledger."},
 		{Key: "on_gap", def: "halt", value: choiceValue(&c.OnGap, []string{"halt", "continue"}),
 			doc: "If Kafka has deleted unread events: halt the partition, or continue and report what is partial."},
 		{Key: "disorder", def: "", value: optionalDuration(&c.Disorder, 36500*units.Day),

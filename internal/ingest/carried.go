@@ -36,8 +36,7 @@ func (c *carried) moved(err error) {
 }
 
 // compare compares the ledgers with where the flow before left them, since no worker saw what happened in between, as
-// while Redis was away. It counts and logs a move: a ledger that is further back was moved by a rebuild, or Redis went
-// back.
+// while Redis was away. It then reports a move: a ledger that is further back was moved by a rebuild, or Redis went back.
 func (c *carried) compare(states []ledger.State) {
 	rebuilt := false
 	for i, s := range states {
@@ -45,6 +44,11 @@ func (c *carried) compare(states []ledger.State) {
 			c.moved(&movedError{c.field + onShard(i, ledger.Shards(len(states))), c.stood[i], s.Ledger[c.field]})
 		}
 	}
+	c.reportMove(rebuilt)
+}
+
+// reportMove counts and logs the last move, once. A worker also calls it when it ends.
+func (c *carried) reportMove(rebuilt bool) {
 	if c.move == nil {
 		return
 	}

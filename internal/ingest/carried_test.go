@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,4 +25,19 @@ func TestAMoveVoidsWhatIsKnownOfTheLedgerAndOfDeadLetters(t *testing.T) {
 	c.compare(at(""))
 	require.Nil(t, c.stood)
 	require.Equal(t, [2]deadletter.Written{}, [2]deadletter.Written{c.written, c.writtenRefused})
+}
+
+func TestAMoveIsReportedOnceAlsoIfNoFlowFollows(t *testing.T) {
+	t.Parallel()
+	w, _ := quiet()
+	w.pipeline.known = new(lookBack)
+	c := w.pipeline.carried
+	ctx, end := context.WithCancel(t.Context())
+	c.moved(&movedError{c.field, ledger.At(5), "3"})
+	require.Zero(t, c.stats.AllMoves(), "the cause isn't known yet")
+	end()
+	w.run(ctx)
+	c.reportMove(false)
+	require.Equal(t, int64(1), c.stats.AllMoves())
+	require.Equal(t, int64(1), c.stats.Moves(MoveRolledBack))
 }

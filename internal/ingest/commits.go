@@ -58,9 +58,9 @@ func (c *commits) at(topic string, partition int, offset int64, t trail.Trail) {
 	}
 }
 
-// still notes where an idle partition is, if something else was committed for it: a process that began the topic anew
-// commits its plan for all partitions, also if it then finds that another one had begun; and a late piece can bring the
-// ledger back to where it was before its worker read it.
+// still commits the position of an idle partition again if another offset was committed for it. A process that starts
+// the topic again commits its plan for all partitions, even if it then finds that another process had started it. And a
+// late piece can move the ledger back to where it was before its worker read it.
 func (c *commits) still(topic string, partition int, offset int64, t trail.Trail) {
 	c.mu.Lock()
 	last, known := c.last[topic][partition]

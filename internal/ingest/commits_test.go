@@ -187,8 +187,8 @@ func TestWhatWasCommittedIsCommittedAgainNowAndThen(t *testing.T) {
 	})
 }
 
-// In order: a partition counts and commits 5; a start that this process had begun before comes to commit its plan, 0, for
-// all partitions, and then finds that another process has begun the topic.
+// In order: a partition counts and commits 5; an earlier start of this process then commits its plan, 0, for all
+// partitions; it finds that another process has started the topic.
 func TestAPlanIsNotWhatStaysCommittedForAPartitionThatIsIdle(t *testing.T) {
 	c, calls, _ := committing(nil)
 	c.at("a", 0, 5, trail.Trail{})

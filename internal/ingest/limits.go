@@ -5,11 +5,11 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 )
 
-// What fold_memory has room for. A turn at it is a third. One partition has to be able to read with that
-// whatever isn't passed over: otherwise it would halt at a batch that no restart gets past.
+// Limits that follow from fold_memory. A turn is a third of it. With one turn a partition must be able to read every
+// batch that isn't passed over: otherwise it would halt at a batch that no restart gets past.
 
 const (
-	// minCodec is what a codec may hold however small the budget, in bytes. lz4 holds 8 MiB and 16 KiB with
+	// minCodec is the least limit of a codec's memory, in bytes. lz4 holds 8 MiB and 16 KiB with
 	// blocks of 4 MiB, those of kafka-go's own writers; zstd holds a little more at level 19.
 	minCodec = 9 << 20
 	// besideEvent is what a record batch with one event takes beside the event, in bytes:
@@ -23,8 +23,8 @@ const (
 // of a larger one are dead letters.
 func LargestBatch(foldMemory int64) int64 { return foldMemory / 16 }
 
-// LeastMemory is the least fold_memory, in bytes and to the MiB, with which one turn suffices to read any batch
-// that isn't passed over, and no batch of one event of the given size is.
+// LeastMemory returns the smallest fold_memory, in bytes, a multiple of 1 MiB, with which one turn suffices for every
+// batch that isn't passed over, and no batch of one event of the given size is passed over.
 func LeastMemory(maxEventBytes int64) int64 {
 	record := maxEventBytes + besideEvent
 	for least := int64(1 << 20); ; least += 1 << 20 {
@@ -34,18 +34,18 @@ func LeastMemory(maxEventBytes int64) int64 {
 	}
 }
 
-// turnOf is what one partition gets at its turn, in bytes.
+// turnOf returns the memory of one partition's turn, in bytes.
 func turnOf(foldMemory int64) int64 { return foldMemory / 3 }
 
-// turnTakes is the most that it takes to read a batch, in bytes, until an event of it is folded. record is
-// the length of its longest record.
+// turnTakes returns the most memory, in bytes, that reading a batch takes until an event of it is folded. record is
+// the length of the batch's longest record.
 func turnTakes(foldMemory, maxEventBytes, record int64) int64 {
 	window := record + record + record/4 + 8<<10 // as it grows from one that was a little too small
 	return LargestBatch(foldMemory) + fetch.Beside + window + LargestCodec(foldMemory, maxEventBytes) + leastBatch
 }
 
-// longestRecord is the longest record that is read, in bytes: as long as a turn allows, so that dead letters
-// have the values of events that are too long.
+// longestRecord returns the length of the longest record that is read, in bytes. It is as long as a turn allows, so that
+// dead letters contain the values of events that are too long.
 func longestRecord(foldMemory, maxEventBytes int64) int64 {
 	batch := LargestBatch(foldMemory)
 	room := (turnOf(foldMemory) - turnTakes(foldMemory, maxEventBytes, 0)) / 9 * 4 // see window

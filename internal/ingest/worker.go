@@ -33,6 +33,7 @@ func (w *worker) run(ctx context.Context) {
 	w.log.Debug("partition assigned")
 	defer w.log.Debug("partition released")
 	defer w.pipeline.known.free()
+	defer w.pipeline.carried.reportMove(false)
 	wait := retry.ForEver.Start()
 	w.status.Waiting(nil) // its first sign of life
 	for ctx.Err() == nil {

@@ -33,7 +33,7 @@ const (
 	failedEvery = 10 * time.Minute
 )
 
-// Repeat runs jobs on this process, whoever leads, until the context ends and all have returned.
+// Repeat runs jobs on this process, also if it doesn't lead, until the context ends and all have returned.
 func Repeat(ctx context.Context, log *zap.Logger, list ...Job) {
 	var running sync.WaitGroup
 	for _, job := range list {

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// scheduled leads with some jobs for a time, and returns what was reported of them and logged.
+// scheduled leads with some jobs for a time, and returns the reports of their runs and the log.
 func scheduled(t *testing.T, d time.Duration, list ...Job) (reported []string, logs *observer.ObservedLogs) {
 	t.Helper()
 	ctx, end := context.WithTimeout(t.Context(), d)

@@ -96,7 +96,7 @@ func (e *SchemaError) Error() string {
 		e.Prefix, strings.Join(e.Differences(), "; "))
 }
 
-// AddMissing is what to do about periods that a configuration lacks.
+// AddMissing is the remedy for periods that a configuration lacks.
 const AddMissing = "add them, with the settings that the other replicas have. A period can't be removed under a prefix: " +
 	"to do without one, shorten its retention, or use another redis.prefix and a group of its own"
 

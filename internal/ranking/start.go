@@ -80,7 +80,7 @@ func beside(schema string, now, positions, origins, workers any) (ledger.State, 
 	return st, err
 }
 
-// takeRefills takes what start.lua and swap.lua wrote beside the workers' lines out of them.
+// takeRefills removes the refill marks of start.lua and swap.lua from the workers' lines, and returns them.
 func takeRefills(workers map[string]string) (refills map[string]int64, rebuilt map[string]bool, err error) {
 	refills, rebuilt = map[string]int64{}, map[string]bool{}
 	for name, text := range workers {

@@ -7,7 +7,7 @@ import "slices"
 // States of a window. Of several that apply the first is its state.
 const (
 	Lost       = "lost"        // Redis has lost it, or what says which events are in it
-	Refilling  = "refilling"   // Redis was lost, and the log is being read again
+	Refilling  = "refilling"   // Redis was lost or the boards were rebuilt, and the log is being read again
 	Behind     = "behind"      // events aren't counted yet, or nobody counts them
 	Incomplete = "incomplete"  // events from before a time are missing for good
 	Backup     = "backup"      // a copy of a window that took events still: what came later isn't in it

@@ -253,13 +253,18 @@ func (a *attempt) turns(ctx context.Context) error {
 		if err := p.turn(ctx, a.result); err != nil {
 			return p.named(err)
 		}
-		if p.result.done = true; len(a.parts) > 1 {
-			a.reads.Leave(p.shard)
-			// Early, for the memory's sake; what isn't removed now is once all are through.
-			_ = p.Unlink(ctx, removalPause)
-		}
+		a.through(ctx, p)
 	}
 	return nil
+}
+
+// through notes that a shard is done. With several shards its copy is removed at once, to free memory; what stays is
+// removed once all are done.
+func (a *attempt) through(ctx context.Context, p *part) {
+	if p.result.done = true; len(a.parts) > 1 {
+		a.reads.Leave(p.shard)
+		_ = p.Unlink(ctx, removalPause)
+	}
 }
 
 // named is an error with the shard that it is of, where there are several.

@@ -15,7 +15,7 @@ func (a *attempt) pauses() bool {
 	return a.Compare || slices.ContainsFunc(a.left(), func(p *part) bool { return p.result.Plan.Keeps() })
 }
 
-// takeOver replaces the boards of one shard after the other. ErrKeeps says that a window has to be kept after all.
+// takeOver replaces the boards of one shard after the other. ErrKeeps reports that a window must be kept after all.
 func (a *attempt) takeOver(ctx context.Context) error {
 	if err := a.alignBans(ctx); err != nil {
 		return err
@@ -31,11 +31,7 @@ func (a *attempt) takeOver(ctx context.Context) error {
 		if err := a.takeOverShard(ctx, p); err != nil {
 			return p.named(err)
 		}
-		if p.result.done = true; len(a.parts) > 1 {
-			a.reads.Leave(p.shard)
-			// Early, for the memory's sake; what isn't removed now is once all are through.
-			_ = p.Unlink(ctx, removalPause)
-		}
+		a.through(ctx, p)
 	}
 	return nil
 }

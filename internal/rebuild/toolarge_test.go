@@ -62,7 +62,7 @@ func (p *place) run(until int64) int64 {
 	return c.Stats.Dead(event.TooLarge)
 }
 
-// A rebuild reads past a batch that takes too much memory, as a consumer does, and says so: it writes no
+// A rebuild reads past a batch that takes too much memory, as a consumer does, and reports it: it writes no
 // dead letters.
 func TestARebuildPassesABatchThatTakesTooMuchMemoryAsAConsumerDoes(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {

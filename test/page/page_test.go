@@ -222,7 +222,7 @@ func TestABoardThatIsLostIsSaid(t *testing.T) {
 	b.showsMembers("ada")
 	key := p.Store.Keys().Listed("global:weekly:" + p.window.Name)
 	require.NoError(t, p.Reader.Client.Rename(t.Context(), key, key+"~away").Err())
-	b.shows("#notice", "The board can’t be shown right now: the board global weekly "+p.window.Name+" is lost")
+	b.shows("#notice", "The board can’t be shown right now: Redis has lost global weekly "+p.window.Name)
 	b.shows("#said", "can’t be shown")
 	require.NoError(t, p.Reader.Client.Rename(t.Context(), key+"~away", key).Err())
 	b.until("document.querySelector('#notice').hidden")

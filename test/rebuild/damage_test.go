@@ -39,8 +39,8 @@ func TestWhatIsDamagedHaltsAConsumerAndIsRebuilt(t *testing.T) {
 			harness.Must(t, damage(place))
 			place.Publish(t, harness.Earned(2, 600, 50, 2)...)
 			c.Log.AwaitHalt(t, harness.Within, reason)
-			// Without a ledger the rebuild reads up to the committed offsets. If there are none yet, it drops the windows,
-			// and the consumer fills them.
+			// Without a ledger the rebuild reads up to the committed offsets. If nothing is committed yet, it drops the
+			// windows, and the consumer fills them.
 			said := startRebuild(t, place).swapped()
 			done := said.actions()["replaced"]
 			if reason == "ledger_lost" {

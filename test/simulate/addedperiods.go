@@ -48,7 +48,7 @@ const (
 	beginsWith    = "a shard begins with an added period"
 	haltsWithout  = "a process without the added period halts"
 	refusesToGo   = "a process without the added period refuses to start"
-	goesOnWithout = "a sweep that was begun without the added period goes on at a process with it"
+	goesOnWithout = "a process with the added period finishes a sweep of one without it"
 	addedPartly   = "a window of an added period is shown as incomplete"
 	addedLacking  = "a window of an added period lacks events, and is shown as incomplete"
 	addedWhole    = "a window of an added period is whole"
@@ -94,7 +94,7 @@ func (p *plan) added() {
 	}
 	s.Added = a
 	s.MaxPoints, s.Ahead, s.Less = 99_999_999, 0, 0
-	for i := range s.Processes { // nobody goes by others' rules with less than a configuration has to have
+	for i := range s.Processes { // a process needs the least fold_memory to finish a sweep by others' rules
 		s.Processes[i].foldMemory = ingest.LeastMemory(maxEventBytes)
 	}
 	s.Bans, s.BannedBefore = false, nil
@@ -373,16 +373,17 @@ func (w *world) noteRefusals() {
 	}
 }
 
-// --- what has to be true ---------------------------------------------------------------
+// --- checks ---------------------------------------------------------------
 
-// hasPeriod is what the simulation knows of a shard's added period.
+// hasPeriod is the state of the added period on a shard.
 type hasPeriod struct {
 	in    bool  // the schema
 	until int64 // Unix ms: windows that start before this lack what was counted without the period
 	whole int64 // Unix ms: windows that start then or later lack nothing
 }
 
-// noteAdded notes that a call may have added the period to a shard, and holds that nobody counts without it then.
+// noteAdded notes that a call may have added the period to a shard, and checks that from then on no process without the
+// period counts there.
 func (sh *shard) noteAdded(c *call, r redissim.Result) {
 	w := sh.w
 	if w.setup.Added == nil {

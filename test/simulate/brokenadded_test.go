@@ -1,6 +1,6 @@
 package simulate
 
-// Ways to break what is true of a period that is added while processes run.
+// Broken variants of adding a period while processes run.
 
 var brokenAdded = []broken{
 	{
@@ -10,7 +10,7 @@ var brokenAdded = []broken{
 		seed:   addedFrom + 1,
 	},
 	{
-		name: "the schema isn't compared by apply", what: "a process without the added period counts on, and nothing says what its windows lack",
+		name: "the schema isn't compared by apply", what: "a process without the added period continues to count, and windows lack its events without a mark",
 		script: []patch{{"apply.lua", "if schema ~= ARGV[4] then return {'schema', schema or ''} end\n", ""}},
 		wrong:  "process 1 counts without the added period",
 		seed:   addedFrom + 1,

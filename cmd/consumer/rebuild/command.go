@@ -54,8 +54,9 @@ func Command(p *cli.Program) *cobra.Command {
 		Use:   "rebuild",
 		Short: "Rebuild the boards from the log",
 		Long: `Reads the log again, with the configured rules, into a shadow of the boards, and swaps the two
-in one step once they contain the same events. Consumers continue and pause only for the last
-part; readers never see a mixture. A rebuild fixes a torn shard, a lost board, and scores that
+in one step. Readers never see a mixture. If every window that takes events is replaced, consumers
+never pause: they read the last events again, and the boards are refilling until then. If such a
+window is kept, consumers pause for the last part. A rebuild fixes a torn shard, a lost board, and scores that
 another program wrote. Shards are swapped one by one; if the rebuild ends in between, it
 reports which are rebuilt, and each is exact by itself.
 

@@ -55,10 +55,10 @@ func (p *process) lead(ctx context.Context, cfg *config.Config, all *boards.Boar
 	}
 }
 
-// retireEvery is how often the listings of windows that are over are looked for.
+// retireEvery is the time between two runs of retireWindows.
 const retireEvery = time.Hour
 
-// retireWindows drops them.
+// retireWindows removes the listings of windows that are over.
 func retireWindows(all *boards.Boards, log *zap.Logger) jobs.Job {
 	return jobs.Job{Name: "retire", Every: retireEvery, Run: func(ctx context.Context) (time.Duration, error) {
 		n, err := all.Retire(ctx)

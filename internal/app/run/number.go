@@ -66,7 +66,7 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *in
 	}
 }
 
-// keepEvery is how often is looked for what a reshard has left.
+// keepEvery is the time between two checks for an unfinished reshard.
 const keepEvery = time.Hour
 
 // keepReshard has the copy stay that a reshard has switched to, if that died before.

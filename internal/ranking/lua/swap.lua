@@ -35,8 +35,8 @@
 -- events would count twice in the windows that are kept, and with one that is ahead, never in the others.
 -- Without a hold, every window that takes events is replaced, so the shadow's ledger may be behind. It replaces the
 -- live one, as if Redis had gone back: workers continue from it, and the boards are refilled up to where they were.
--- A live ledger that is behind the shadow's is of a Redis that went back; the caller starts anew. No window becomes
--- final meanwhile, as seal.lua seals nothing during a rebuild.
+-- If the live ledger is behind the shadow's, Redis went back, and the caller starts again. No window becomes final
+-- meanwhile, as seal.lua seals nothing during a rebuild.
 --
 -- The first write marks the whole ledger as torn, the last moves it: a script that dies
 -- between them leaves the mark, and another rebuild settles it. The mark is written by one

@@ -173,7 +173,7 @@ func (r *Rebuild) renew(ctx context.Context) error {
 			}
 		}
 	}
-	// The listing, if there is one, is renewed in the call that renews the ledger, since a piece may have begun it
+	// The listing, if there is one, is renewed in the call that renews the ledger, since a piece may have created it
 	// meanwhile. The names, if there are any, live on until they are among those of the live boards.
 	_, err = r.renewed(ctx, swapped, until, append(core, lock, k.Names(), lock, k.Windows(), lock), 4)
 	return err

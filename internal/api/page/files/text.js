@@ -82,7 +82,7 @@ export function trust(t) {
   const old = t.behind_ms > 0 ? ', the oldest for ' + age(t.behind_ms) : ''
   switch (t.state) {
     case 'refilling':
-      return ['warn', 'Being refilled', 'Redis was lost, and the events are being read again. Points rise until all of them are in.']
+      return ['warn', 'Being refilled', 'Redis was lost or the board was rebuilt, and events are being read again. Points rise until all of them are in.']
     case 'behind':
       return ['warn', 'Catching up', (t.lag > 0 ? plural(t.lag, 'event') + ' still ' + (t.lag === 1 ? 'waits' : 'wait') + ' to be counted' + old + '.' : 'Some events don’t count yet.') + nobody]
     case 'incomplete':
