@@ -12,6 +12,7 @@ import (
 	"github.com/standings/standings/internal/archive/finaltest"
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestAFinalWindowIsArchivedWithTheRanksThatRedisShows(t *testing.T) {
@@ -112,6 +113,7 @@ func TestALeaderThatIsOneNoMoreWritesNothing(t *testing.T) {
 }
 
 func TestAWindowThatChangesMeanwhileIsTakenAnew(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	for name, change := range map[string]func(*fixture, string){
 		"a member below is hidden": func(f *fixture, _ string) { f.Hide(f.Rows()[100].Member) },
 		"a member above is hidden": func(f *fixture, _ string) { f.Hide(f.Rows()[3].Member) },

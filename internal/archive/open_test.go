@@ -161,6 +161,7 @@ func TestABackupStaysWhileItsWindowIsNotComplete(t *testing.T) {
 // Members overtake one another while it is read, and others come. Every member who was in it is in the
 // backup, once, with at least the points from its begin, and at most those from its end.
 func TestEverybodyIsInABackupOnceHoweverTheyMoveMeanwhile(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	for _, of := range []ledger.Shards{1, 3} {
 		t.Run(fmt.Sprint(of), func(t *testing.T) {
 			f := newFixture(t, of, "")

@@ -7,10 +7,12 @@ import (
 
 	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // Daily boards are added one replica after the other. The days that started before are incomplete until a rebuild.
 func TestDailyBoardsAreAddedToRunningConsumersAndARebuildCompletesThem(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 2, Settings: map[string]string{"lateness": "10d", "periods.daily.enabled": "true"}})
 	g := generator(t, sample.Options{Seed: 3, Members: 300, Boards: []string{"global", "eu"}, BoardsPerEvent: 2, Spread: 5 * 24 * time.Hour, Corrections: 0.05})

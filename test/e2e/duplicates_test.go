@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // repeating are events of which many repeat one of the last few thousand, a few without ids, bad
@@ -32,6 +33,7 @@ func repeating(r *rand.Rand, n, partitions int) (all []*kgo.Record) {
 }
 
 func TestEveryEventIsAccountedForWithDuplicates(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{"event.duplicates": "300"}})
 	r := rand.New(rand.NewPCG(6, 6)) //nolint:gosec // a test's

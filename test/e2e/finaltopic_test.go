@@ -18,6 +18,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/standings/standings/test/harness"
+	"github.com/standings/standings/test/testenv"
 )
 
 // publishedRows are the standings of a window's revision in the topic, by rank, each as "member points", and how
@@ -100,6 +101,7 @@ func archivedRows(t *testing.T, path, period, name string) (revision int64, all 
 }
 
 func TestFinalWindowsArePublishedWhoeverLeads(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	type variant struct {
 		shards   string

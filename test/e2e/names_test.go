@@ -43,6 +43,7 @@ func naming(r *rand.Rand, now time.Time, n int) (all []*kgo.Record) {
 }
 
 func TestMembersAreCalledByTheirLatestEvents(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{"event.fields.name": "player.name"}})
 	r, now := rand.New(rand.NewPCG(11, 12)), time.Now()

@@ -38,11 +38,14 @@ var (
 // shuffled says that goroutines run in any order.
 var shuffled bool
 
-// fewer is an eighth of a number with the race detector, which takes ten times as long for each world, and with Go
-// alone, whose users wait for everything to be built. A run with real servers lives all of them.
+// fewer is an eighth of a number with the race detector, which takes ten times as long for each world, and a sixteenth
+// with Go alone, whose users wait for everything to be built. A run with real servers lives all of them.
 func fewer(n int) int {
-	if shuffled || goAlone {
+	switch {
+	case shuffled:
 		return max(1, n/8)
+	case goAlone:
+		return max(1, n/16)
 	}
 	return n
 }

@@ -35,8 +35,8 @@ func Slow(t testing.TB) {
 	}
 }
 
-// SlowEmbedded leaves a test of thousands of scripts to a real Redis: an embedded one compiles a script again for
-// each call. make test-all runs it there too.
+// SlowEmbedded leaves a test of thousands of script calls to a real Redis: an embedded one takes many times as long
+// for each. make test-all runs it there too.
 func SlowEmbedded(t testing.TB) {
 	t.Helper()
 	if testing.Short() && Redis(t).Embedded() {

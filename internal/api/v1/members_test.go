@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/test/testenv"
 )
 
 func TestAMemberIsSeenWithWhatIsMissingToTheNextRank(t *testing.T) {
@@ -117,6 +118,7 @@ func (h *longestCall) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 // A thousand members in one call, each with its ties, held Redis for 11 to 19 ms.
 func TestALargeLookupHoldsRedisForShortTimes(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	for _, of := range []ledger.Shards{1, 3} {
 		f := newFixture(t, of, codec.Readable)
 		all := f.crowd(1000)

@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/internal/api/v1/live"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
 )
 
 // serve serves a fixture on a port, and is how that is reached.
@@ -27,6 +28,7 @@ func (f *fixture) serve() func() (net.Conn, error) {
 
 // A client that keeps its rows by a stream has at every step those of a fresh read.
 func TestAStreamShowsWhatAFreshReadShows(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	kinds(t, func(t *testing.T, of ledger.Shards, kind codec.Kind) {
 		f := newFixture(t, of, kind)
 		dial := f.serve()

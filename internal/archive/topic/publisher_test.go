@@ -31,6 +31,7 @@ func headers(r *kgo.Record) map[string]string {
 }
 
 func TestAFinalWindowIsPublishedWholeInTheOrderOfItsRanks(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	for _, of := range []ledger.Shards{1, 3} {
 		for _, rule := range []string{"", finaltest.ByRule} {
 			for _, archived := range []bool{false, true} {

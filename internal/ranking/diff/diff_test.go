@@ -125,6 +125,7 @@ func TestWindowsThatAreCutOtherwiseAreNamedAndNotCompared(t *testing.T) {
 }
 
 func TestASideThatIsBehindIsNotExact(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	numbers(t, func(t *testing.T, n, m ledger.Shards) {
 		a, b := two(t, n, m)
 		a.add(t, a.member("m1", 5))
@@ -162,6 +163,7 @@ func TestAShardThatLagsIsNotExact(t *testing.T) {
 // Traffic goes to both while they are compared: what differs in between is looked at
 // again, and agrees.
 func TestTrafficToBothIsNoDifference(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	numbers(t, func(t *testing.T, n, m ledger.Shards) {
 		a, b := two(t, n, m)
 		stop, ended := make(chan struct{}), make(chan error, 1)
@@ -222,6 +224,7 @@ func TestTimesAreComparedToTheCoarserTick(t *testing.T) {
 // A member that both sides lose while they are compared, with a window that is dropped or
 // whose retention ends, is a difference of neither.
 func TestAMemberThatGoesFromBothSidesMeanwhileIsNoDifference(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	numbers(t, func(t *testing.T, n, m ledger.Shards) {
 		a, b := two(t, n, m)
 		for _, member := range []string{"m1", "m2"} {

@@ -87,6 +87,7 @@ func (f *fixture) unban(t testing.TB, members ...string) {
 }
 
 func TestAReshardTakesBansAlong(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	for _, n := range [][2]ledger.Shards{{1, 5}, {5, 1}, {2, 3}} {
 		for _, page := range []int64{7, 2000} {
 			t.Run(fmt.Sprintf("%d to %d, %d rows a page", n[0], n[1], page), func(t *testing.T) {
@@ -145,6 +146,7 @@ func TestAReshardTakesBansAlong(t *testing.T) {
 // A ban that comes while the members are copied waits, finds them gone, and is done where they
 // are then, by whoever has called it.
 func TestABanThatComesMeanwhileIsNotLost(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	const from, to = 2, 3
 	f := fixed(t, from, codec.Readable)
 	f.ban(t)
