@@ -23,6 +23,7 @@ import (
 // Whatever is read of a window is the same from Redis and from the copy of it in the archive, also if members are
 // banned, unbanned and erased before or after the copy was taken.
 func TestACopyAnswersAsRedisDid(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	for _, of := range []ledger.Shards{1, 3} {
 		for _, kind := range []codec.Kind{codec.Readable, codec.Wide} {
 			t.Run(fmt.Sprintf("%d %s sqlite", of, kind), func(t *testing.T) { sameFromBoth(t, of, kind, sqliteURL(t)) })

@@ -13,11 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/test/testenv"
 )
 
 // While the rebuild writes a piece the consumers write one of as many events, so that each round
 // is as long as the one before; but not while they are held.
 func TestConsumersThatAreAsFastAsTheRebuildAreHeldInTheEndAndTheBoardsAreSwapped(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 0)
 		p.job.Compare = true // so that it holds ingestion

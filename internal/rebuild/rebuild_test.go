@@ -390,6 +390,7 @@ func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
 }
 
 func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	t.Parallel()
 	p := newPlace(t, 1, 20)
 	was := p.boards()

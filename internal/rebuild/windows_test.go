@@ -67,6 +67,7 @@ func TestWhatIsSentUnderTheHoldDoesNotGrowWithWindows(t *testing.T) {
 
 // As after max_windows was lowered: what is there stays, and is rebuilt.
 func TestARebuildOfMoreWindowsThanMayBeReplacesThemAll(t *testing.T) {
+	testenv.SlowEmbedded(t)
 	const windows, most = 800, 500
 	p := manyBoards(t, testenv.Redis(t).Client(t), windows)
 	was := p.boards()
