@@ -125,7 +125,9 @@ func (w *world) check() {
 	}
 	o := w.oracle()
 	w.records(func(p int, r *stored) {
-		o.Add(w.counted(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
+		record := w.counted(p, r, refused[oracle.At{Partition: p, Offset: r.offset}])
+		record.Lacks = w.lacked(p, r)
+		o.Add(record)
 	})
 	w.before(o, func(p int, r *stored) bool {
 		return slices.ContainsFunc(w.shards, func(sh *shard) bool { return sh.counts(p, r) })
