@@ -67,6 +67,8 @@ type Record struct {
 	Overflow  bool // it is refused, for its member's sum would leave the range
 	// Without are the windows, by their names in the listing, that were final when it came.
 	Without map[string]bool
+	// Lacks reports which periods of a board were added after the record was counted; nil: none.
+	Lacks func(board, period string) bool
 }
 
 // At is where a record stands.
@@ -177,7 +179,7 @@ func (o *Oracle) now(r Record) (reason string) {
 	}
 	counts, early, until := false, true, int64(0)
 	for i, name := range e.boards {
-		taken, ahead := o.taken(o.config.rule(name), e.time, r.Time)
+		taken, ahead := o.taken(name, e.time, r)
 		n := 0
 		for _, w := range taken {
 			if r.Without[fmt.Sprintf("%s:%s:%s", name, w.period.Name, w.name)] {
@@ -207,11 +209,12 @@ func (o *Oracle) now(r Record) (reason string) {
 }
 
 // taken are the windows of a board that take an event: those that ended no longer than the
-// lateness before its record's time. It is early before the start of all of its periods.
-func (o *Oracle) taken(b Board, at, recordTime int64) (taken []*window, early bool) {
+// lateness before its record's time. It is early before the start of all periods that the board had then.
+func (o *Oracle) taken(name string, at int64, r Record) (taken []*window, early bool) {
+	b := o.config.rule(name)
 	early = true
 	for _, p := range o.config.Periods {
-		if !b.has(p.Name) || (p.Every > 0 || p.End > 0) && at < p.Start {
+		if !b.has(p.Name) || r.Lacks != nil && r.Lacks(name, p.Name) || (p.Every > 0 || p.End > 0) && at < p.Start {
 			continue
 		}
 		early = false
@@ -222,7 +225,7 @@ func (o *Oracle) taken(b Board, at, recordTime int64) (taken []*window, early bo
 		if p.Lateness != nil {
 			lateness = *p.Lateness
 		}
-		if w := o.window(p, at); recordTime <= w.end+lateness.Milliseconds() {
+		if w := o.window(p, at); r.Time <= w.end+lateness.Milliseconds() {
 			taken = append(taken, w)
 		}
 	}

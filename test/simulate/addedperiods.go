@@ -377,9 +377,10 @@ func (w *world) noteRefusals() {
 
 // hasPeriod is the state of the added period on a shard.
 type hasPeriod struct {
-	in    bool  // the schema
-	until int64 // Unix ms: windows that start before this lack what was counted without the period
-	whole int64 // Unix ms: windows that start then or later lack nothing
+	in     bool           // the schema
+	until  int64          // Unix ms: windows that start before this lack what was counted without the period
+	whole  int64          // Unix ms: windows that start then or later lack nothing
+	before map[int]string // the ledger when it was added, by partition
 }
 
 // noteAdded notes that a call may have added the period to a shard, and checks that from then on no process without the
@@ -391,7 +392,7 @@ func (sh *shard) noteAdded(c *call, r redissim.Result) {
 	}
 	before, is := sh.period.in, sh.keepsAdded()
 	if sh.period.in = is; is && !before {
-		if sh.period = (hasPeriod{in: true}); c.kind == "extend" {
+		if sh.period = (hasPeriod{in: true, before: sh.ledger()}); c.kind == "extend" {
 			sh.period.until = w.now().Add(addedAfter).UnixMilli()
 			sh.period.whole = sh.period.until + 1 // a part of a millisecond is rounded up
 			w.count(extends + w.setup.Added.to())
@@ -461,6 +462,18 @@ func (sh *shard) countedWithout(name, text string) bool {
 	parts := strings.Split(name, ":")
 	l, err := oracle.ReadListing(text)
 	return sh.w.setup.Added != nil && err == nil && sh.w.setup.Added.of(parts[0], parts[1]) && l.Start < sh.period.until
+}
+
+// lacked reports which periods of a board a record was counted without; nil if it was counted with all.
+func (w *world) lacked(partition int, r *stored) func(board, period string) bool {
+	user, ok := userOf(r.value)
+	if w.setup.Added == nil || !ok {
+		return nil
+	}
+	if before := w.shardOf(user).period.before[partition]; before != "" && in(before, r.offset, hashOf(user)) {
+		return w.setup.Added.of
+	}
+	return nil
 }
 
 // setsAside takes out of what is compared the windows of an added period that are shown as incomplete, and holds that these

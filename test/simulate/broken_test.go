@@ -66,6 +66,15 @@ var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, brokenNa
 		seed:   14,
 	},
 	{
+		name: "a piece that is in is read again", what: "events of a call that timed out are in nobody's applied, although its sender asked again",
+		source: []patch{{
+			"internal/ranking/apply.go", "	if a.Outcome == ledger.Moved && a.Found == p.Next.String() {\n",
+			"	if a.Outcome == ledger.Moved && a.Found == p.Next.String() && !broken(\"a piece that is in is read again\") {\n",
+		}},
+		wrong: "the processes count 1 applied,",
+		seed:  2984,
+	},
+	{
 		name: "ledger not compared", what: "the script adds whatever it is given",
 		script: []patch{{"apply.lua", "if found ~= expected then return", "if not found then return"}},
 		wrong:  "the standings differ from the oracle's",

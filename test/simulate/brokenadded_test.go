@@ -36,4 +36,10 @@ var brokenAdded = []broken{
 		wrong:  `partition 0 is halted as "schema", and nothing asks`,
 		seed:   addedFrom + 6,
 	},
+	{
+		name: "late is early", what: "an event that came too late for all periods before one was added is counted as early",
+		source: []patch{{ingestDir + "reader.go", "		b.late++\n", "		if broken(\"late is early\") {\n			b.early++\n			break\n		}\n		b.late++\n"}},
+		wrong:  "the processes count 50 applied,",
+		seed:   72164676923181,
+	},
 }

@@ -125,7 +125,9 @@ func (w *world) check() {
 	}
 	o := w.oracle()
 	w.records(func(p int, r *stored) {
-		o.Add(w.counted(p, r, refused[oracle.At{Partition: p, Offset: r.offset}]))
+		record := w.counted(p, r, refused[oracle.At{Partition: p, Offset: r.offset}])
+		record.Lacks = w.lacked(p, r)
+		o.Add(record)
 	})
 	w.before(o, func(p int, r *stored) bool {
 		return slices.ContainsFunc(w.shards, func(sh *shard) bool { return sh.counts(p, r) })
@@ -323,8 +325,8 @@ func (w *world) uncommitted() []int {
 	return all
 }
 
-// checkAccounts holds that every process's accounting adds up, and, where no outcome was
-// unknown and nothing went back, that they count what the oracle counts.
+// checkAccounts holds that every process's accounting adds up. If every process learned the outcome of its calls and
+// nothing went back, it also holds that the processes count what the oracle counts.
 func (w *world) checkAccounts(o referee) {
 	var total ingest.Count
 	dead := int64(0)
@@ -345,7 +347,7 @@ func (w *world) checkAccounts(o referee) {
 		total.Duplicates += c.Duplicates
 		dead += bad
 	}
-	if w.unknown || w.disturbed() {
+	if w.unknown || len(w.unheard) > 0 || w.disturbed() {
 		return
 	}
 	want := o.Counts()

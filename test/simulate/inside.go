@@ -57,6 +57,9 @@ func (w *world) executed(c *call, r redissim.Result) {
 	if len(list) == 0 {
 		return
 	}
+	if c.kind == "apply" {
+		w.notesHeard(c, list)
+	}
 	w.count(fmt.Sprint(c.kind, " answers ", list[0]))
 	if list[0] != "applied" {
 		return
@@ -70,6 +73,36 @@ func (w *world) executed(c *call, r redissim.Result) {
 	}
 	c.shard.on.keep()
 }
+
+// unheard is a piece that a process sent, in words.
+type unheard struct {
+	from  *process
+	piece string
+}
+
+// notesHeard notes whether the sender of a piece that is in learns that it is. It doesn't if it has given up the call:
+//
+//	a process sends a piece, and nothing answers for a while
+//	its call times out, and it sends the piece again
+//	Redis carries out the first call
+//	its generation ends before Redis answers the second call
+//
+// The process then counts none of the piece's events, and its successor counts them as repeated.
+func (w *world) notesHeard(c *call, answer []any) {
+	of := unheard{c.from, c.what}
+	_, _, next := piece(c.command.Args)
+	isIn := answer[0] == "applied" || answer[0] == "moved" && len(answer) > 1 && answer[1] == next
+	switch {
+	case isIn && c.command.Waited():
+		delete(w.unheard, of)
+	case answer[0] == "applied":
+		w.unheard[of] = true
+		w.count(neverHeard)
+	}
+}
+
+// neverHeard counts pieces.
+const neverHeard = "a piece is applied after its sender gave up the call"
 
 // answered is the first word of an answer.
 func answered(r redissim.Result) string {

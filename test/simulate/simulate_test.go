@@ -153,6 +153,11 @@ var failedOnce = []int64{
 	1795918469089,  // a rebuild that was to pause no consumer found a window to keep as it took over, and tried that for ever
 	1795918467767,  // a plan of a start was committed over the position of an idle partition, and stayed
 	1795894978276,  // a start failed after it had written the schema: boards without a ledger were shown as whole
+	3994956002587,  // a piece was applied after its sender gave up the call, and its generation ended before Redis answered the second call
+	72164676923181, // an event was late for all periods that its board had, and in time for one that was added afterwards
+	72164676933761, // the same
+	72164676936241, // the same
+	72164676927991, // the same, with an event that was early
 }
 
 func TestWorldsThatFailedOnceAndThoseThatNoticeWhatIsBrokenEndAsTheOracleSays(t *testing.T) {

@@ -106,6 +106,7 @@ type world struct {
 	truncated  atomic.Bool                   // a partition was halted since its log seemed to end too early
 	groundless atomic.Pointer[string]        // a halt that nothing here ever asks for
 	unknown    bool                          // somebody may never have learned an outcome: accounting differs
+	unheard    map[unheard]bool              // pieces that were applied and of which the sender knows no outcome
 
 	held    string     // what was held last
 	telling sync.Mutex // what follows
@@ -185,7 +186,7 @@ func newWorld(p *plan) *world {
 	w := &world{
 		plan: p, setup: &p.setup, stirred: make(chan struct{}, 1), began: time.Now(),
 		seen: map[string]int{}, counts: map[string]int{}, sweeps: map[sweeping]*process{}, cuts: map[wanted]cut{},
-		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}, planned: map[int]planned{}, deadLetters: map[string]*deadLetterLog{}}, dropped: map[string]bool{}, resolved: map[string]int64{}, refusedIn: map[oracle.At]map[string]bool{},
+		kafka: brokers{committed: map[int]int64{}, trails: map[int]string{}, planned: map[int]planned{}, deadLetters: map[string]*deadLetterLog{}}, dropped: map[string]bool{}, unheard: map[unheard]bool{}, resolved: map[string]int64{}, refusedIn: map[oracle.At]map[string]bool{},
 	}
 	w.skew.Store(-int64(p.setup.Ahead))
 	w.events = slices.Clone(p.events)

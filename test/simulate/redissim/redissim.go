@@ -88,6 +88,7 @@ type session struct {
 	from   string
 	number int
 	proto  int // RESP version
+	conn   net.Conn
 }
 
 // Dialer is how somebody reaches the server, as go-redis takes it.
@@ -178,7 +179,7 @@ func (s *Server) open(from string, conn net.Conn) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dialled[from]++
-	c := &session{from: from, number: s.dialled[from], proto: 2}
+	c := &session{from: from, number: s.dialled[from], proto: 2, conn: conn}
 	s.conns[c] = conn
 	return c
 }
@@ -248,6 +249,9 @@ func nameOf(source string) string {
 	}
 	return "EVAL"
 }
+
+// Waited reports whether the client has its connection open still. A client that has given up a command closes it.
+func (c *Command) Waited() bool { return c.session.conn.SetWriteDeadline(time.Time{}) == nil }
 
 func (c *Command) String() string {
 	return fmt.Sprintf("%s:%d %s", c.From, c.Conn, strings.Join(c.Args, " "))
