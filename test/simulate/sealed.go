@@ -282,6 +282,9 @@ func (w *world) allFinal() string {
 	const margin = 12 * time.Hour // by which clocks may be apart
 	var left []string
 	for _, sh := range w.shards {
+		if !sh.exists(schemaKey) {
+			continue // Redis has evicted it: a seal is refused until the operator restores a backup, which operate does
+		}
 		for name, text := range sh.hash(windowsKey) {
 			at, ok := closesAt(name, text)
 			if ok && !w.over(text) && !sh.lacks(name, text) && sh.sealed.final[name] == nil && at < min(w.now().UnixMilli(), time.Now().Add(w.final.ahead).UnixMilli())-margin.Milliseconds() {
