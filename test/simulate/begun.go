@@ -73,7 +73,7 @@ func (sh *shard) begun(c *call) {
 				sh.known[p] = min(sh.known[p], max(log.seen, w.kafka.committed[p]))
 			}
 		}
-		sh.refilled(of)
+		sh.refilled(of, c.from.has)
 		if len(w.shards) > 1 && w.ofTopic(w.kafka.committed, of) > 0 && sh.isBehind(first) && !refills(args) {
 			w.failf("events of %s had counted%s, which begins again, and nothing says that it is refilled", of, sh.named())
 		}

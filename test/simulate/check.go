@@ -29,7 +29,11 @@ func (w *world) oracle() referee {
 	return oracle.New(c)
 }
 
-func (s *setup) oracle() oracle.Config {
+// oracle is the oracle's configuration, with the added period.
+func (s *setup) oracle() oracle.Config { return s.oracleOf(true) }
+
+// oracleOf is the oracle's configuration, with the added period or without.
+func (s *setup) oracleOf(has bool) oracle.Config {
 	zone, err := zoneinfo.Load(s.Zone)
 	if err != nil {
 		panic(err)
@@ -39,7 +43,7 @@ func (s *setup) oracle() oracle.Config {
 		Zone: zone, WeekStart: first, MaxPoints: s.MaxPoints, MaxEventBytes: maxEventBytes, MaxFuture: maxFuture, Lateness: lateness,
 		Duplicates: s.Duplicates, Names: s.Names,
 	}
-	for _, name := range s.periodsOf(true) {
+	for _, name := range s.periodsOf(has) {
 		c.Periods = append(c.Periods, oraclePeriod(name, s.Layout))
 	}
 	return c

@@ -106,10 +106,11 @@ func (w *world) noteTimes() {
 // leftOut are the windows that events of the shard would be in which aren't: of before a
 // partition began there, or lost in a gap. Each with its start. What was from after Redis's
 // clock when that was looked at nobody promises. A start by time does not find records without one.
-// Events from before a bound, by partition, are left out on purpose.
-func (sh *shard) leftOut(bounds map[int]int64, topics ...string) map[string]int64 {
+// Events from before a bound, by partition, are left out on purpose. The windows are those of a configuration with the
+// added period or without.
+func (sh *shard) leftOut(bounds map[int]int64, has bool, topics ...string) map[string]int64 {
 	w := sh.w
-	c := w.setup.oracle()
+	c := w.setup.oracleOf(has)
 	c.MaxPoints = 99_999_999 // nobody asks for their sums
 	o := oracle.New(c)
 	for _, p := range w.kafka.partitions {
@@ -161,7 +162,7 @@ func known(r *stored, clock int64) bool {
 // ever held.
 func (sh *shard) checkWhole() {
 	origins := sh.origins()
-	for listing, start := range sh.leftOut(nil) {
+	for listing, start := range sh.leftOut(nil, true) {
 		complete := true
 		for _, o := range origins {
 			complete = complete && o.Time <= start
@@ -203,8 +204,9 @@ func (sh *shard) originsRise(fresh string) {
 }
 
 // refilled holds that a lost Redis isn't filled again without a word from logs that lack
-// events of windows which live. What the other shards never had is missing by a word.
-func (sh *shard) refilled(topic string) {
+// events of windows which live. What the other shards never had is missing by a word. A process without the added period
+// doesn't know its windows: they are shown as incomplete once the period is added (see setsAside).
+func (sh *shard) refilled(topic string, has bool) {
 	w := sh.w
 	if w.setup.Continue || !sh.counted[topic] {
 		return
@@ -213,7 +215,7 @@ func (sh *shard) refilled(topic string) {
 	for _, p := range w.kafka.partitions {
 		bounds[p.id] = sh.excused(p.id)
 	}
-	for listing := range sh.leftOut(bounds, topic) {
+	for listing := range sh.leftOut(bounds, has, topic) {
 		w.failf("Redis was lost, and is filled again from logs that lack events of %s%s: on_gap isn't continue", listing, sh.named())
 		return
 	}

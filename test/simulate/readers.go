@@ -95,7 +95,7 @@ func (r *reading) note(key string) {
 			r.truth.behind += fmt.Sprintf(" partition %d is at %q, and was at %d;", p, now[p], was)
 		}
 	}
-	_, r.truth.lacks = sh.leftOut(nil)[name]
+	_, r.truth.lacks = sh.leftOut(nil, true)[name]
 	r.truth.lacks = r.truth.lacks || r.truth.listed && sh.countedWithout(name, text)
 }
 
