@@ -150,6 +150,8 @@ var failedOnce = []int64{
 	1795918469089,  // a rebuild that was to pause no consumer found a window to keep as it took over, and tried that for ever
 	1795918467767,  // a plan of a start was committed over the position of an idle partition, and stayed
 	1795894978276,  // a start failed after it had written the schema: boards without a ledger were shown as whole
+	19388118799188, // late events were counted with every attempt to bring a full shard along that had nothing of them
+	72164676928761, // a process without the added period was to know its windows when it filled a lost Redis again
 }
 
 func TestWorldsThatFailedOnceAndThoseThatNoticeWhatIsBrokenEndAsTheOracleSays(t *testing.T) {
