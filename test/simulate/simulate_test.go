@@ -159,6 +159,8 @@ var failedOnce = []int64{
 	72164676933761, // the same
 	72164676936241, // the same
 	72164676927991, // the same, with an event that was early
+	19388118799188, // late events were counted with every attempt to bring a full shard along that had nothing of them
+	72164676928761, // a process without the added period was to know its windows when it filled a lost Redis again
 }
 
 func TestWorldsThatFailedOnceAndThoseThatNoticeWhatIsBrokenEndAsTheOracleSays(t *testing.T) {
