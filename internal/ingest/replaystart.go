@@ -228,11 +228,14 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 			}
 			s.At, s.Origin = at, j.Origin(at, latest)
 			s.LogStart = s.At > 0 && s.At == s.Log.Start
-			origin, err := w.liveOrigin(ctx, p, live[i].Origins[s.Field], identity, ends)
-			if err != nil {
-				return nil, err
+			if text := live[i].Origins[s.Field]; from.SinceOrigin && text != "" {
+				origin, err := w.liveOrigin(ctx, p, text, identity, ends)
+				if err != nil {
+					return nil, err
+				}
+				s.since(origin)
 			}
-			if err := s.fit(from, &live[i], origin, s.Field+onShard(i, ledger.Shards(len(live)))); err != nil {
+			if err := s.fit(from, &live[i], s.Field+onShard(i, ledger.Shards(len(live)))); err != nil {
 				return nil, err
 			}
 			s.Origin.Log = identity
@@ -258,13 +261,10 @@ func (r *resolver) fromOffset(ctx context.Context, partition int, b start.Beginn
 	return b, err
 }
 
-// liveOrigin is the origin of the live boards; the zero Origin if they have none. An election may have lost records before
-// it. Those in their place were written after the boards began, so they count, and the origin is where the records were
-// lost: it bounds the times of the records before that. ends has what brokers have answered.
+// liveOrigin reads the origin of the live boards. An election may have lost records before it. Those in their place were
+// written after the boards began, so they count, and the origin is where the records were lost: it bounds the times of the
+// records before that. ends has what brokers have answered.
 func (r *resolver) liveOrigin(ctx context.Context, partition int, text string, now ledger.Log, ends map[int32]int64) (ledger.Origin, error) {
-	if text == "" {
-		return ledger.Origin{}, nil
-	}
 	o, err := ledger.ParseOrigin(text)
 	if err != nil {
 		return o, fmt.Errorf("%v: %w", ledger.Partition{Topic: r.Topic, Number: partition}, err)
@@ -283,12 +283,15 @@ func (r *resolver) liveOrigin(ctx context.Context, partition int, text string, n
 	return o, nil
 }
 
-// fit moves a start to what the live boards have: not before their origin, where that was
-// asked for, and not past where they stand. The name is for errors.
-func (s *ReplayStart) fit(from ReplayFrom, live *ledger.State, origin ledger.Origin, name string) error {
-	if from.SinceOrigin && origin.Offset > s.At {
-		s.At, s.Origin, s.LogStart = origin.Offset, origin, false
+// since moves a start that is before an origin to it.
+func (s *ReplayStart) since(o ledger.Origin) {
+	if o.Offset > s.At {
+		s.At, s.Origin, s.LogStart = o.Offset, o, false
 	}
+}
+
+// fit moves a start that is past where the live boards stand back to there. The name is for errors.
+func (s *ReplayStart) fit(from ReplayFrom, live *ledger.State, name string) error {
 	text, ok := live.Ledger[s.Field]
 	if !ok {
 		return nil
