@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,7 +134,7 @@ func moveOn(batches []byte, by int64, loop int) {
 func folding(config *Config, account *memory.Account) *reader {
 	return &reader{
 		partition: &partition{field: "events/0", log: zap.NewNop()}, records: recordbatch.Reader{Memory: account}, turn: &turn{},
-		decoder: event.NewDecoder(config.Events), deadLetters: &deadletter.Writer{}, written: &deadletter.Written{}, stats: config.Stats,
+		decoder: event.NewDecoder(config.Events), deadLetters: &deadletter.Writer{}, written: &deadletter.Written{}, tallied: new(atomic.Int64), stats: config.Stats,
 	}
 }
 

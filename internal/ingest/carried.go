@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,13 +13,16 @@ import (
 
 // carried is what one flow of a partition leaves to the next. Between two flows all of it is
 // the worker's goroutine's. While one is under way so is all but written, which is its
-// reader's: the sweeper runs in that goroutine, too.
+// reader's, and tallied, which both use: the sweeper runs in that goroutine, too.
 type carried struct {
 	*partition
 	stats *Stats
 
 	stood ledger.Positions // where it left the ledgers of the shards; nil: unknown
 	trail trail.Trail      // as far as it was swept, or further
+	// tallied is the offset before which Stats have every event. A shard for which the batches have nothing may be
+	// before it: what is read again for that shard is repeated.
+	tallied atomic.Int64
 	// The records whose dead letters are written: the reader's, and those of members who
 	// were refused.
 	written, writtenRefused deadletter.Written

@@ -5,6 +5,7 @@ package ingest
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"go.uber.org/zap"
@@ -81,6 +82,29 @@ func (c *Consumer) watchIdentities(ctx context.Context, workers []*worker) {
 	}
 }
 
+// epochEnd returns the offset at which a leader's epoch ends in the log that Kafka has now. It asks no broker if that is
+// the latest epoch, and returns math.MaxInt64 then or if the offset is unknown.
+func (p *partition) epochEnd(ctx context.Context, number int, epoch int32, now ledger.Log) (int64, error) {
+	if now.Topic == "" || epoch == now.Epoch {
+		return math.MaxInt64, nil
+	}
+	end, err := kafkaconn.EpochEnd(ctx, p.kafka, p.Topic, number, epoch)
+	if err == nil && end < 0 {
+		end = math.MaxInt64
+	}
+	return end, err
+}
+
+// sameRecords returns the part of a trail that holds for the log that Kafka has now: an election may have lost the records
+// that its newest marks bound.
+func (p *partition) sameRecords(ctx context.Context, number int, known trail.Trail, now ledger.Log) (trail.Trail, error) {
+	if known.Lineage.Offset == 0 {
+		return known, nil
+	}
+	end, err := p.epochEnd(ctx, number, known.Lineage.Epoch, now)
+	return known.Before(end), err
+}
+
 // lineage is that of the records before the lowest position, by what was committed with the offset; it halts if the log
 // has lost events that count. The ledger may be a moment ahead of the offset, and its newest events are not compared.
 // The records that the boards began with, or were rebuilt from, are those that the origin's epoch had, so an
@@ -88,15 +112,18 @@ func (c *Consumer) watchIdentities(ctx context.Context, workers []*worker) {
 func (p *partition) lineage(ctx context.Context, committed map[int]kafkaconn.Commit, states []ledger.State, at ledger.Positions) (trail.Lineage, error) {
 	commit, ok := committed[p.Number]
 	was := trailOf(commit).Lineage
-	var counted int64
+	var counted, begun int64
 	for i := range at {
 		counted = max(counted, at[i].From, at[i].To)
 		o, err := ledger.ParseOrigin(states[i].Origins[p.field])
 		if err == nil && o.Log.Topic != "" && (was.Offset == 0 || was.Epoch < o.Log.Epoch) {
-			was = trail.Lineage{Offset: commit.Offset, Epoch: o.Log.Epoch}
+			was, begun = trail.Lineage{Offset: commit.Offset, Epoch: o.Log.Epoch}, o.Offset
 		}
 	}
-	if !ok || was.Offset == 0 {
+	if !ok { // a first start of several shards: the origin is all that is known of the log
+		was.Offset, counted = begun, begun
+	}
+	if was.Offset == 0 {
 		return trail.Lineage{}, nil
 	}
 	end, err := kafkaconn.EpochEnd(ctx, p.kafka, p.Topic, p.Number, was.Epoch)

@@ -19,6 +19,7 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
 )
@@ -134,6 +135,113 @@ func TestAnElectionThatLosesEventsThatCountHalts(t *testing.T) {
 	})
 	w.consumer(nil)
 	w.reaches(0)
+}
+
+// elected returns a world whose consumer has counted up to offset 10, or from there on with start: latest. Then an election
+// has lost the records from offset 4 on, and others were written.
+func elected(t *testing.T, from start.From) *world {
+	t.Helper()
+	w := newWorld(t, 1)
+	w.sendAt(time.Now().Add(-2*time.Hour), 10)
+	if from == start.FromLatest {
+		w.want = board{}
+	}
+	c, stop := w.consumer(func(c *Config) { c.Start.From = from })
+	w.reaches(0)
+	w.noted(0)
+	w.epochEnds(4)
+	require.NoError(t, w.cluster.MoveTopicPartition(topic, 0, 0))
+	w.sendAt(time.Now(), 5)
+	halts(t, c, health.HaltTruncated)
+	require.NoError(t, stop())
+	return w
+}
+
+// The records that replace the lost ones are later than what the trail says of the lost ones.
+func TestTheTimesOfRecordsThatAnElectionLostBoundNoOthers(t *testing.T) {
+	t.Parallel()
+	later := time.Now().Add(-time.Hour).UnixMilli()
+	t.Run("at a rebuild", func(t *testing.T) {
+		t.Parallel()
+		w := elected(t, start.FromWindow)
+		w.truncate(8)
+		require.Greater(t, w.starts(start.FromEarliest, nil).Origin.Time, later)
+	})
+	t.Run("before the election", func(t *testing.T) {
+		t.Parallel()
+		w := elected(t, start.FromWindow)
+		w.truncate(4)
+		require.Less(t, w.starts(start.FromEarliest, nil).Origin.Time, later, "these are the records that the trail is about")
+	})
+	t.Run("after a rebuild", func(t *testing.T) {
+		t.Parallel()
+		w := elected(t, start.FromWindow)
+		w.standings.do(func() {
+			for _, s := range w.standings.shards {
+				o, err := ledger.ParseOrigin(s.origins[field(0)])
+				require.NoError(t, err)
+				o.Log.Epoch = 1
+				s.origins[field(0)] = o.String()
+			}
+		})
+		w.consumer(nil)
+		w.reaches(0)
+		w.noted(0)
+		all, err := w.admin().FetchOffsets(t.Context(), w.config.Group)
+		require.NoError(t, err)
+		o, ok := all.Lookup(topic, 0)
+		require.True(t, ok)
+		known, err := trail.Parse(o.Metadata)
+		require.NoError(t, err)
+		latest, ok := known.Latest(8)
+		require.True(t, ok)
+		require.Greater(t, latest, later)
+		latest, ok = known.Latest(4)
+		require.True(t, ok)
+		require.Less(t, latest, later)
+	})
+}
+
+// An election loses records from before the offset at which the boards began. Those in their place are new.
+func TestARebuildCountsWhatAnElectionHasWrittenBeforeTheOrigin(t *testing.T) {
+	t.Parallel()
+	w := elected(t, start.FromLatest)
+	cfg := w.config
+	cfg.Standings, cfg.Stats = newFake().standings(), new(Stats)
+	live := w.states()
+	all, err := NewReplay(cfg).Starts(t.Context(), ReplayFrom{From: start.FromWindow, SinceOrigin: true}, live, []string{field(0)})
+	require.NoError(t, err)
+	for shard := range all {
+		o, err := ledger.ParseOrigin(live[shard].Origins[field(0)])
+		require.NoError(t, err)
+		require.Equal(t, int64(10), o.Offset)
+		require.Equal(t, int64(4), all[shard][0].At)
+		require.Equal(t, ledger.Origin{Offset: 4, Time: o.Time, Log: ledger.Log{Topic: o.Log.Topic, Epoch: 1}}, all[shard][0].Origin)
+	}
+}
+
+// Where several shards begin is committed once all have begun, and Kafka forgets the offsets of a group that is away for long.
+func TestAnElectionThatLosesRecordsFromBeforeTheOriginHaltsIfNothingIsCommitted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.sendAt(time.Now().Add(-2*time.Hour), 10)
+	w.want = board{}
+	_, stop := w.consumer(func(c *Config) { c.Start.From = start.FromLatest })
+	w.reaches(0)
+	w.noted(0)
+	require.NoError(t, stop())
+	_, err := w.admin().DeleteGroup(t.Context(), w.config.Group)
+	require.NoError(t, err)
+	_, err = w.located(New(w.config), 0)
+	require.NoError(t, err, "nothing is lost yet")
+
+	w.epochEnds(4)
+	require.NoError(t, w.cluster.MoveTopicPartition(topic, 0, 0))
+	w.sendAt(time.Now(), 5)
+	_, err = w.located(New(w.config), 0)
+	halt := new(health.Halt)
+	require.ErrorAs(t, err, &halt)
+	require.Contains(t, halt.What, "has lost the events from offset 4 to 9")
 }
 
 func TestAnElectionThatLosesNothingIsPassedOver(t *testing.T) {

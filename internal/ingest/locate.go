@@ -156,6 +156,9 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 		known = l.begun(states)
 	}
 	known = known.With(&l.carried.trail)
+	if known, err = l.sameRecords(ctx, l.Number, known, f.facts.Now); err != nil {
+		return nil, err
+	}
 	l.carried.trail = known.Within(f.facts.Log.End)
 	return f, nil
 }
@@ -216,6 +219,7 @@ func (l *locator) begun(states []ledger.State) (known trail.Trail) {
 	for i := range states {
 		if o, err := ledger.ParseOrigin(states[i].Origins[l.field]); err == nil {
 			known.Add(o.Offset, l.resolver.terms.LatestBefore(o))
+			known.Lineage = trail.Lineage{Offset: o.Offset, Epoch: o.Log.Epoch}
 			break
 		}
 	}

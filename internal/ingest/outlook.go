@@ -67,8 +67,11 @@ func (c *Consumer) Outlook(ctx context.Context, topic string, states []ledger.St
 			all[p] = Outlook{Why: Halts, Halt: halt}
 			continue
 		}
-		known := trailOf(committed[p])
 		at := c.resolver(c.partition(topic, p), health.NewStatus(c.Log, "", "", health.NewLagTracker()))
+		known, err := at.sameRecords(ctx, p, trailOf(committed[p]), identity)
+		if err != nil {
+			return nil, err
+		}
 		shard := max(0, slices.IndexFunc(decisions, func(d start.Decision) bool { return d.Step != start.GoOn }))
 		switch d := decisions[shard]; d.Step {
 		case start.GoOn:

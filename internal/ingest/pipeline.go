@@ -67,6 +67,9 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 		return b
 	})
 	p.carried.written.Begin(at.Next().From)
+	if from := at.Next().From; p.carried.stood == nil || from > p.carried.tallied.Load() {
+		p.carried.tallied.Store(from) // the first flow, Redis went back, or events are lost in a gap
+	}
 	p.carried.writtenRefused.Refused = true
 	reader := p.reader(at, until, account, batches)
 	go func() {
@@ -95,7 +98,7 @@ func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.A
 	deadLetters.Memory, deadLetters.Written, deadLetters.Wanted = account, &p.carried.written, p.memory.Wanted
 	deadLetters.None = until.given()
 	r := &reader{
-		partition: p.partition, books: p.books, borders: p.borders, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written,
+		partition: p.partition, books: p.books, borders: p.borders, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written, tallied: &p.carried.tallied,
 		until: until, stats: p.stats,
 		records: recordbatch.Reader{MaxRecord: p.maxRecord, MaxCodec: p.maxCodec, Memory: account},
 		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
@@ -130,7 +133,7 @@ func (p *pipeline) sourceBesideBudget() *source {
 func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff) *sweeper {
 	s := &sweeper{
 		partition: p.partition, batches: batches, commits: p.commits, status: p.status, lag: p.lag, stats: p.stats,
-		reconnected: p.reconnected, exact: until.given(), trail: p.carried.trail, calls: new(calls),
+		reconnected: p.reconnected, exact: until.given(), trail: p.carried.trail, tallied: &p.carried.tallied, calls: new(calls),
 		pause:   p.pause,
 		refuser: &refuser{partition: p.partition},
 	}

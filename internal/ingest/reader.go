@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/duplicates"
@@ -30,6 +31,7 @@ type reader struct {
 	batches     *handoff
 	deadLetters *deadletter.Writer
 	written     *deadletter.Written // the records whose dead letters are written already
+	tallied     *atomic.Int64       // see carried
 	times       trail.Times
 	lineage     trail.Lineage
 	known       *lookBack   // of the reading; nil: repeats count
@@ -155,8 +157,15 @@ func (r *reader) close(ctx context.Context, b *batch) error {
 const lookAfter = 1000
 
 // fold adds a response's records from an offset on, and before the offset end if
-// that isn't negative. It returns the offset to go on from.
+// that isn't negative. It returns the offset to go on from. It stops where the events end that are counted already: all
+// that the batch has by then was counted.
 func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (to int64, err error) {
+	if tallied := r.tallied.Load(); from < tallied {
+		if end < 0 || end > tallied {
+			end = tallied
+		}
+		defer func() { b.tally = b.repeat() }()
+	}
 	defer func() {
 		r.times.Read(to)
 		if r.known != nil {

@@ -55,7 +55,7 @@ func scripted(w *worker) (*reader, *script) {
 	if p.books != nil {
 		own = p.books.own
 	}
-	r := &reader{partition: w.partition, books: &rulebooks{own: own}, remembers: new(lookBack), by: own, decoder: own.decoder, deadLetters: &deadletter.Writer{}, written: &p.carried.written, stats: w.stats}
+	r := &reader{partition: w.partition, books: &rulebooks{own: own}, remembers: new(lookBack), by: own, decoder: own.decoder, deadLetters: &deadletter.Writer{}, written: &p.carried.written, tallied: &p.carried.tallied, stats: w.stats}
 	r.turn = &turn{field: w.field, budget: p.memory, fetcher: f, waits: w.status.Reading, holds: r.holds}
 	r.source = p.source(f, r.turn, w.status.Reading, r.written)
 	return r, s

@@ -219,6 +219,7 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 				return nil, err
 			}
 		}
+		ends := map[int32]int64{}
 		for i := range live {
 			s, j := s, w.terms.Judge(live[i].Clock()) // after all that Kafka has answered
 			at, latest := j.Resolve(where, &b)
@@ -227,6 +228,13 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 			}
 			s.At, s.Origin = at, j.Origin(at, latest)
 			s.LogStart = s.At > 0 && s.At == s.Log.Start
+			if text := live[i].Origins[s.Field]; from.SinceOrigin && text != "" {
+				origin, err := w.liveOrigin(ctx, p, text, identity, ends)
+				if err != nil {
+					return nil, err
+				}
+				s.since(origin)
+			}
 			if err := s.fit(from, &live[i], s.Field+onShard(i, ledger.Shards(len(live)))); err != nil {
 				return nil, err
 			}
@@ -253,18 +261,37 @@ func (r *resolver) fromOffset(ctx context.Context, partition int, b start.Beginn
 	return b, err
 }
 
-// fit moves a start to what the live boards have: not before they began, where that was
-// asked for, and not past where they stand. The name is for errors.
-func (s *ReplayStart) fit(from ReplayFrom, live *ledger.State, name string) error {
-	if text := live.Origins[s.Field]; from.SinceOrigin && text != "" {
-		o, err := ledger.ParseOrigin(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if o.Offset > s.At {
-			s.At, s.Origin, s.LogStart = o.Offset, o, false
-		}
+// liveOrigin reads the origin of the live boards. An election may have lost records before it. Those in their place were
+// written after the boards began, so they count, and the origin is where the records were lost: it bounds the times of the
+// records before that. ends has what brokers have answered.
+func (r *resolver) liveOrigin(ctx context.Context, partition int, text string, now ledger.Log, ends map[int32]int64) (ledger.Origin, error) {
+	o, err := ledger.ParseOrigin(text)
+	if err != nil {
+		return o, fmt.Errorf("%v: %w", ledger.Partition{Topic: r.Topic, Number: partition}, err)
 	}
+	if o.Offset == 0 || o.Log.Topic == "" {
+		return o, nil
+	}
+	end, asked := ends[o.Log.Epoch]
+	if !asked {
+		if end, err = r.epochEnd(ctx, partition, o.Log.Epoch, now); err != nil {
+			return o, err
+		}
+		ends[o.Log.Epoch] = end
+	}
+	o.Offset = min(o.Offset, end)
+	return o, nil
+}
+
+// since moves a start that is before an origin to it.
+func (s *ReplayStart) since(o ledger.Origin) {
+	if o.Offset > s.At {
+		s.At, s.Origin, s.LogStart = o.Offset, o, false
+	}
+}
+
+// fit moves a start that is past where the live boards stand back to there. The name is for errors.
+func (s *ReplayStart) fit(from ReplayFrom, live *ledger.State, name string) error {
 	text, ok := live.Ledger[s.Field]
 	if !ok {
 		return nil

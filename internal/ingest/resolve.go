@@ -118,7 +118,14 @@ func (r *resolver) beginnings(ctx context.Context, from start.Where, partitions 
 	}
 	all := make([]start.Beginning, partitions)
 	for _, p := range slices.Sorted(maps.Keys(logs)) {
-		known := trailOf(committed[p])
+		identity, err := r.identities.of(ctx, ledger.Partition{Topic: r.Topic, Number: p})
+		if err != nil {
+			return nil, err
+		}
+		known, err := r.sameRecords(ctx, p, trailOf(committed[p]), identity)
+		if err != nil {
+			return nil, err
+		}
 		b := start.Beginning{Log: logs[p], Since: -1, Trail: known.Within(logs[p].End), Committed: committed[p].Offset}
 		if at, ok := since[p]; ok {
 			b.Since = at

@@ -1,9 +1,11 @@
 package ingest
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,5 +96,34 @@ func TestAShardThatNothingCameForIsBroughtAlongAtTheEndOfAGeneration(t *testing.
 		}
 		stop()
 		require.Equal(t, "1", b.standings.at(0))
+	})
+}
+
+// A batch that a shard has nothing of is through before that shard's ledger says so. What ends the flow has it read again.
+func TestAnEventOfNoWindowCountsOnceThoughALaggingShardIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, 1, func(c *Config) { c.PieceTime = 1 })
+		var back atomic.Bool
+		b.standings.apply = func(n int, _ *ledger.Piece) reply {
+			if !back.Load() || n%2 == 0 { // then every second call fails, also in the middle of a sweep
+				return reply{err: errHalting}
+			}
+			return reply{}
+		}
+		late, err := json.Marshal(earned{User: "late", Points: 1, At: time.Now().Add(-900 * 24 * time.Hour).UnixMilli()})
+		require.NoError(t, err)
+		b.logs.add(0, 0, late, nil)
+		stop := b.run()
+		time.Sleep(5 * lookEvery)
+		b.send(0, 0, some("a", 300, 5)...)
+		time.Sleep(5 * lookEvery)
+		b.logs.add(0, 0, late, nil, late)
+		back.Store(true)
+		for began := time.Now(); b.standings.at(0) != "305"; time.Sleep(50 * time.Millisecond) {
+			require.Less(t, time.Since(began), time.Hour, b.standings.at(0))
+		}
+		stop()
+		c := b.consumer.Stats.Count()
+		require.Equal(t, []int64{300, 3, 2}, []int64{c.Applied, c.Late, c.Skipped}, "%+v", c)
 	})
 }

@@ -145,6 +145,15 @@ type tally struct {
 	dead                                       [reasons]int64
 }
 
+// repeat is the tally if all of its events were counted before.
+func (t *tally) repeat() tally {
+	n := t.late + t.early + t.skipped + t.repeated + t.duplicates
+	for _, dead := range t.dead {
+		n += dead
+	}
+	return tally{repeated: n}
+}
+
 // applied counts a piece of so many events, and of those the refused ones by reason.
 func (s *Stats) applied(events int64, refused [ledger.Reasons]int64, width int, took time.Duration) {
 	s.together.Lock()

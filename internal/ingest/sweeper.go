@@ -33,8 +33,9 @@ type sweeper struct {
 	exact       bool          // every shard is brought to the end of every batch
 	pause       *Pause
 
-	trail trail.Trail  // as far as it was swept, or further
-	taken atomic.Int64 // events of the sweep's pieces so far: already counted as consumed
+	trail   trail.Trail   // as far as it was swept, or further
+	tallied *atomic.Int64 // see carried
+	taken   atomic.Int64  // events of the sweep's pieces so far: already counted as consumed
 }
 
 // lastCall is how long a piece in flight is waited for at the end of a generation.
@@ -214,6 +215,9 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 		}
 		s.stats.swept(&b.tally, b.records, s.taken.Load(), b.newest, time.Now())
 		s.taken.Store(0)
+		if t := s.tallied.Load(); b.From() <= t && b.To() > t {
+			s.tallied.Store(b.To())
+		}
 		if s.lag.Counts(s.counted(), b.newest) {
 			s.log.Info("refilled: the events that counted before have been read again, as far as the log has them", zap.Int64("offset", s.counted()))
 		}

@@ -17,7 +17,7 @@ var brokenElections = []broken{
 	},
 	{
 		name: "a start goes on at the position alone", what: "an unclean election while no consumer runs isn't noticed",
-		source: []patch{{ingestDir + "identity.go", "	if !ok || was.Offset == 0 {\n", "	if !ok || was.Offset == 0 || broken(\"a start goes on at the position alone\") {\n"}},
+		source: []patch{{ingestDir + "identity.go", "	if was.Offset == 0 {\n", "	if was.Offset == 0 || broken(\"a start goes on at the position alone\") {\n"}},
 		wrong:  `partition 0 has to be halted as ["truncated"], and is ""`,
 		seed:   electionsFrom + 1,
 	},
@@ -26,5 +26,17 @@ var brokenElections = []broken{
 		source: []patch{{ingestDir + "locate.go", "	if was.Offset >= position {\n", "	if was.Offset >= position || broken(\"a lineage ends where it was committed\") {\n"}},
 		wrong:  `partition 0 has to be halted as ["truncated"], and is ""`,
 		seed:   electionsFrom + 270,
+	},
+	{
+		name: "the times of lost records bound others", what: "a window that lacks events is shown as complete if Redis and the log's head are lost after an election",
+		source: []patch{{ingestDir + "identity.go", "	return known.Before(end), err\n", "	if broken(\"the times of lost records bound others\") {\n		return known, err\n	}\n	return known.Before(end), err\n"}},
+		wrong:  "the record at offset 1 of partition 0 has the time",
+		seed:   electionsFrom + 60,
+	},
+	{
+		name: "a rebuild begins at an origin that an election lost", what: "events that were written before the origin's offset never count, and the window is shown as complete",
+		source: []patch{{ingestDir + "replaystart.go", "	o.Offset = min(o.Offset, end)\n", "	if !broken(\"a rebuild begins at an origin that an election lost\") {\n		o.Offset = min(o.Offset, end)\n	}\n"}},
+		wrong:  "the standings differ from the oracle's",
+		seed:   36980304832753,
 	},
 }

@@ -138,6 +138,7 @@ func (w *world) check() {
 	})
 	w.checkDeadLetters(o, lettered)
 	w.checkCommits()
+	w.checkTrails()
 	w.checkAccounts(o)
 	for _, sh := range w.shards {
 		sh.checkWhole()

@@ -122,7 +122,7 @@ func (sh *shard) leftOut(bounds map[int]int64, has bool, topics ...string) map[s
 			if !sh.of(r) {
 				return
 			}
-			out := r.offset < from && known(r, sh.looked[p.id]) && (r.time > 0 || r.offset < sh.heads[p.id])
+			out := r.offset < from && !w.isElected(p, r) && known(r, sh.looked[p.id]) && (r.time > 0 || r.offset < sh.heads[p.id])
 			for _, g := range sh.lost {
 				out = out || known(r, g.looked) && g.has(p.id, r)
 			}

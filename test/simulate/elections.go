@@ -10,7 +10,9 @@ package simulate
 //	                                     reads at 150, or starts there: halts as truncated
 //	                                     is rebuilt, and counts [0, 200)
 //
-// It happens once all is counted, while processes run or while none does.
+// It happens once all is counted, while processes run or while none does. The records of epoch 2 are later than all of
+// epoch 1. So what a start or a trail said of the times before an offset past 50 is wrong, and a partition that began
+// past 50 has to begin there.
 
 import (
 	"encoding/binary"
@@ -21,6 +23,7 @@ import (
 	starts "github.com/standings/standings/internal/ingest/start"
 
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/trail"
 )
 
 // electionsFrom is where the seeds of worlds begin that end with an unclean election.
@@ -136,14 +139,7 @@ func (w *world) elect(p *partition, first int, stopped bool) {
 		}
 	}
 	cut, end := p.batches[first].base, p.end
-	at := p.batches[first].maxTime
-	for _, b := range p.batches[first:] {
-		for _, r := range b.records {
-			if r.time > 0 {
-				at = min(at, r.time) // what is known of times before an offset stays true
-			}
-		}
-	}
+	at := min(p.latest+1, w.now().UnixMilli()) // what was known of times before an offset isn't true any more
 	p.batches = p.batches[:first]
 	p.transactions = slices.DeleteFunc(p.transactions, func(t *transaction) bool { return t.first >= cut })
 	p.elections = append(p.elections, election{p.epoch() + 1, cut, end - cut})
@@ -172,6 +168,36 @@ func (p *process) over() bool {
 	default:
 		return false
 	}
+}
+
+// isElected reports whether a record is one that was written after an election. Until the boards are rebuilt none of them
+// counts, and the partition is shown as halted.
+func (w *world) isElected(p *partition, r *stored) bool {
+	return p == w.elected && r.offset >= p.elections[len(p.elections)-1].at
+}
+
+// beginsElected has a shard count from where an election lost records on, once its boards are rebuilt.
+func (sh *shard) beginsElected() {
+	if p := sh.w.elected; p != nil && p.mended {
+		sh.starts[p.id] = min(sh.starts[p.id], p.elections[len(p.elections)-1].at)
+	}
+}
+
+// checkTrails holds that what is committed of the times of records is true of those that an election has brought.
+func (w *world) checkTrails() {
+	p := w.elected
+	if p == nil {
+		return
+	}
+	known, err := trail.Parse(w.kafka.trails[p.id])
+	if err != nil {
+		w.failf("the trail of partition %d: %v", p.id, err)
+	}
+	p.visible(0, func(r *stored) {
+		if latest, ok := known.Latest(r.offset + 1); ok && w.isElected(p, r) && r.time > latest {
+			w.failf("the record at offset %d of partition %d has the time %d, and the trail says that none up to there is later than %d: %s", r.offset, p.id, r.time, latest, &known)
+		}
+	})
 }
 
 // rebuildsElected has the operator do what the halt asks for, which has to name the epoch and the offset. It reports false if

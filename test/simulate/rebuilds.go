@@ -135,6 +135,7 @@ func (w *world) swapped(c *call, r redissim.Result) {
 		listed := sh.hash(windowsKey)
 		maps.DeleteFunc(w.dropped, func(name string, _ bool) bool { _, back := listed[name]; return back })
 		sh.since = sh.origins()
+		sh.beginsElected()
 		sh.rebuiltBy(by)
 		sh.rebuiltFinal(c)
 		sh.on.keep()

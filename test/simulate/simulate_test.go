@@ -152,6 +152,7 @@ var failedOnce = []int64{
 	19388097683438, // Redis evicted the borders of windows, and a process with other time zone rules settled them again
 	1795918469089,  // a rebuild that was to pause no consumer found a window to keep as it took over, and tried that for ever
 	1795918467767,  // a plan of a start was committed over the position of an idle partition, and stayed
+	36980304832753, // an election lost records from before a partition's origin: a rebuild never counted those in their place
 	10592025768271, // Redis evicted the schema while every partition was idle: the world waited for seals, which are refused without it
 	1795894978276,  // a start failed after it had written the schema: boards without a ledger were shown as whole
 	3994956002587,  // a piece was applied after its sender gave up the call, and its generation ended before Redis answered the second call
@@ -159,6 +160,8 @@ var failedOnce = []int64{
 	72164676933761, // the same
 	72164676936241, // the same
 	72164676927991, // the same, with an event that was early
+	19388118799188, // late events were counted with every attempt to bring a full shard along that had nothing of them
+	72164676928761, // a process without the added period was to know its windows when it filled a lost Redis again
 }
 
 func TestWorldsThatFailedOnceAndThoseThatNoticeWhatIsBrokenEndAsTheOracleSays(t *testing.T) {

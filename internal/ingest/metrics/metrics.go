@@ -35,7 +35,7 @@ var (
 	consumed = desc("events_consumed_total",
 		"Events that were read and have a result. Equals the sum of standings_events_total at any time.")
 	events = desc("events_total",
-		"Events by result: applied; dead_lettered; late (after every window); early (before every window); skipped (null value); repeated (read again after a takeover or restart, already counted); duplicate (event.duplicates). An event of a call whose outcome stayed unknown, for example in a killed process, is repeated for the next owner and applied for none.", "result")
+		"Events by result: applied; dead_lettered; late (after every window); early (before every window); skipped (null value); repeated (read again, already counted); duplicate (event.duplicates). An event of a call whose outcome stayed unknown, for example in a killed process, is repeated for the next owner and applied for none.", "result")
 	deadLettered = desc("events_dead_lettered_total", "Dead-lettered events, by reason.", "reason")
 	deadLetters  = desc("dead_letters_written_total", "Records written to dead-letter topics. An event that is read again after a takeover can have several.")
 )

@@ -131,6 +131,16 @@ func (t *Trail) Within(end int64) Trail {
 	return kept
 }
 
+// Before is the part of the trail that bounds the records before an offset. An election has lost the records from there on
+// (KIP-320), and those in their place may be later than the marks say.
+func (t *Trail) Before(offset int64) Trail {
+	kept := t.Within(offset)
+	if latest, ok := t.Latest(offset); ok {
+		kept.Add(offset, latest)
+	}
+	return kept
+}
+
 // denies reports whether a record's time is later than the trail says of the records up to
 // its offset: then the trail is of another log, which was truncated or made again under the
 // same name and has grown since.

@@ -116,6 +116,12 @@ func TestTwoTrailsOfALogAreTogetherAsTrue(t *testing.T) {
 		// It was truncated, and has grown since.
 		again := append(slices.Clone(p[:end]), drawPast(t)...)
 		again.bounds(t, &cut)
+		// An election has lost the records from there on, and others are in their place.
+		left := both.Before(end)
+		again.bounds(t, &left)
+		_, knew := both.Latest(end)
+		_, knows := left.Latest(end)
+		require.Equal(t, knew && end > 0, knows && end > 0, "the records before are the same")
 	})
 }
 
