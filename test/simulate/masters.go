@@ -163,6 +163,9 @@ func (w *world) evicts(n int) bool {
 	if key == sh.key(ledgerKey) {
 		clear(sh.torn) // nothing says so any more
 	}
+	if key == sh.key(namesKey) {
+		sh.namesDue = nil
+	}
 	m.redis.Evict(key)
 	w.tellf("%s evicts %s", m.named(), key)
 	return true

@@ -55,7 +55,7 @@ func (sh *shard) checkNames(want map[string]string) {
 		return
 	}
 	got := map[string]string{}
-	for member, text := range sh.hash("names") {
+	for member, text := range sh.hash(namesKey) {
 		words := strings.SplitN(text, " ", 3)
 		if len(words) < 3 {
 			w.failf("%q is called %q%s", member, text, sh.named())

@@ -129,8 +129,8 @@ func (w *world) swapped(c *call, r redissim.Result) {
 	}
 	w.count(fmt.Sprint("swap answers ", list[0]))
 	w.tellf("the boards are swapped%s: %s; the ledger is %s", sh.named(), short(r.Reply), w.ledgers())
-	if list[0] == "swapped" {
-		sh.settles() // whatever it was, it is settled
+	if list[0] == "swapped" && r.Writes > 0 { // a call that is sent again changes nothing
+		sh.settles(by) // whatever it was, it is settled
 		sh.movedBack(c.was)
 		listed := sh.hash(windowsKey)
 		maps.DeleteFunc(w.dropped, func(name string, _ bool) bool { _, back := listed[name]; return back })
@@ -185,6 +185,7 @@ func (w *world) rebuildsEnded() bool {
 		case r.err == nil && r.result.Swapped:
 			w.count("rebuild: swapped")
 			w.leavesNothing(r)
+			w.addedNames(r.process)
 			w.tellf("rebuild %d has swapped the boards", r.id)
 		case r.err == nil:
 			w.count("rebuild: nothing to replace")

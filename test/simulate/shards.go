@@ -22,6 +22,7 @@ const (
 	originKey  = "origin"
 	schemaKey  = "schema"
 	windowsKey = "windows"
+	namesKey   = "names"
 	holdKey    = "hold"
 )
 
@@ -55,6 +56,7 @@ type shard struct {
 	evicted     map[string]bool       // keys
 	known       map[int]int64         // how far partitions were when it was lost
 	half        bool                  // a swap died midway
+	namesDue    *process              // the rebuild that has swapped since Redis evicted the names, and adds them afterwards
 	addedBefore bool                  // the period, ever
 	opened      map[string]bool       // boards that were ever seen to have a window, if there is little room
 }
@@ -273,16 +275,35 @@ func (m *master) whole() {
 	for _, sh := range m.shards {
 		clear(sh.torn)
 		clear(sh.evicted)
-		sh.half = false
+		sh.half, sh.namesDue = false, nil
 	}
 }
 
-// settles notes that a swap has replaced what was torn or evicted of a shard, but for what was evicted of windows that
-// the rebuild had found whole by then and kept.
-func (sh *shard) settles() {
+// settles notes that a rebuild's swap has replaced what was torn or evicted of a shard, but for what was evicted of windows
+// that the rebuild had found whole by then and kept, and for the names, which the rebuild adds after its last swap.
+func (sh *shard) settles(by *process) {
 	clear(sh.torn)
 	maps.DeleteFunc(sh.evicted, func(key string, _ bool) bool { return !sh.misses(strings.TrimPrefix(key, sh.tag)) })
 	sh.half = false
+	if sh.evicted[sh.key(namesKey)] {
+		sh.namesDue = by
+	}
+	sh.settled()
+}
+
+// addedNames notes that a rebuild has ended, and added names to all shards.
+func (w *world) addedNames(by *process) {
+	for _, sh := range w.shards {
+		if sh.namesDue == by {
+			delete(sh.evicted, sh.key(namesKey))
+			sh.namesDue = nil
+			sh.settled()
+		}
+	}
+}
+
+// settled notes that a master is whole again once nothing on it is torn or evicted.
+func (sh *shard) settled() {
 	if !slices.ContainsFunc(sh.on.shards, func(o *shard) bool { return o.half || len(o.torn)+len(o.evicted) > 0 }) {
 		sh.on.whole()
 	}
@@ -290,6 +311,9 @@ func (sh *shard) settles() {
 
 // misses reports whether a key that was evicted is still missing, by its name.
 func (sh *shard) misses(name string) bool {
+	if name == namesKey {
+		return true
+	}
 	listed := sh.hash(windowsKey)
 	if name != windowsKey {
 		text := listed[strings.TrimSuffix(name, hiddenSuffix)]
