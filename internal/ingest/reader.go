@@ -78,7 +78,7 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 	}
 	for {
 		before := b.records
-		end, err := r.fold(ctx, b, resp, offset, limit)
+		end, err := r.foldOnce(ctx, b, resp, offset, limit)
 		r.stats.Records.Add(b.records - before)
 		b.trail = r.trailAt(end)
 		b.MoveTo(end)
@@ -156,16 +156,24 @@ func (r *reader) close(ctx context.Context, b *batch) error {
 // has lost a partition stops at once, however large the response and hostile its ids.
 const lookAfter = 1000
 
-// fold adds a response's records from an offset on, and before the offset end if
-// that isn't negative. It returns the offset to go on from. It stops where the events end that are counted already: all
-// that the batch has by then was counted.
-func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (to int64, err error) {
-	if tallied := r.tallied.Load(); from < tallied {
-		if end < 0 || end > tallied {
-			end = tallied
-		}
-		defer func() { b.tally = b.repeat() }()
+// foldOnce is fold, which stops where the events end that Stats have already: until then all that the batch has is
+// repeated.
+func (r *reader) foldOnce(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (int64, error) {
+	tallied := r.tallied.Load()
+	if from >= tallied {
+		return r.fold(ctx, b, resp, from, end)
 	}
+	if end < 0 || end > tallied {
+		end = tallied
+	}
+	to, err := r.fold(ctx, b, resp, from, end)
+	b.tally = b.repeat()
+	return to, err
+}
+
+// fold adds a response's records from an offset on, and before the offset end if
+// that isn't negative. It returns the offset to go on from.
+func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (to int64, err error) {
 	defer func() {
 		r.times.Read(to)
 		if r.known != nil {

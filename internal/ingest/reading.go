@@ -203,7 +203,7 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 		resp, err := r.source.fetch(ctx, offset)
 		if err == nil {
 			before := b.records
-			offset, err = r.fold(ctx, b, resp, offset, r.reading.To)
+			offset, err = r.foldOnce(ctx, b, resp, offset, r.reading.To)
 			r.stats.Records.Add(b.records - before)
 			resp.Release()
 		}

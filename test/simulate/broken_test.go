@@ -150,7 +150,7 @@ if not found or number(found) < number(expected) then return`,
 	{
 		name: "takeover forgets the sweep's end", what: "it reads on past the end, where the next batch begins",
 		source: []patch{{
-			ingestDir + "reading.go", "			offset, err = r.fold(ctx, b, resp, offset, r.reading.To)\n",
+			ingestDir + "reading.go", "			offset, err = r.foldOnce(ctx, b, resp, offset, r.reading.To)\n",
 			`			end := r.reading.To
 			if broken("takeover forgets the sweep's end") {
 				end = -1
