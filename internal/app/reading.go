@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/internal/rules"
@@ -22,9 +23,9 @@ func NewReading(r *Reader) (*reading.Reader, error) {
 		Boards: all, Named: named(cfg), CheckBoard: config.CheckBoard, Has: cfg.Has,
 		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
 		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
-		Renumber: func(ctx context.Context) (*boards.Boards, error) {
-			numbered, _, err := Recorded(ctx, cfg, client)
-			if err != nil {
+		Renumber: func(ctx context.Context, current ledger.Shards) (*boards.Boards, error) {
+			numbered, recorded, err := Recorded(ctx, cfg, client)
+			if err != nil || !recorded || numbered.Redis.Shards == int64(current) {
 				return nil, err
 			}
 			return NewBoards(numbered, client, "")

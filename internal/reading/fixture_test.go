@@ -82,7 +82,9 @@ func newFixture(t testing.TB, prefix string, of ledger.Shards, kind codec.Kind) 
 	require.NoError(t, err)
 	f.config = Config{
 		Boards: f.boards, Topics: []string{"points"}, Periods: []Period{f.period},
-		Renumber:   func(context.Context) (*boards.Boards, error) { return nil, errors.New("nobody has resharded") },
+		Renumber: func(context.Context, ledger.Shards) (*boards.Boards, error) {
+			return nil, errors.New("nobody has resharded")
+		},
 		CheckBoard: func(string) error { return nil },
 		Has:        func(string, periods.Period) bool { return true },
 		Rule: func(board string) rules.Rule {

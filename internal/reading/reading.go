@@ -22,10 +22,12 @@ import (
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/retry"
 	"github.com/standings/standings/internal/rules"
 )
 
@@ -38,9 +40,9 @@ type Period struct {
 // Config is what a Reader is made of.
 type Config struct {
 	Boards *boards.Boards
-	// Renumber dials the boards anew by the number of shards that Redis has recorded: a reshard
-	// has moved them. It is called by one goroutine at a time.
-	Renumber func(context.Context) (*boards.Boards, error)
+	// Renumber returns the boards with the number of shards that Redis has recorded; nil if that is current. One
+	// goroutine at a time calls it.
+	Renumber func(ctx context.Context, current ledger.Shards) (*boards.Boards, error)
 	Periods  []Period // that are kept, in the order in which they are shown
 	// Named are the boards that there can be; empty: any.
 	Named []string
@@ -63,7 +65,7 @@ type Reader struct {
 	mu     sync.Mutex
 	boards *boards.Boards // as of now
 
-	renumbering sync.Mutex
+	renumbering chan struct{} // one at a time reads the number of shards
 
 	clock   clock
 	borders borders
@@ -75,7 +77,7 @@ type Reader struct {
 
 // New makes a reader. It doesn't talk to Redis.
 func New(c Config) *Reader {
-	return &Reader{Config: c, boards: c.Boards, archive: newArchive(c.Archive), borders: borders{turn: make(chan struct{}, 1)}}
+	return &Reader{Config: c, boards: c.Boards, archive: newArchive(c.Archive), renumbering: make(chan struct{}, 1), borders: borders{turn: make(chan struct{}, 1)}}
 }
 
 // Boards are those that there are by now.
@@ -186,16 +188,34 @@ func (r *Reader) named(ctx context.Context, all *boards.Boards, v View) (View, e
 	return v, nil
 }
 
-// renumber follows a reshard, if nobody has since.
+// followEvery is how often Follow reads the number of shards.
+const followEvery = time.Second
+
+// Follow reads the number of shards every second, until the context ends, and follows a reshard that has switched over. A
+// reshard also marks the old shards, which readers find at once, but may be killed before that.
+func (r *Reader) Follow(ctx context.Context) {
+	for retry.Sleep(ctx, followEvery) == nil {
+		_ = r.renumber(ctx, r.Boards()) // else the next one: Redis does not answer
+	}
+}
+
+// renumber follows a reshard, unless another goroutine has done so since the boards were seen.
 func (r *Reader) renumber(ctx context.Context, seen *boards.Boards) error {
-	r.renumbering.Lock()
-	defer r.renumbering.Unlock()
+	select {
+	case r.renumbering <- struct{}{}:
+		defer func() { <-r.renumbering }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if r.Boards() != seen {
 		return nil
 	}
-	all, err := r.Renumber(ctx)
+	all, err := r.Renumber(ctx, seen.Of())
 	if err != nil {
 		return fmt.Errorf("follow a reshard: %w", err)
+	}
+	if all == nil {
+		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

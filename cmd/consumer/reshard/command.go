@@ -31,8 +31,6 @@ const (
 	// rate is how many standings a second it copies and compares, as measured on one small machine
 	// (docs/scaling.md): what it says before is an estimate.
 	rate = 200_000
-	// linger is how long the old shards stay for those who are reading them.
-	linger = 5 * time.Second
 )
 
 // flags are the command line of a reshard.
@@ -127,7 +125,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	}
 	shown := &show{w: p.Stderr, standings: plan.Standings}
 	job := &reshard.Job{
-		View: v, To: to, Owner: app.Owner(), Lease: lease, Level: f.level, Linger: linger,
+		View: v, To: to, Owner: app.Owner(), Lease: lease, Level: f.level,
 		Watch: reshard.Watch{Step: shown.step, Copied: shown.copied.Store, Note: shown.note},
 	}
 	result, err := job.Run(ctx)

@@ -92,6 +92,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		}
 	})
 	running.Go(func() { p.watchTokens(serving, log) })
+	running.Go(func() { p.reader.Follow(serving) })
 	running.Go(func() { openArchive(serving, r.Archive(), cfg.API.Timeout) })
 	p.close = func() {
 		handler.EndStreams()

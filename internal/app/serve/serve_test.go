@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ import (
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
@@ -81,6 +83,28 @@ func get(t *testing.T, url string, token ...string) (int, string) {
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	return answer.StatusCode, string(body)
+}
+
+// A reshard was killed after its switch: nothing marks the old shards, and whoever is banned since is hidden on the new
+// ones alone.
+func TestAReshardIsFollowedThatWasKilledAfterItsSwitch(t *testing.T) {
+	u1 := clitest.Member("u1", 5, "2026-11-16T10:00:00Z")
+	old := clitest.StandingsIn(t, 1, 0)
+	old.Add(t, "global", u1)
+	s := start(t, append(old.Environ, "STANDINGS_KAFKA_BROKERS=127.0.0.1:1"))
+	points := func() string {
+		_, body := get(t, s.api+"/v1/boards/global/periods/weekly/windows/"+clitest.Window+"/members/u1")
+		return regexp.MustCompile(`"points": *(-?\d+)`).FindString(body)
+	}
+	require.Equal(t, `"points":5`, points())
+
+	prefix := old.Reader.Config.Redis.Prefix
+	switched := clitest.StandingsAt(t, old.Reader.Config.Redis.Addresses[0], prefix, 3, 0)
+	u1.Points = 6
+	switched.Add(t, "global", u1)
+	require.Equal(t, `"points":5`, points(), "nothing has switched")
+	require.NoError(t, old.Reader.Client.Set(t.Context(), ranking.NumberKey(prefix), "3", 0).Err())
+	require.Eventually(t, func() bool { return points() == `"points":6` }, 20*time.Second, 10*time.Millisecond)
 }
 
 func TestBoardsAreServedWithRedisAlone(t *testing.T) {

@@ -153,7 +153,6 @@ func TestABanThatComesMeanwhileIsNotLost(t *testing.T) {
 	_, banned := f.hides(t, from)
 	var ended []chan error
 	j := f.job(t, to)
-	j.Linger = time.Second // for those who wait
 	j.Watch.Step = func(step Step) {
 		call := func(do func(*ranking.Store, context.Context, ranking.Ban) error, member string) {
 			done := make(chan error, 1)

@@ -134,7 +134,7 @@ func (f *fixture) view(t testing.TB, expected ledger.Shards) *ranking.View {
 func (f *fixture) job(t testing.TB, to ledger.Shards) *Job {
 	t.Helper()
 	return &Job{
-		View: f.view(t, 1), To: to, Owner: "the test", Lease: 10 * time.Second, Level: time.Second, Linger: time.Millisecond,
+		View: f.view(t, 1), To: to, Owner: "the test", Lease: 10 * time.Second, Level: time.Second,
 		Watch: Watch{Step: func(Step) {}, Copied: func(int64) {}, Note: func(string) {}},
 	}
 }

@@ -1,7 +1,7 @@
 // Package reshard copies the standings under a prefix to another number of shards, beside the
 // ones there are, and switches over.
 //
-//	lock ─▶ level ─▶ hold ─▶ copy ─▶ compare ─▶ switch ─▶ keep ─▶ leave the old ones, remove
+//	lock ─▶ level ─▶ hold ─▶ copy ─▶ compare ─▶ switch ─▶ keep ─▶ mark the old ones, remove
 //	  └── consumers pause between two batches ──┘  └─ they take up the new number
 //
 // What makes it safe: a position is a set of counted events, and the copy's scores and
@@ -37,8 +37,6 @@ type Job struct {
 	Lease time.Duration
 	// Level is how long is waited for consumers to bring all shards to the same positions.
 	Level time.Duration
-	// Linger is how long the old shards stay after the switch, for those who are reading them.
-	Linger time.Duration
 
 	Watch Watch
 

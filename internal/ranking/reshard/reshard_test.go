@@ -30,8 +30,21 @@ func TestAReshardCopiesEverythingAndSwitches(t *testing.T) {
 			t.Run(fmt.Sprintf("%d to %d, %s", n[0], n[1], kind), func(t *testing.T) {
 				f := fixed(t, n[0], kind)
 				was := f.holds(t, n[0])
-				result, err := f.job(t, n[1]).Run(t.Context())
+				j, marked := f.job(t, n[1]), 0
+				j.Watch.Step = func(step Step) {
+					if step == Removing { // readers of the old shards are told before anything is removed
+						for _, s := range f.of(n[0]).Shards() {
+							st, err := s.State(t.Context())
+							require.NoError(t, err)
+							require.Equal(t, n[1], ranking.LeftFor(st.Schema))
+							require.NotZero(t, st.Windows)
+							marked++
+						}
+					}
+				}
+				result, err := j.Run(t.Context())
 				require.NoError(t, err)
+				require.EqualValues(t, n[0], marked)
 				require.True(t, result.Switched)
 				require.EqualValues(t, 2*62, result.Standings)
 				require.Equal(t, 4, result.Windows)

@@ -74,18 +74,20 @@ func (r *run) lost(ctx context.Context) error {
 	return ErrHeld
 }
 
-// after has the copy stay, and the old shards go.
+// after has the copy stay, and the old shards go. They are marked before they are removed, within moments of the switch:
+// until then readers of the old shards would show a member who was banned since.
 func (r *run) after(ctx context.Context) error {
 	keeping, cancel := outlive(ctx, askTime)
 	defer cancel()
 	if err := tries(keeping, func() error { return Keep(keeping, r.to) }); err != nil {
 		return fmt.Errorf("it has switched over, and the copy isn't complete in that its keys still expire; consumers or the same command again repair that: %w", err)
 	}
-	r.Watch.Step(Removing)
-	if err := retry.Sleep(ctx, r.Linger); err != nil {
-		return fmt.Errorf("it has switched over, and the same command again removes what was copied: %w", context.Cause(ctx))
+	err := r.leftMarks(keeping, r.from)
+	if err == nil {
+		r.Watch.Step(Removing)
+		err = r.discardLeft(ctx, r.from)
 	}
-	if err := r.leave(ctx, r.from); err != nil {
+	if err != nil {
 		return fmt.Errorf("it has switched over, and the same command again removes what was copied: %w", err)
 	}
 	return nil
@@ -117,7 +119,11 @@ func (r *run) again(ctx context.Context) error {
 		if err := r.lease.hold(ctx, old); err != nil {
 			return err
 		}
-		if err := errors.Join(r.leave(ctx, old), r.lease.release(ctx, old)); err != nil {
+		err := r.leftMarks(ctx, old)
+		if err == nil {
+			err = r.discardLeft(ctx, old)
+		}
+		if err := errors.Join(err, r.lease.release(ctx, old)); err != nil {
 			return err
 		}
 	}
@@ -127,15 +133,7 @@ func (r *run) again(ctx context.Context) error {
 	return nil
 }
 
-// leave marks old shards that are held, so that whoever still goes by them is told, and removes
-// what is there.
-func (r *run) leave(ctx context.Context, old []*ranking.Store) error {
-	if err := r.leftMarks(ctx, old); err != nil {
-		return err
-	}
-	return r.discardLeft(ctx, old)
-}
-
+// leftMarks marks old shards that are held, so that whoever still goes by them is told.
 func (r *run) leftMarks(ctx context.Context, old []*ranking.Store) error {
 	mark := ranking.LeftMark(r.To)
 	for _, s := range old {
