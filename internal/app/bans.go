@@ -12,36 +12,8 @@ import (
 
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/kafkaconn"
-	"github.com/standings/standings/internal/ledger"
 )
-
-// alignedStandings brings the standings in line with the bans topic between reading where a worker continues and
-// applying anything. A worker reads that at the start of a generation and whenever the ledger has moved. The order
-// matters:
-//
-//	the worker                           Redis
-//	reads the ledger: 120
-//	                                     goes back: to 100, without a ban
-//	hides the banned member again
-//	applies from 120: the ledger moved
-//
-// In the other order the worker would read 100 after it had hidden the member, and count for a member who is shown.
-type alignedStandings struct {
-	ingest.Standings
-
-	align func(context.Context) error
-}
-
-// State returns the whole ledger and what is stored next to it.
-func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
-	state, err := s.Standings.State(ctx)
-	if err != nil {
-		return ledger.State{}, err
-	}
-	return state, s.align(ctx)
-}
 
 // bansWithin is how long the bans topic may take to be read to its end.
 const bansWithin = 30 * time.Second

@@ -26,16 +26,11 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// NewConsumer is the consumer, which pauses while it is told to. align, which may be nil, brings
-// the bans in line. It doesn't run yet.
-func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, all *boards.Boards, pause *ingest.Pause, align func(context.Context) error, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+// NewConsumer returns the consumer, which pauses while pause says so. It does not run yet.
+func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, all *boards.Boards, pause *ingest.Pause, before BeforeCounting, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
 	var standings []ingest.Standings
 	for _, s := range all.Shards() {
-		if align == nil {
-			standings = append(standings, redisStandings{s})
-		} else {
-			standings = append(standings, alignedStandings{redisStandings{s}, align})
-		}
+		standings = append(standings, consumedStandings{redisStandings{s}, before})
 	}
 	c, err := consumerConfig(cfg, settings, transport, standings, log, stats)
 	if err != nil {

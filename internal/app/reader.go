@@ -35,7 +35,7 @@ func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	}
 	r := &Reader{Client: client, archive: newArchive(cfg)}
 	if r.Calendar, err = cfg.Calendar(); err == nil {
-		r.Config = Numbered(ctx, cfg, client)
+		r.Config, _ = Numbered(ctx, cfg, client)
 		r.Boards, err = NewBoards(r.Config, client, "")
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
 
 // Renumber asks again how many shards there are: a reshard may have switched over since.
 func (r *Reader) Renumber(ctx context.Context) error {
-	cfg := Numbered(ctx, r.Config, r.Client)
+	cfg, _ := Numbered(ctx, r.Config, r.Client)
 	all, err := NewBoards(cfg, r.Client, "")
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/internal/rules"
@@ -24,11 +25,13 @@ func NewReading(r *Reader) (*reading.Reader, error) {
 		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
 		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
 		Renumber: func(ctx context.Context, current ledger.Shards) (*boards.Boards, error) {
-			numbered, recorded, err := Recorded(ctx, cfg, client)
-			if err != nil || !recorded || numbered.Redis.Shards == int64(current) {
+			number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+			if err != nil || number == 0 || number == current {
 				return nil, err
 			}
-			return NewBoards(numbered, client, "")
+			numbered := *cfg
+			numbered.Redis.Shards = int64(number)
+			return NewBoards(&numbered, client, "")
 		},
 	}
 	for _, p := range cfg.Kept() {

@@ -18,7 +18,7 @@ func Classify(err error) ledger.Verdict {
 	if errors.Is(err, errHeldUp) {
 		return ledger.Retry
 	}
-	if _, ok := errors.AsType[*OtherNumberError](err); ok {
+	if _, ok := errors.AsType[*SeveralError](err); ok {
 		return ledger.Halt
 	}
 	if _, ok := errors.AsType[*fault](err); ok {

@@ -1,8 +1,8 @@
 package ranking
 
-// How many shards stand under a prefix. The number is a part of their keys, so that shards of
-// one number can't be seen from those of another. Which number counts is the configuration's
-// word, until a reshard has changed it: from then on a record of the prefix says so.
+// How many shards stand under a prefix. The number is a part of their keys, so that shards of one number can't be seen
+// from those of another. A record of the prefix says which number counts. Whoever is the first to begin writes it by its
+// configuration, and a reshard changes it.
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 
 // Number is how many shards a prefix has.
 type Number struct {
-	Shards  ledger.Shards // by the record; 0 where no reshard has changed it
+	Shards  ledger.Shards // by the record; 0 if there is none
 	Reshard *Reshard      // that is under way; nil where none is
 }
 
@@ -104,17 +104,45 @@ func LeftFor(schema string) ledger.Shards {
 	return m.Moved
 }
 
-// OtherNumberError says that there are no standings of the number of shards that is wanted
-// under a prefix, and some of other numbers.
-type OtherNumberError struct {
-	Prefix string
-	Wanted ledger.Shards
-	Found  []ledger.Shards
+// FindNumber returns how many shards a prefix has by its record, or, if Redis has lost that, by the schemas of shards.
+// 0 means that there are none. The error is a *SeveralError if there are schemas of several numbers.
+func FindNumber(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (ledger.Shards, error) {
+	n, err := ReadNumber(ctx, client, prefix, timeout)
+	if err != nil || n.Shards > 0 {
+		return n.Shards, err
+	}
+	found, err := numbers(ctx, client, prefix, timeout)
+	switch {
+	case err != nil || len(found) == 0:
+		return 0, err
+	case len(found) > 1:
+		return 0, &SeveralError{Prefix: prefix, Shards: found}
+	}
+	return found[0], nil
 }
 
-func (e *OtherNumberError) Error() string {
-	return fmt.Sprintf("the standings under the prefix %q have another number of shards: redis.shards is %s in Redis, %d here. "+
-		"Set it back, or have consumer reshard copy them to %d shards", e.Prefix, numberList(e.Found), int(e.Wanted), int(e.Wanted))
+// ClaimNumber records how many shards a prefix has, unless there is a record, and returns the number that is recorded then.
+// Whoever begins shards calls it before: two processes that differ can't begin both.
+func ClaimNumber(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (ledger.Shards, error) {
+	s := &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout}
+	key, text := NumberKey(prefix), strconv.Itoa(int(shards))
+	reply, err := s.Call(ctx, lua.Switch, []string{key, key}, "", text, "", "")
+	if err == nil {
+		var words []string
+		words, err = Texts(reply)
+		switch {
+		case err == nil && len(words) == 1 && words[0] == "written":
+			return shards, nil
+		case err == nil && len(words) == 2 && words[0] == "other":
+			shards, err = ParseNumber(words[1])
+		default:
+			err = Unexpected(lua.Switch, reply)
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("record how many shards there are under %q: %w", prefix, err)
+	}
+	return shards, nil
 }
 
 // numberList is "1, 5".
@@ -124,16 +152,6 @@ func numberList(numbers []ledger.Shards) string {
 		all[i] = strconv.Itoa(int(n))
 	}
 	return strings.Join(all, ", ")
-}
-
-// CheckNumber is *OtherNumberError where standings of other numbers of shards stand under the
-// prefix, and none of the store's.
-func (s *Store) CheckNumber(ctx context.Context) error {
-	found, err := numbers(ctx, s.client, s.prefix, s.timeout)
-	if err != nil || len(found) == 0 || slices.Contains(found, s.shards) {
-		return err
-	}
-	return &OtherNumberError{Prefix: s.prefix, Wanted: s.shards, Found: found}
 }
 
 // Copied reports whether the shard is a copy that a reshard hasn't finished.
@@ -188,47 +206,49 @@ func (s *Store) hash(ctx context.Context, key string) (map[string]string, error)
 	return all, err
 }
 
-// numbers are those of which the first shard has a schema, read in one go. What a reshard
-// is copying, or has left, is none.
+// numbers are those of which a shard has a schema. What a reshard is copying, or has left, is none.
 func numbers(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []ledger.Shards, err error) {
-	all, err := firsts(ctx, client, prefix, timeout)
+	all, err := shardsOfAny(ctx, client, prefix, timeout)
 	for _, one := range all {
-		if LeftFor(one.schema) == 0 && !one.copied {
+		if LeftFor(one.schema) == 0 && !one.copied && !slices.Contains(there, one.of) {
 			there = append(there, one.of)
 		}
 	}
 	return there, err
 }
 
-// Left are the numbers of shards, other than the view's, of which the first has anything in
-// place of a schema.
+// Left are the numbers of shards, other than the view's, of which one has anything in place of a schema.
 func (v *View) Left(ctx context.Context) (left []ledger.Shards, err error) {
-	all, err := firsts(ctx, v.client, v.Prefix, v.timeout)
+	all, err := shardsOfAny(ctx, v.client, v.Prefix, v.timeout)
 	for _, one := range all {
-		if one.of != v.Shards {
+		if one.of != v.Shards && !slices.Contains(left, one.of) {
 			left = append(left, one.of)
 		}
 	}
 	return left, err
 }
 
-// firstShard is the first of some number of shards.
-type firstShard struct {
+// begunShard is a shard that has a schema, or what stands in place of one.
+type begunShard struct {
 	of     ledger.Shards
 	schema string
 	copied bool // by a reshard that isn't through
 }
 
-// firsts are those that have a schema, or what stands in place of one.
-func firsts(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []firstShard, err error) {
+// shardsOfAny reads the first and the last shard of every number, in one go. On a cluster these are on different masters.
+func shardsOfAny(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []begunShard, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	pipe := client.Pipeline()
+	var all []begunShard
 	var schemas []*redis.StringCmd
 	var copies []*redis.IntCmd
 	for n := ledger.Shards(1); n <= ledger.MaxShards; n++ {
-		keys := newKeys(prefix, 0, n)
-		schemas, copies = append(schemas, pipe.Get(ctx, keys.Schema())), append(copies, pipe.Exists(ctx, keys.Copy()))
+		for _, shard := range slices.Compact([]int{0, int(n) - 1}) {
+			keys := newKeys(prefix, shard, n)
+			schemas, copies = append(schemas, pipe.Get(ctx, keys.Schema())), append(copies, pipe.Exists(ctx, keys.Copy()))
+			all = append(all, begunShard{of: n})
+		}
 	}
 	redisconn.Exec(ctx, pipe)
 	for i := range schemas {
@@ -239,8 +259,8 @@ func firsts(ctx context.Context, client redis.UniversalClient, prefix string, ti
 		if err != nil {
 			return nil, fmt.Errorf("look for boards of any number of shards under %q: %w", prefix, redisconn.NameRight(err, "", prefix))
 		}
-		if schema := schemas[i].Val(); schema != "" {
-			there = append(there, firstShard{ledger.Shards(i + 1), schema, copies[i].Val() > 0})
+		if all[i].schema, all[i].copied = schemas[i].Val(), copies[i].Val() > 0; all[i].schema != "" {
+			there = append(there, all[i])
 		}
 	}
 	return there, nil

@@ -29,7 +29,7 @@ type View struct {
 
 	Zone, WeekStart, Cluster string
 
-	recorded bool // the number of shards, by a reshard
+	recorded bool // the number of shards
 
 	layouts map[string]codec.Layout  // by period
 	own     map[string]periods.Parts // of the periods that aren't built in
@@ -193,17 +193,17 @@ func (v *View) find(ctx context.Context, expected ledger.Shards) error {
 	if number.Shards > 0 {
 		v.recorded = true
 		v.use(number.Shards)
-		all, err := v.begun(ctx, v.stores)
+		all, err := v.withSchema(ctx, v.stores)
 		return v.takeSchema(ctx, all, err)
 	}
 	v.use(expected)
 	if expected > 1 {
-		all, err := v.begun(ctx, v.stores) // its first may be the one that Redis has lost
+		all, err := v.withSchema(ctx, v.stores) // its first may be the one that Redis has lost
 		if err != nil || len(all) > 0 {
 			return v.takeSchema(ctx, all, err)
 		}
 	}
-	one, err := v.begun(ctx, []*Store{v.shard(0, 1)})
+	one, err := v.withSchema(ctx, []*Store{v.shard(0, 1)})
 	if err != nil || len(one) > 0 {
 		v.use(1)
 		return v.takeSchema(ctx, one, err)
@@ -229,9 +229,9 @@ func (v *View) takeSchema(ctx context.Context, shards []*Store, err error) error
 	return err
 }
 
-// begun are those of some shards that have a schema, read in one go. Without a record of
+// withSchema are those of some shards that have a schema, read in one go. Without a record of
 // their number, what a reshard is copying isn't there yet.
-func (v *View) begun(ctx context.Context, shards []*Store) (there []*Store, err error) {
+func (v *View) withSchema(ctx context.Context, shards []*Store) (there []*Store, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	pipe := v.client.Pipeline()

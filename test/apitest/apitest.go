@@ -116,7 +116,7 @@ func (a *API) open(ctx context.Context, change []func(*v1.Config)) error {
 		Timeout: 20 * time.Second, Requests: 64, Streams: 64, Metrics: v1.NewMetrics(), Log: zap.NewNop(),
 		Reader: reading.New(reading.Config{
 			Boards: all, Topics: []string{"points"}, Named: []string{"global", "arena"},
-			Renumber: func(context.Context) (*boards.Boards, error) {
+			Renumber: func(context.Context, ledger.Shards) (*boards.Boards, error) {
 				return nil, errors.New("nobody has changed the number of shards")
 			},
 			Periods: []reading.Period{{Rule: periods.BuiltIn(periods.Weekly, periods.Calendar{}), Zone: "UTC"}},

@@ -49,7 +49,7 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 		return nil, nil, nil, err
 	}
 	opened = append(opened, func() { _ = client.Close() }) // nothing is in flight any more
-	cfg = app.Numbered(ctx, cfg, client)
+	cfg, _ = app.Numbered(ctx, cfg, client)                // what Redis has no answer for is asked again
 	settings, err := cfg.Kafka.Connection()
 	if err != nil {
 		return nil, nil, nil, err

@@ -142,7 +142,7 @@ type process struct {
 // consume consumes with the number of shards that there is, until the context ends or, with
 // errRenumbered, that changes.
 func (p *process) consume(ctx context.Context, configured *config.Config) error {
-	cfg, recorded, err := p.numbered(ctx, configured)
+	cfg, err := p.numbered(ctx, configured)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -151,19 +151,27 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 		return err
 	}
 	p.ops.has.of(all)
-	if err := awaitRedis(ctx, cfg, p.client, all, recorded, p.log, p.ops.waitsForRedis); err != nil || ctx.Err() != nil {
+	if err := awaitRedis(ctx, cfg, p.client, all, p.log, p.ops.waitsForRedis); err != nil || ctx.Err() != nil {
 		return err
 	}
 	keeper, err := p.alignBans(ctx, cfg, all)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	var align func(context.Context) error
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	before := app.BeforeCounting{Begin: func(ctx context.Context) error {
+		err := claim(ctx, p.client, cfg)
+		if errors.Is(err, errRenumbered) {
+			stop(err)
+		}
+		return err
+	}}
 	if keeper != nil {
-		align = keeper.Align
+		before.Align = keeper.Align
 	}
 	pause := new(ingest.Pause)
-	c, err := app.NewConsumer(cfg, p.settings, p.transport, all, pause, align, p.log, p.stats)
+	c, err := app.NewConsumer(cfg, p.settings, p.transport, all, pause, before, p.log, p.stats)
 	if err != nil {
 		return err
 	}
@@ -174,7 +182,6 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 	}
 	p.log.Info("consuming", zap.Strings("brokers", cfg.Kafka.Brokers), zap.Strings("topics", cfg.Kafka.Topics),
 		zap.String("group", cfg.Kafka.Group), zap.Strings("redis", cfg.Redis.Addresses), zap.String("prefix", cfg.Redis.Prefix), zap.Int64("shards", cfg.Redis.Shards))
-	running, stop := context.WithCancelCause(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { p.ops.watch(running, all) })
 	if keeper != nil {
@@ -273,9 +280,8 @@ func logAdded(log *zap.Logger, a ledger.Added) {
 
 // awaitRedis waits for Redis, and refuses one that may lose a part of what it holds, or
 // whose standings were written with another configuration: a member of the group with that
-// would halt the partitions that it is given, which others would count. A number of shards that
-// Redis has recorded isn't looked for.
-func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalClient, all *boards.Boards, recorded bool, log *zap.Logger, waits func(error)) error {
+// would halt the partitions that it is given, which others would count. Then it records the number of shards.
+func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalClient, all *boards.Boards, log *zap.Logger, waits func(error)) error {
 	err := await(ctx, log, "Redis", ranking.Classify, waits, func() error {
 		if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
 			return withGaps(ctx, app.ExplainRedis(ctx, err, cfg), client, cfg)
@@ -296,10 +302,7 @@ func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalC
 		if err := all.CheckSchemas(states); err != nil {
 			return err
 		}
-		if recorded {
-			return nil
-		}
-		return all.CheckNumber(ctx, states)
+		return claim(ctx, client, cfg)
 	})
 	if cluster, ok := client.(*redis.ClusterClient); ok && err == nil && ctx.Err() == nil {
 		sayCluster(ctx, cfg, cluster, log)

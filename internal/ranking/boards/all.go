@@ -94,21 +94,6 @@ func (b *Boards) Adds(states []ledger.State, maxFuture time.Duration) (added []l
 	return added
 }
 
-// CheckNumber is *ranking.OtherNumberError where by their states no shard has anything, and
-// those of another number have. What a reshard is copying, or has left, isn't anything: so it is
-// not for those whose number is recorded.
-func (b *Boards) CheckNumber(ctx context.Context, states []ledger.State) error {
-	for i := range states {
-		if states[i].Schema == "" || ranking.LeftFor(states[i].Schema) > 0 {
-			continue
-		}
-		if copied, err := b.shards[i].Copied(ctx); err != nil || !copied {
-			return err
-		}
-	}
-	return b.shards[0].CheckNumber(ctx)
-}
-
 // Try checks that every master keeps what it is given, and that this user may run all that the
 // scripts run, in every shard.
 func (b *Boards) Try(ctx context.Context, assumeNoEviction bool) error {

@@ -163,11 +163,10 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 					_, before := keys[key]
 					require.True(t, before || expires, "call %d leaves %s", after, key)
 				}
-				// A consumer of the new number isn't let in.
-				states, errs := f.of(to).States(t.Context())
-				require.NoError(t, errors.Join(errs...))
-				var other *ranking.OtherNumberError
-				require.ErrorAs(t, f.of(to).CheckNumber(t.Context(), states), &other, "call %d", after)
+				// A consumer of the new number uses the old one.
+				found, err := ranking.FindNumber(t.Context(), f.client, f.prefix, f.config.Timeout)
+				require.NoError(t, err)
+				require.EqualValues(t, from, found, "call %d", after)
 			} else {
 				switched++
 				require.True(t, result.Switched || result.Unsure, "call %d: %v", after, err)
