@@ -1,8 +1,8 @@
 package ranking
 
-// How many shards stand under a prefix. The number is a part of their keys, so that shards of
-// one number can't be seen from those of another. Which number counts is the configuration's
-// word, until a reshard has changed it: from then on a record of the prefix says so.
+// The number of shards under a prefix. It is part of their keys, so shards of one number can't see shards
+// of another. The configuration decides the number until a reshard changes it. From then on a record under
+// the prefix decides.
 
 import (
 	"context"
@@ -21,13 +21,13 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// Number is how many shards a prefix has.
+// Number is the number of shards of a prefix.
 type Number struct {
-	Shards  ledger.Shards // by the record; 0 where no reshard has changed it
-	Reshard *Reshard      // that is under way; nil where none is
+	Shards  ledger.Shards // by the record; 0 if no reshard has changed it
+	Reshard *Reshard      // the running reshard; nil if no reshard is running
 }
 
-// Reshard is whose reshard is under way. It is what its lock holds.
+// Reshard describes a running reshard. Its lock holds it as JSON.
 type Reshard struct {
 	Token string        `json:"token"`
 	Owner string        `json:"owner"`
@@ -36,7 +36,7 @@ type Reshard struct {
 	To    ledger.Shards `json:"to"`
 }
 
-// ReadNumber reads how many shards a prefix has.
+// ReadNumber reads the number of shards of a prefix.
 func ReadNumber(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (Number, error) {
 	n, err := readNumber(ctx, &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout})
 	if err != nil {
@@ -69,7 +69,7 @@ func readNumber(ctx context.Context, s *Store) (n Number, err error) {
 	return n, nil
 }
 
-// ParseNumber reads the record of how many shards there are.
+// ParseNumber parses the record of the number of shards.
 func ParseNumber(text string) (ledger.Shards, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > ledger.MaxShards || strconv.Itoa(n) != text {
@@ -78,14 +78,13 @@ func ParseNumber(text string) (ledger.Shards, error) {
 	return ledger.Shards(n), nil
 }
 
-// leftMark is what stands in place of the schema of shards whose members have moved to another
-// number of shards.
+// leftMark replaces the schema of a shard whose members have moved to another number of shards.
 type leftMark struct {
 	Moved   ledger.Shards `json:"moved"`
 	Version int           `json:"v"`
 }
 
-// LeftMark is the text of it.
+// LeftMark returns the text of a leftMark.
 func LeftMark(to ledger.Shards) string {
 	text, err := json.Marshal(leftMark{to, schemaVersion})
 	if err != nil {
@@ -94,8 +93,7 @@ func LeftMark(to ledger.Shards) string {
 	return string(text)
 }
 
-// LeftFor is the number of shards to which those moved that have this in place of a schema; 0
-// where it is one.
+// LeftFor returns the number of shards to which the members moved if schema is a leftMark, else 0.
 func LeftFor(schema string) ledger.Shards {
 	var m leftMark
 	if json.Unmarshal([]byte(schema), &m) != nil || m.Moved < 1 || m.Moved > ledger.MaxShards {
@@ -104,8 +102,8 @@ func LeftFor(schema string) ledger.Shards {
 	return m.Moved
 }
 
-// OtherNumberError says that there are no standings of the number of shards that is wanted
-// under a prefix, and some of other numbers.
+// OtherNumberError reports that a prefix has standings with other numbers of shards, and none with the
+// wanted number.
 type OtherNumberError struct {
 	Prefix string
 	Wanted ledger.Shards
@@ -117,7 +115,7 @@ func (e *OtherNumberError) Error() string {
 		"Set it back, or have consumer reshard copy them to %d shards", e.Prefix, numberList(e.Found), int(e.Wanted), int(e.Wanted))
 }
 
-// numberList is "1, 5".
+// numberList formats numbers as "1, 5".
 func numberList(numbers []ledger.Shards) string {
 	all := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -126,8 +124,8 @@ func numberList(numbers []ledger.Shards) string {
 	return strings.Join(all, ", ")
 }
 
-// CheckNumber is *OtherNumberError where standings of other numbers of shards stand under the
-// prefix, and none of the store's.
+// CheckNumber returns an *OtherNumberError if the prefix has standings with other numbers of shards and
+// none with the store's number.
 func (s *Store) CheckNumber(ctx context.Context) error {
 	found, err := numbers(ctx, s.client, s.prefix, s.timeout)
 	if err != nil || len(found) == 0 || slices.Contains(found, s.shards) {
@@ -136,13 +134,13 @@ func (s *Store) CheckNumber(ctx context.Context) error {
 	return &OtherNumberError{Prefix: s.prefix, Wanted: s.shards, Found: found}
 }
 
-// Copied reports whether the shard is a copy that a reshard hasn't finished.
+// Copied reports whether the shard is the copy of an unfinished reshard.
 func (s *Store) Copied(ctx context.Context) (bool, error) {
 	whose, err := s.CopyOf(ctx)
 	return whose != "", err
 }
 
-// CopyOf is whose copy the shard is that a reshard hasn't finished; empty where it is none.
+// CopyOf returns which unfinished reshard writes the shard as its copy; empty if none does.
 func (s *Store) CopyOf(ctx context.Context) (string, error) {
 	whose, err := s.client.Get(redisconn.Within(ctx, s.timeout), s.keys.Copy()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -151,8 +149,9 @@ func (s *Store) CopyOf(ctx context.Context) (string, error) {
 	return whose, nil
 }
 
-// Dropped is what the shard keeps of windows that nothing opens any more: by name until when
-// they would be read, and by over:<period> the start of the last that was left out.
+// Dropped reads the windows that must not be opened again. A dropped window's name maps to the time until
+// which it would be readable; over:<period> maps to the start of the last window that apply.lua left out
+// because it was over.
 func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
 	all, err := s.hash(ctx, s.keys.Dropped())
 	if err != nil {
@@ -161,7 +160,7 @@ func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// Final is what the shard keeps of windows that were ever sealed (lua/record.lua).
+// Final reads the records of the windows that were ever sealed (lua/record.lua).
 func (s *Store) Final(ctx context.Context) (map[string]string, error) {
 	all, err := s.hash(ctx, s.keys.Final())
 	if err != nil {
@@ -170,7 +169,7 @@ func (s *Store) Final(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// hash is a whole hash, which isn't read at one moment.
+// hash reads a whole hash page by page, so not as of one moment.
 func (s *Store) hash(ctx context.Context, key string) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
@@ -188,8 +187,8 @@ func (s *Store) hash(ctx context.Context, key string) (map[string]string, error)
 	return all, err
 }
 
-// numbers are those of which the first shard has a schema, read in one go. What a reshard
-// is copying, or has left, is none.
+// numbers returns the numbers of shards whose first shard has a schema, in one round trip. It leaves out
+// the shards that a reshard is copying to or has moved away from.
 func numbers(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []ledger.Shards, err error) {
 	all, err := firsts(ctx, client, prefix, timeout)
 	for _, one := range all {
@@ -200,8 +199,7 @@ func numbers(ctx context.Context, client redis.UniversalClient, prefix string, t
 	return there, err
 }
 
-// Left are the numbers of shards, other than the view's, of which the first has anything in
-// place of a schema.
+// Left returns the numbers of shards, except the view's, whose first shard has a schema or a leftMark.
 func (v *View) Left(ctx context.Context) (left []ledger.Shards, err error) {
 	all, err := firsts(ctx, v.client, v.Prefix, v.timeout)
 	for _, one := range all {
@@ -212,14 +210,14 @@ func (v *View) Left(ctx context.Context) (left []ledger.Shards, err error) {
 	return left, err
 }
 
-// firstShard is the first of some number of shards.
+// firstShard is the first shard of a number of shards.
 type firstShard struct {
 	of     ledger.Shards
 	schema string
-	copied bool // by a reshard that isn't through
+	copied bool // an unfinished reshard is copying to it
 }
 
-// firsts are those that have a schema, or what stands in place of one.
+// firsts returns the first shards that have a schema or a leftMark.
 func firsts(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []firstShard, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
