@@ -160,7 +160,7 @@ func option(on bool) string {
 	return ""
 }
 
-// ties tells read.lua which scores have equal points: '' for no ties, 0 for equal whole parts (readable),
+// ties tells read.lua which scores have equal points: ” for no ties, 0 for equal whole parts (readable),
 // else the number of low bits that are ticks (wide).
 func ties(on bool, l *codec.TupleLayout) string {
 	switch {
