@@ -40,7 +40,7 @@ type Rows struct {
 	Pivot Pivot // for FromPivot and FromNext
 	Above int
 	Below int
-	// Full replaces the rows that would be past an end of the window by rows at the other side.
+	// Full extends the page on its other side if rows would be past an end of the window.
 	Full bool
 	// Least, if set, is the lowest score to read.
 	Least *float64
@@ -160,7 +160,7 @@ func option(on bool) string {
 	return ""
 }
 
-// ties tells read.lua which scores have equal points: ” for no ties, 0 for equal whole parts (readable),
+// ties tells read.lua which scores have equal points: empty for no ties, 0 for equal whole parts (readable),
 // else the number of low bits that are ticks (wide).
 func ties(on bool, l *codec.TupleLayout) string {
 	switch {
