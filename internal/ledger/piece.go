@@ -22,8 +22,8 @@ func (w Window) Compare(v Window) int {
 	return cmp.Or(cmp.Compare(w.Board, v.Board), cmp.Compare(w.Period, v.Period), cmp.Compare(w.Start, v.Start), cmp.Compare(w.Name, v.Name))
 }
 
-// Member is what a member's events add in the windows of a group. By the default rule it is the sum of
-// their points; by another rule, Points and Time are a rules.Value.
+// Member has the sum of the points that a member's events add in the windows of a group. By another rule
+// than the default one, Points and Time are a rules.Value.
 type Member struct {
 	ID     []byte // 1 to 256 bytes
 	Points int64

@@ -1,7 +1,7 @@
 package ledger
 
-// Reading is what to read next of a partition whose shards are at different positions. It counts an event
-// if the event's shard takes part in the reading and doesn't have the event yet.
+// Reading describes which events of a partition to read next while its shards are at different positions.
+// It counts an event if the event's shard takes part in the reading and doesn't have the event yet.
 type Reading struct {
 	From int64
 	// To is the end of a reading that continues sweeps: a sweep's end can't be moved. If it is 0, the

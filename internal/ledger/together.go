@@ -9,11 +9,10 @@ import (
 // Together returns the states of all shards as one state, for display:
 //
 //   - A partition is at the position of the shard that is furthest behind; a torn position is before one that isn't. If
-//     a shard has no position, there is none: that shard has none of the partition's events.
+//     a shard has no position, the result has none: that shard has none of the partition's events.
 //   - A partition is being refilled while any shard is, up to the highest offset of these shards.
 //   - A partition's origin is the latest of all shards, because the boards lack what one shard lacks. The same holds
-//     for
-//     the time from which an added period is counted.
+//     for the time from which an added period is counted.
 //   - Windows are summed: every shard that has a member of a window lists it.
 //   - The state is held if any shard is. Clock and workers are those of shard 0. The schema is that of the first shard
 //     that has one.

@@ -87,7 +87,7 @@ func (l Line) Text() string {
 type Lag struct {
 	Known   bool  // false until ledger and log were read
 	Records int64 // offsets; transactions and compaction leave gaps in them
-	// Since is the time of the oldest record that isn't counted, zero if there is none. Until that record
+	// Since is the time of the oldest record that isn't counted, zero if all are counted. Until that record
 	// is read, it is the time since which an uncounted record exists. Unread reports that no record was
 	// read since the position was found.
 	Since  time.Time
