@@ -183,7 +183,7 @@ type BansTaken struct{ Live, Shadow string }
 // TakeBans copies the bans of the live boards to a shadow. If neither version has changed since last, which
 // is the zero BansTaken at first, it does nothing and costs two short commands. TakeBans reads the live
 // version before the bans: if that version is the same later, the bans are the same. changed reports that
-// TakeBans changed the shadow's bans.
+// TakeBans changed the shadow's bans; the shadow then has a hash of bans, even if it had none before.
 func (s *Store) TakeBans(ctx context.Context, live *Store, last BansTaken) (taken BansTaken, changed bool, err error) {
 	if taken.Live, err = live.BanVersion(ctx); err != nil {
 		return last, false, err

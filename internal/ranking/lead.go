@@ -61,7 +61,7 @@ func (s *Store) Lead(ctx context.Context, owner string, floor int64, length time
 }
 
 // KeepLead renews the lease for length from now. It also renews a lease that has ended if no other owner
-// took it. If another owner has the lease, or there is none, the error is ErrNotLeader.
+// took it. If another owner has the lease, or no owner does, the error is ErrNotLeader.
 func (s *Store) KeepLead(ctx context.Context, owner string, token int64, length time.Duration) error {
 	if _, err := s.lead(ctx, owner, strconv.FormatInt(token, 10), 0, length); err != nil {
 		return fmt.Errorf("go on leading under %q: %w", s.prefix, err)

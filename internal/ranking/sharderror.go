@@ -18,8 +18,8 @@ import (
 type ShardError struct {
 	Shard int // from 0
 	Of    ledger.Shards
-	// Addr is the shard's server, host:port; in a cluster the master of the shard's slot, as far as the
-	// client knows. It is empty if the client doesn't know it.
+	// Addr is the address of the shard's server, host:port; in a cluster that of the master of the shard's
+	// slot, as far as the client knows. It is empty if the client doesn't know it.
 	Addr string
 	Err  error
 }

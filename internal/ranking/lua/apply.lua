@@ -7,8 +7,8 @@
 --       5 ms that a shadow's keys live, '' for live boards
 --       6 maximum number of listed windows; after the reply boards, also a blank, and for each window 1 if its board
 --         has a listed window, else 0
---       7 rules to store the rules by which the partition is counted from this piece on, names if members have names,
---         both, or ''
+--       7 words, separated by a blank: rules if the call stores the rules by which the partition is counted from this
+--         piece on, names if members have names
 --       8 number of final windows that the piece leaves out; then their names in the listing; with rules: their
 --         fingerprint, and their text
 --       for each window: start ms, end ms, retention ms, readable or wide, k, tick ms, max points or the rule of its
@@ -22,8 +22,8 @@
 --   {moved, what the ledger holds, or ''}; {schema, found schema or ''}
 --   {sealed, window, …}        the piece has changes for these windows, which are final
 --   {unsealed, window, …}      the piece leaves out these windows, which aren't final
---   {bounds, window, listing}  the listing has another start or end; '': not listed, and its borders aren't settled
---     there
+--   {bounds, window, listing}  the listing has another start or end; '': it isn't listed, and its borders are
+--                              settled elsewhere or not at all
 --   {rule, window, listing}    the listing has another rule
 --   {lost, window}             the window is listed, and a key that it must have doesn't exist (listing.lua)
 --   {unlisted, window}         the window isn't listed, and its key exists

@@ -24,9 +24,8 @@
 --   {moved, field, live, shadow}  the two ledgers differ from each other, or from what the caller read; without a
 --                                 hold: the live ledger is behind the shadow's
 --   {again}                       without a hold: more windows are listed than the caller read
---   {damaged, what}               the shadow isn't as the caller read it: a key is gone, or exists without a listing,
---     or
---                                 other windows are listed
+--   {damaged, what}               the shadow isn't as the caller read it: a key is gone, or exists without a
+--                                 listing, or other windows are listed
 --
 -- Everything is compared before the first write. A ledger that is torn:p counts what p denotes once its scores are
 -- replaced.
