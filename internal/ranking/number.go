@@ -1,8 +1,8 @@
 package ranking
 
-// How many shards stand under a prefix. The number is a part of their keys, so that shards of one number can't be seen
-// from those of another. A record of the prefix says which number counts. Whoever is the first to begin writes it by its
-// configuration, and a reshard changes it.
+// The number of shards under a prefix. It is part of their keys, so shards of one number can't see shards
+// of another. A record under the prefix decides. The first consumer writes it by its configuration, and a
+// reshard changes it.
 
 import (
 	"context"
@@ -21,13 +21,13 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// Number is how many shards a prefix has.
+// Number is the number of shards of a prefix.
 type Number struct {
 	Shards  ledger.Shards // by the record; 0 if there is none
-	Reshard *Reshard      // that is under way; nil where none is
+	Reshard *Reshard      // the running reshard; nil if no reshard is running
 }
 
-// Reshard is whose reshard is under way. It is what its lock holds.
+// Reshard describes a running reshard. Its lock holds it as JSON.
 type Reshard struct {
 	Token string        `json:"token"`
 	Owner string        `json:"owner"`
@@ -36,7 +36,7 @@ type Reshard struct {
 	To    ledger.Shards `json:"to"`
 }
 
-// ReadNumber reads how many shards a prefix has.
+// ReadNumber reads the number of shards of a prefix.
 func ReadNumber(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (Number, error) {
 	n, err := readNumber(ctx, &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout})
 	if err != nil {
@@ -69,7 +69,7 @@ func readNumber(ctx context.Context, s *Store) (n Number, err error) {
 	return n, nil
 }
 
-// ParseNumber reads the record of how many shards there are.
+// ParseNumber parses the record of the number of shards.
 func ParseNumber(text string) (ledger.Shards, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > ledger.MaxShards || strconv.Itoa(n) != text {
@@ -78,14 +78,13 @@ func ParseNumber(text string) (ledger.Shards, error) {
 	return ledger.Shards(n), nil
 }
 
-// leftMark is what stands in place of the schema of shards whose members have moved to another
-// number of shards.
+// leftMark replaces the schema of a shard whose members have moved to another number of shards.
 type leftMark struct {
 	Moved   ledger.Shards `json:"moved"`
 	Version int           `json:"v"`
 }
 
-// LeftMark is the text of it.
+// LeftMark returns the text of a leftMark.
 func LeftMark(to ledger.Shards) string {
 	text, err := json.Marshal(leftMark{to, schemaVersion})
 	if err != nil {
@@ -94,8 +93,7 @@ func LeftMark(to ledger.Shards) string {
 	return string(text)
 }
 
-// LeftFor is the number of shards to which those moved that have this in place of a schema; 0
-// where it is one.
+// LeftFor returns the number of shards to which the members moved if schema is a leftMark, else 0.
 func LeftFor(schema string) ledger.Shards {
 	var m leftMark
 	if json.Unmarshal([]byte(schema), &m) != nil || m.Moved < 1 || m.Moved > ledger.MaxShards {
@@ -104,8 +102,8 @@ func LeftFor(schema string) ledger.Shards {
 	return m.Moved
 }
 
-// FindNumber returns how many shards a prefix has by its record, or, if Redis has lost that, by the schemas of shards.
-// 0 means that there are none. The error is a *SeveralError if there are schemas of several numbers.
+// FindNumber returns the number of shards by the record, or, if Redis has lost the record, by the schemas of the
+// shards. 0 means that there are no shards. The error is a *SeveralError if there are schemas of several numbers.
 func FindNumber(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (ledger.Shards, error) {
 	n, err := ReadNumber(ctx, client, prefix, timeout)
 	if err != nil || n.Shards > 0 {
@@ -121,8 +119,8 @@ func FindNumber(ctx context.Context, client redis.UniversalClient, prefix string
 	return found[0], nil
 }
 
-// ClaimNumber records how many shards a prefix has, unless there is a record, and returns the number that is recorded then.
-// Whoever begins shards calls it before: two processes that differ can't begin both.
+// ClaimNumber records the number of shards unless there is a record, and returns the recorded number. A consumer calls it
+// before it begins a shard, so that consumers with different numbers can't both begin shards.
 func ClaimNumber(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (ledger.Shards, error) {
 	s := &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout}
 	key, text := NumberKey(prefix), strconv.Itoa(int(shards))
@@ -145,7 +143,7 @@ func ClaimNumber(ctx context.Context, client redis.UniversalClient, prefix strin
 	return shards, nil
 }
 
-// numberList is "1, 5".
+// numberList formats numbers as "1, 5".
 func numberList(numbers []ledger.Shards) string {
 	all := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -154,13 +152,13 @@ func numberList(numbers []ledger.Shards) string {
 	return strings.Join(all, ", ")
 }
 
-// Copied reports whether the shard is a copy that a reshard hasn't finished.
+// Copied reports whether the shard is the copy of an unfinished reshard.
 func (s *Store) Copied(ctx context.Context) (bool, error) {
 	whose, err := s.CopyOf(ctx)
 	return whose != "", err
 }
 
-// CopyOf is whose copy the shard is that a reshard hasn't finished; empty where it is none.
+// CopyOf returns which unfinished reshard writes the shard as its copy; empty if none does.
 func (s *Store) CopyOf(ctx context.Context) (string, error) {
 	whose, err := s.client.Get(redisconn.Within(ctx, s.timeout), s.keys.Copy()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -169,8 +167,9 @@ func (s *Store) CopyOf(ctx context.Context) (string, error) {
 	return whose, nil
 }
 
-// Dropped is what the shard keeps of windows that nothing opens any more: by name until when
-// they would be read, and by over:<period> the start of the last that was left out.
+// Dropped reads the windows that must not be opened again. A dropped window's name maps to the time until
+// which it would be readable; over:<period> maps to the start of the last window that apply.lua left out
+// because it was over.
 func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
 	all, err := s.hash(ctx, s.keys.Dropped())
 	if err != nil {
@@ -179,7 +178,7 @@ func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// Final is what the shard keeps of windows that were ever sealed (lua/record.lua).
+// Final reads the records of the windows that were ever sealed (lua/record.lua).
 func (s *Store) Final(ctx context.Context) (map[string]string, error) {
 	all, err := s.hash(ctx, s.keys.Final())
 	if err != nil {
@@ -188,7 +187,7 @@ func (s *Store) Final(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// hash is a whole hash, which isn't read at one moment.
+// hash reads a whole hash page by page, so not as of one moment.
 func (s *Store) hash(ctx context.Context, key string) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
@@ -206,7 +205,8 @@ func (s *Store) hash(ctx context.Context, key string) (map[string]string, error)
 	return all, err
 }
 
-// numbers are those of which a shard has a schema. What a reshard is copying, or has left, is none.
+// numbers returns the numbers of shards of which the first or the last has a schema. It leaves out the shards
+// that a reshard is copying to or has moved away from.
 func numbers(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []ledger.Shards, err error) {
 	all, err := shardsOfAny(ctx, client, prefix, timeout)
 	for _, one := range all {
@@ -217,7 +217,7 @@ func numbers(ctx context.Context, client redis.UniversalClient, prefix string, t
 	return there, err
 }
 
-// Left are the numbers of shards, other than the view's, of which one has anything in place of a schema.
+// Left returns the numbers of shards, except the view's, whose first or last shard has a schema or a leftMark.
 func (v *View) Left(ctx context.Context) (left []ledger.Shards, err error) {
 	all, err := shardsOfAny(ctx, v.client, v.Prefix, v.timeout)
 	for _, one := range all {
@@ -228,14 +228,15 @@ func (v *View) Left(ctx context.Context) (left []ledger.Shards, err error) {
 	return left, err
 }
 
-// begunShard is a shard that has a schema, or what stands in place of one.
+// begunShard is a shard that has a schema or a leftMark.
 type begunShard struct {
 	of     ledger.Shards
 	schema string
-	copied bool // by a reshard that isn't through
+	copied bool // an unfinished reshard is copying to it
 }
 
-// shardsOfAny reads the first and the last shard of every number, in one go. On a cluster these are on different masters.
+// shardsOfAny reads the first and the last shard of every number, in one round trip, and returns those that have a
+// schema or a leftMark. On a cluster the two are on different masters.
 func shardsOfAny(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []begunShard, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
