@@ -11,8 +11,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// The number of shards is part of every key: who came with another would see an empty Redis,
-// and count all that the log has once more beside what is there.
+// The number of shards is part of every key. A process with another number would see an empty Redis, and
+// count the whole log again next to the existing standings.
 func TestAnotherNumberOfShardsIsNamedBeforeAnythingIsWritten(t *testing.T) {
 	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
 	of := func(n ledger.Shards) *Boards {
@@ -43,7 +43,7 @@ func TestAnotherNumberOfShardsIsNamedBeforeAnythingIsWritten(t *testing.T) {
 		require.Equal(t, ledger.Halt, ranking.Classify(err), "it isn't waited out")
 		require.ErrorContains(t, err, "redis.shards is 3 in Redis, ")
 	}
-	begin(5, 4) // one that stands beside: its first shard is lost
+	begin(5, 4) // a second number of shards, whose first shard is lost
 	require.NoError(t, check(5))
 	begin(1, 0)
 	require.ErrorContains(t, check(2), "redis.shards is 1, 3 in Redis, 2 here")

@@ -10,7 +10,7 @@ package shadow
 // Let the first step begin at t. Consider a member that was compared after t and that no piece of the
 // shadow has touched since t. The shadow's ledger is never past the live one, so at t the live boards had
 // every event that the shadow had. The ledgers are equal now, so every event that the live boards had in
-// excess at t, or received since t, reached the shadow after t. None of these events is the member's, since
+// excess at t, or received since t, reached the shadow after t. None of these events belongs to the member, since
 // no piece touched it. So neither of its two scores has changed since t, and the comparison is still valid.
 //
 // (If Redis was rolled back, the shadow's ledger may be past the live one. The ledgers then differ until

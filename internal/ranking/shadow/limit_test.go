@@ -133,7 +133,7 @@ func TestASwapKeepsTheLastTenthForBoardsThatHaveAWindow(t *testing.T) {
 	f := limited(t, 10) // the three of global exist
 	f.piece = f.newPiece()
 	f.of("here")
-	f.piece.Groups = []ledger.Group{{Windows: []int{4}, Members: []ledger.Member{f.member("u1", 1)}}} // the month of the board
+	f.piece.Groups = []ledger.Group{{Windows: []int{4}, Members: []ledger.Member{f.member("u1", 1)}}} // its month
 	f.mustApply(t)
 	f.piece = f.newPiece()
 	r := f.rebuild(t, f.member("u1", 10))

@@ -26,7 +26,7 @@ type Choice struct {
 	AcceptIncomplete bool
 }
 
-// Action is what a rebuild does with a window.
+// Action is a rebuild's treatment of a window.
 type Action int
 
 const (
@@ -64,7 +64,7 @@ type Planned struct {
 	otherRule bool
 }
 
-// Plan is what a rebuild would do at one moment.
+// Plan lists the actions of a rebuild as of one moment.
 type Plan struct {
 	Windows []Planned // by board, period and start
 	// From is the time from which the log was read in every partition, Unix ms. Windows that start earlier

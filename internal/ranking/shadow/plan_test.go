@@ -1,6 +1,6 @@
 package shadow
 
-// Which windows a rebuild replaces, keeps and refuses, and which are shown as incomplete afterwards.
+// The windows that a rebuild replaces, keeps and refuses, and those shown as incomplete afterwards.
 
 import (
 	"fmt"
@@ -312,7 +312,7 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 		for field, o := range was {
 			then[field] = o.String()
 		}
-		counted := map[string]string{"t/0": "1"} // a partition without an origin lacks nothing beyond what the others lack
+		counted := map[string]string{"t/0": "1"} // a partition without an origin lacks the same as the others
 		before := ledger.State{Origins: maps.Clone(then), Since: map[string]int64{}, Ledger: counted}
 		if rapid.Bool().Draw(t, "the period was added") {
 			before.Since[rapid.SampledFrom([]string{"weekly", "global:weekly", "*:weekly"}).Draw(t, "to")] = at.Draw(t, "counted since")

@@ -202,7 +202,7 @@ func TestALostLedgerIsReplacedByNoOtherThanTheCallerSaw(t *testing.T) {
 }
 
 func TestASwapListsWhatIsNewAndDropsWhatTheLogDoesNotKnow(t *testing.T) {
-	f, r := dying(t, "hello") // this test does not use the missing right
+	f, r := dying(t, "hello") // the swap does not need this command
 	f.piece.Windows[1].Board = "new"
 	eu := f.piece.Windows[0]
 	eu.Board = "eu"
