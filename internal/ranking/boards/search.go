@@ -8,9 +8,9 @@ package boards
 // of its page. The rank of a sample in its own shard is known. In every other shard the sample lies between
 // two samples of that shard, which gives a lower and an upper bound of the rows above it.
 //
-// P, the current pivot        all rows above it are above the page
-// │   ·   ·   x   ·   ·      samples: x is the lowest with at most offset rows above it
-// Q, the floor                rows at or below it are not above the page
+//	P, the current pivot       rows above it are above the page
+//	│   ·   ·   x   ·   ·      samples: x is the lowest with at most offset rows above it
+//	Q, the floor               rows at or below it are not above the page
 //
 // The lowest sample with at most offset rows above it is the next P; the highest with at least offset is
 // the next Q. With 64 samples per shard each round reduces the remaining rows about thirty times. The last

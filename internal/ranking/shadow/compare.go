@@ -145,7 +145,7 @@ func (c *Comparison) update(ctx context.Context, t *touched) (err error) {
 	windows, over := t.take()
 	c.exact = c.exact && !over
 	defer func() {
-		if err != nil { // such as a hold that has lapsed
+		if err != nil { // for example, the hold has lapsed
 			t.again(windows)
 		}
 	}()

@@ -54,7 +54,7 @@ func TestAComparisonThatFindsMoreThanItMayKeepSaysSo(t *testing.T) {
 	require.Len(t, list, 5)
 }
 
-// Such as when the hold lapses during an update.
+// An example is a hold that lapses during an update.
 func TestWhatAnUpdateThatIsCutShortHadToAskForIsLeftToTheNext(t *testing.T) {
 	f, r := rebuilding(t)
 	c := f.compare(t, r)

@@ -2,10 +2,9 @@
 // at a time, maintains a shadow of the live standings into which the log is folded, plans an action for
 // each window, compares both copies, and swaps them, either under a hold or by taking over without one.
 //
-// Lock ─▶ Shadow().Begin, Apply, … ─▶ Plan, Compare ─▶ Hold ─▶ Swap ─▶ Unlink ─▶ Close
-//
-//	│                                    └─────────────▶ TakeOver ───────┘
-//	└──── Renew: extends everything that the rebuild has by one lease ──────┘
+//	Lock ─▶ Shadow().Begin, Apply, … ─▶ Plan, Compare ─▶ Hold ─▶ Swap ─▶ Unlink ─▶ Close
+//	  │                                    └─────────────▶ TakeOver ───────┘
+//	  └──── Renew: extends everything that the rebuild has by one lease ─────┘
 //
 // The live standings change in one call, swap.lua, or not at all. All keys of a rebuild expire at the same
 // moment unless the rebuild renews them.
