@@ -4,11 +4,11 @@
 // It guarantees its callers:
 //
 //   - Few long calls are in flight to a server at the same time (turns.go).
-//   - A call ends with its context, even if Redis does not reply (calls.go). Only a client that is used for reads alone
-//     retries calls by itself (reads.go).
+//   - A call ends with its context, even if Redis does not reply (calls.go). Only a client that is used for
+//     reads alone retries calls by itself (reads.go).
 //   - An error never contains a password (passwords.go).
-//   - One table classifies errors as transient, or as requiring the operator (classify.go). Errors name a missing
-//     right (rights.go), and a mismatch between the settings and the server (mismatch.go).
+//   - One table classifies errors as transient, or as requiring the operator (classify.go). Errors name a
+//     missing right (rights.go), and a mismatch between the settings and the server (mismatch.go).
 //   - A loop over SCAN cursors is repeated if a failover changes the server (scan.go).
 package redisconn
 
