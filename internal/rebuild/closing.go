@@ -59,11 +59,10 @@ func (a *attempt) ahead() (begun, until map[string]int64) {
 	return begun, until
 }
 
-// near returns how long the nth round may take to be followed by the hold. The limit grows with n: if Redis
-// or Kafka is slow, even short rounds take long, but under the hold no events are added. In the end any
-// duration is accepted, since consumers as fast as the rebuild would make it continue forever; each hold
-// that is too short for a swap brings the rebuild closer by the hold's duration.
-// it isn't in time for a swap, brings it closer by what it lasts.
+// near returns how long the nth round may take to be followed by the hold. The limit grows with n: if Redis or
+// Kafka is slow, even short rounds take long, but under the hold no events are added. In the end any duration
+// is accepted, since consumers as fast as the rebuild would make it continue forever. A hold that is too short
+// for a swap still brings the rebuild closer to the live ledger.
 func (j *Job) near(n int) time.Duration {
 	outrun := j.outrun()
 	switch {

@@ -284,7 +284,7 @@ func (x *exchange) release() {
 	}
 }
 
-// drop returns all memory.
+// drop releases all memory.
 func (x *exchange) drop() {
 	if x.memory != nil && x.charged > 0 {
 		x.memory.Release(x.charged)

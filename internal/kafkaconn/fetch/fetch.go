@@ -6,7 +6,7 @@
 // Every call waits until the throttle time of the broker's last answer has passed. It then ends with its
 // context, or MaxWait and Grace after the request was sent. If a response was too large to arrive by then,
 // the next call has more time. After a call is abandoned, its exchange on the connection may continue; the
-// exchange returns its memory when it ends, at the same deadline.
+// exchange releases its memory when it ends, at the same deadline.
 //
 //	Fetch ── RoundTrip ──▶ connection's goroutine: RawExchange
 //	  │                      write, read the length, reserve memory, read the body
@@ -228,7 +228,7 @@ func (r *Response) Epochs() (first, last int32, next int64, ok bool) {
 // once.
 func (r *Response) More() bool { return r.exchange != nil && r.exchange.more() }
 
-// Release returns the response's memory, unless the broker had more records: the next response then
+// Release gives back the response's memory, unless the broker had more records: the next response then
 // probably fills it again.
 func (r *Response) Release() {
 	if r.exchange != nil {
@@ -236,7 +236,7 @@ func (r *Response) Release() {
 	}
 }
 
-// Free returns the memory that is kept for the next response. The caller calls it before it waits for
+// Free releases the memory that is kept for the next response. The caller calls it before it waits for
 // anything but the broker.
 func (f *Fetcher) Free() {
 	if f.exchange != nil {
@@ -244,7 +244,7 @@ func (f *Fetcher) Free() {
 	}
 }
 
-// Drop returns all memory, and waits for abandoned calls. If it returns nil the Fetcher has no memory, and
+// Drop releases all memory, and waits for abandoned calls. If it returns nil the Fetcher has no memory, and
 // can be used again. The caller calls it before it waits for memory or is idle for long.
 func (f *Fetcher) Drop(ctx context.Context) error {
 	f.Free()

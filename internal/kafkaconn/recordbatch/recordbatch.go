@@ -24,7 +24,7 @@ var (
 	// whole, however large it is, so the response was cut off.
 	ErrTruncated = errors.New("first record batch is cut off")
 	// ErrNoMemory reports that Memory refused a reservation. Nothing is lost: the caller may call Next
-	// again, or call Close, which returns all memory, and continue from Position.
+	// again, or call Close, which releases all memory, and continue from Position.
 	ErrNoMemory = errors.New("no memory to decompress a record batch")
 )
 
@@ -142,7 +142,7 @@ func (r *Reader) LogAppendTime() bool { return r.batch.logAppendTime() }
 // since Reset, or if the batch has no epoch.
 func (r *Reader) Epoch() (int32, bool) { return r.batch.epoch, r.whole && r.batch.epoch >= 0 }
 
-// Close returns memory and codecs. Next then returns io.EOF until the next Reset. Position stays valid.
+// Close releases memory and codecs. Next then returns io.EOF until the next Reset. Position stays valid.
 func (r *Reader) Close() {
 	r.closeBatch()
 	r.stream.rest(r.Memory)
