@@ -3,7 +3,7 @@
 //
 // Kafka is a fake broker inside the process. It speaks the protocol, including groups and transactions, and
 // keeps its log in memory. Redis is a redis-server or valkey-server found on the PATH, which runs as a
-// child process that dies with this one. If there is none, Redis is a miniredis inside the process.
+// child process that dies with this one, or else a miniredis inside the process.
 package embedded
 
 import (

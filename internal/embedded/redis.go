@@ -66,7 +66,7 @@ func StartMiniredis(ctx context.Context) (*Redis, error) {
 	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start a miniredis: %w", err)
 	}
-	// By default keys of a miniredis expire only when a test advances the time.
+	// A miniredis expires keys, by default, only when a test advances the time.
 	mini.ClockTTL(true)
 	return &Redis{Address: mini.Addr(), Name: Miniredis, close: mini.Close}, nil
 }

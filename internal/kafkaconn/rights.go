@@ -59,7 +59,7 @@ func CheckRights(ctx context.Context, client *kafka.Client, rights ...Right) err
 	return required(missing)
 }
 
-// required returns an error for the missing rights that are not optional; nil if there are none.
+// required returns an error for the missing rights that are not optional, or nil.
 func required(missing []Right) error {
 	e := &RightsError{}
 	for _, r := range missing {

@@ -39,7 +39,7 @@ const (
 //
 //	begin         everyBroker: "a:9092"        the pool's key
 //	calls         configured:  "a:9092"        the same key
-//	connections   everyBroker: "a:9092,b:9092,c:9092", in random order, resolved anew each time
+//	connections   everyBroker: "a:9092,b:9092,c:9092", in random order, resolved for each connection
 type Transport struct {
 	*kafka.Transport
 

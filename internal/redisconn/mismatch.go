@@ -1,7 +1,7 @@
 package redisconn
 
 // One-line descriptions of a mismatch between the configuration and Redis: credentials, certificates, the
-// wrong kind of server. If the error alone does not show the cause, the servers are asked again.
+// wrong kind of server. If the error alone does not show the cause, another call finds it.
 
 import (
 	"context"

@@ -21,7 +21,7 @@ func silentServer(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Nodes are asked in random order, so the test tries several times.
+// A cluster client asks nodes in random order, so the test tries several times.
 func TestNodesThatHangDoNotKeepAClusterFromBeingReached(t *testing.T) {
 	t.Parallel()
 	node := testenv.LocalRedis(t, "--cluster-enabled", "yes")

@@ -113,7 +113,7 @@ type Response struct {
 	// Throttled is the throttle time that the broker requests because a quota is used up, at most
 	// MaxThrottle. The next Fetch waits for it.
 	Throttled time.Duration
-	// Err is a kafka.Error, of the request or else of the partition; nil if there is none.
+	// Err is a kafka.Error, of the request or else of the partition, or nil.
 	Err     error
 	Records []byte // batches, the last of which may be cut off
 	Aborted []recordbatch.Aborted

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Passed is a batch of which only the header is kept.
+// Passed is a batch that was skipped; only its header is kept.
 type Passed struct {
 	Size  int64 // bytes of the batch
 	Limit int64 // largest allowed size of a batch, bytes
@@ -65,7 +65,7 @@ func Pass(records []byte, rest io.Reader, limit int64) (*Passed, error) {
 	return p, nil
 }
 
-// ResetPassed starts reading a response of which only the header of the first batch is kept.
+// ResetPassed starts reading a response whose first batch was skipped; header is that batch's header.
 func (r *Reader) ResetPassed(header []byte, p *Passed, from int64, aborted []Aborted) {
 	r.Reset(header, from, aborted)
 	r.passed = p

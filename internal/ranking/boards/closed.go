@@ -22,7 +22,7 @@ type Closed struct {
 	// events that counted, on the shard furthest behind.
 	SealedAt time.Time
 	Ledger   map[string]string
-	// ReopenedWhy is the reason that the previous revision was reopened; empty if there is none.
+	// ReopenedWhy is the reason that the previous revision was reopened, or empty.
 	ReopenedWhy string
 	// Expires is the earliest time at which the window expires on a shard, Unix ms.
 	Expires int64

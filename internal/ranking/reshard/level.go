@@ -50,7 +50,7 @@ func (r *run) level(ctx context.Context) ([]ledger.State, error) {
 	}
 }
 
-// unlevel describes a difference between the shards' positions; empty if there is none.
+// unlevel describes a difference between the shards' positions, or returns "".
 func (r *run) unlevel(ctx context.Context) (what string, err error) {
 	states, err := r.states(ctx, r.from)
 	if err != nil {
@@ -99,8 +99,8 @@ func (r *run) states(ctx context.Context, of []*ranking.Store) (states []ledger.
 	return states, err
 }
 
-// unlevel names a partition that is not at the same position on all shards, or is in mid-sweep; empty if
-// there is none. A shard that is torn, lost or left is an error, since consumers cannot repair it.
+// unlevel names a partition that is not at the same position on all shards, or is in mid-sweep, or returns "". A
+// shard that is torn, lost or left is an error, since consumers cannot repair it.
 func unlevel(states []ledger.State, schema string) (what string, err error) {
 	fields := map[string]bool{}
 	for i := range states {

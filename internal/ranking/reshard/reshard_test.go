@@ -32,7 +32,7 @@ func TestAReshardCopiesEverythingAndSwitches(t *testing.T) {
 				was := f.holds(t, n[0])
 				j, marked := f.job(t, n[1]), 0
 				j.Watch.Step = func(step Step) {
-					if step == Removing { // readers of the old shards are told before anything is removed
+					if step == Removing { // readers find the marks of the old shards before any key is removed
 						for _, s := range f.of(n[0]).Shards() {
 							st, err := s.State(t.Context())
 							require.NoError(t, err)

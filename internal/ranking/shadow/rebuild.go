@@ -48,7 +48,7 @@ type Rebuild struct {
 	taken   ranking.BansTaken // the bans as the shadow has them
 }
 
-// lockText is the lock's value: the owner of the rebuild.
+// lockText is the value of the lock: the owner of the rebuild.
 type lockText struct {
 	Token string    `json:"token"`
 	Owner string    `json:"owner"`
