@@ -1,6 +1,6 @@
 package app
 
-// How many shards there are: by Redis, once a reshard has changed that.
+// The number of shards, which Redis records once a reshard has changed it.
 
 import (
 	"context"
@@ -12,7 +12,8 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Recorded is the configuration with the number of shards that Redis has recorded; false if there is no record.
+// Recorded returns the configuration with the number of shards that Redis has recorded, or false if it has no
+// record.
 func Recorded(ctx context.Context, cfg *config.Config, client redis.UniversalClient) (*config.Config, bool, error) {
 	number, err := ranking.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
 	if err != nil || number.Shards == 0 {
@@ -23,13 +24,13 @@ func Recorded(ctx context.Context, cfg *config.Config, client redis.UniversalCli
 	return &numbered, true, nil
 }
 
-// Numbered is Recorded, and the configuration as it was if Redis doesn't answer.
+// Numbered returns the same as Recorded, or the unchanged configuration if Redis does not answer.
 func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalClient) *config.Config {
 	numbered, _, _ := Recorded(ctx, cfg, client)
 	return numbered
 }
 
-// OtherNumber says that Redis has another number of shards than a configuration.
+// OtherNumber returns the message that Redis has another number of shards than the configuration.
 func OtherNumber(cfg *config.Config, shards int64) string {
 	return fmt.Sprintf("redis.shards is %d in the configuration but %d in Redis since a reshard, and Redis takes precedence: set redis.shards to %d", cfg.Redis.Shards, shards, shards)
 }

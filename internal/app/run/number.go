@@ -1,6 +1,6 @@
 package run
 
-// How many shards there are: the configuration's word, until a reshard has changed it.
+// The number of shards: the configured one, until a reshard changes it.
 
 import (
 	"context"
@@ -19,11 +19,11 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// errRenumbered says that there is another number of shards than this consumer runs with.
+// errRenumbered reports that the number of shards has changed since this consumer started.
 var errRenumbered = errors.New("a reshard has switched over")
 
-// numbered waits for Redis, and is the configuration with the number of shards that there is;
-// recorded where Redis has a record of it.
+// numbered waits for Redis, and returns the configuration with the present number of shards. recorded is true
+// if Redis has a record of it.
 func (p *process) numbered(ctx context.Context, configured *config.Config) (cfg *config.Config, recorded bool, err error) {
 	err = await(ctx, p.log, "Redis", ranking.Classify, p.ops.waitsForRedis, func() error {
 		var err error
@@ -38,11 +38,11 @@ func (p *process) numbered(ctx context.Context, configured *config.Config) (cfg 
 	return cfg, recorded, err
 }
 
-// numberEvery is how often is looked for a reshard.
+// numberEvery is how often the process checks for a reshard.
 const numberEvery = time.Second
 
-// watchNumber pauses the consumer while a reshard is under way, and ends it, with errRenumbered,
-// once there is another number of shards. Where Redis doesn't answer it stays as it is.
+// watchNumber pauses the consumer during a reshard, and ends it with errRenumbered once the number of shards
+// has changed. If Redis does not answer, it changes nothing.
 func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *ingest.Pause, end context.CancelCauseFunc) {
 	tick := time.NewTicker(numberEvery)
 	defer tick.Stop()
@@ -66,10 +66,11 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *in
 	}
 }
 
-// keepEvery is the time between two checks for an unfinished reshard.
+// keepEvery is the interval between two checks for an unfinished reshard.
 const keepEvery = time.Hour
 
-// keepReshard has the copy stay that a reshard has switched to, if that died before.
+// keepReshard returns the job that makes the copy of a reshard permanent, if the reshard was killed after its
+// switch.
 func (p *process) keepReshard(cfg *config.Config, all *boards.Boards) jobs.Job {
 	return jobs.Job{Name: "keep a reshard", Every: keepEvery, Run: func(ctx context.Context) (time.Duration, error) {
 		number, err := ranking.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)
