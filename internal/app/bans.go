@@ -1,6 +1,6 @@
 package app
 
-// Bans, between the topic that keeps them and the standings.
+// Bans: the connection of the bans topic and the standings.
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// bansWithin is how long the bans topic may take to be read to its end.
+// bansWithin is the maximum time for reading the bans topic to its end.
 const bansWithin = 30 * time.Second
 
 // FollowBans reads the bans topic to its end, and follows it until stop is called.
@@ -40,7 +40,7 @@ func FollowBans(ctx context.Context, client *kafka.Client, topic string) (f *ban
 	return nil, nil, fmt.Errorf("read %s to its end: %w", topic, err)
 }
 
-// BansRights are the rights that run needs on the bans topic.
+// BansRights returns the rights that run needs on the bans topic.
 func BansRights(cfg *config.Config) []kafkaconn.Right {
 	needs := []kafkaconn.Right{bans.Need(cfg.Kafka.BansTopic)}
 	if cfg.API.Listen != config.Off && cfg.API.BansTokensFile != "" {

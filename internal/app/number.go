@@ -1,6 +1,6 @@
 package app
 
-// How many shards there are: Redis's record takes precedence over the configuration.
+// The number of shards: the record in Redis takes precedence over the configuration.
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Numbered returns the configuration with the number of shards that Redis has, which is the configuration's own if it has
-// none.
+// Numbered returns the configuration with the number of shards that Redis has. The configuration is unchanged if Redis
+// has none.
 func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalClient) (*config.Config, error) {
 	number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
 	if several, ok := errors.AsType[*ranking.SeveralError](err); ok && slices.Contains(several.Shards, ledger.Shards(cfg.Redis.Shards)) {
@@ -30,7 +30,7 @@ func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalCli
 	return &numbered, nil
 }
 
-// OtherNumber says that Redis has another number of shards than a configuration.
+// OtherNumber returns the message that Redis has another number of shards than the configuration.
 func OtherNumber(cfg *config.Config, shards int64) string {
 	return fmt.Sprintf("redis.shards is %d in the configuration but %d in Redis, which takes precedence: set redis.shards to %d, or change the number of shards by consumer reshard --to %d",
 		cfg.Redis.Shards, shards, shards, cfg.Redis.Shards)

@@ -1,6 +1,6 @@
 package run
 
-// How many shards there are.
+// The number of shards: as Redis has recorded it, at first by the configuration.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// errRenumbered says that there is another number of shards than this consumer runs with.
+// errRenumbered reports that Redis has recorded another number of shards than this consumer runs with.
 var errRenumbered = errors.New("Redis has recorded another number of shards")
 
 // numbered waits for Redis, and returns the configuration with the number of shards that Redis has.
@@ -40,9 +40,9 @@ func (p *process) numbered(ctx context.Context, configured *config.Config) (cfg 
 	return cfg, err
 }
 
-// claim records the number of shards that this consumer runs with, or returns errRenumbered if another one is recorded. It
-// comes before any shard is begun: when Redis is lost, consumers may run with different numbers, by a reshard and by a
-// configuration that nobody has changed since, and those of one of them would fill shards beside those of the other.
+// claim records the number of shards that this consumer runs with, or returns errRenumbered if another one is recorded.
+// A consumer calls it before it begins a shard. After Redis is lost, one consumer may still have the number of a reshard,
+// and a restarted one the number of an unchanged configuration; without the claim both would fill shards of their own.
 func claim(ctx context.Context, client redis.UniversalClient, cfg *config.Config) error {
 	number, err := ranking.ClaimNumber(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if err == nil && int64(number) != cfg.Redis.Shards {
@@ -55,11 +55,11 @@ func renumbered(to ledger.Shards) error {
 	return fmt.Errorf("%w to %s", errRenumbered, units.Plural(int64(to), "shard"))
 }
 
-// numberEvery is how often is looked for a reshard.
+// numberEvery is how often the process checks for a reshard.
 const numberEvery = time.Second
 
-// watchNumber pauses the consumer while a reshard is under way, ends it, with errRenumbered, once there is another number
-// of shards, and records the number again if Redis has lost it. While Redis doesn't answer, nothing changes.
+// watchNumber pauses the consumer during a reshard, ends it with errRenumbered once the number of shards has changed, and
+// records the number again if Redis has lost it. If Redis does not answer, it changes nothing.
 func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *ingest.Pause, end context.CancelCauseFunc) {
 	tick := time.NewTicker(numberEvery)
 	defer tick.Stop()
@@ -88,10 +88,11 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *in
 	}
 }
 
-// keepEvery is the time between two checks for an unfinished reshard.
+// keepEvery is the interval between two checks for an unfinished reshard.
 const keepEvery = time.Hour
 
-// keepReshard has the copy stay that a reshard has switched to, if that died before.
+// keepReshard returns the job that makes the copy of a reshard permanent, if the reshard was killed after its
+// switch.
 func (p *process) keepReshard(cfg *config.Config, all *boards.Boards) jobs.Job {
 	return jobs.Job{Name: "keep a reshard", Every: keepEvery, Run: func(ctx context.Context) (time.Duration, error) {
 		number, err := ranking.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)
