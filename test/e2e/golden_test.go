@@ -112,7 +112,7 @@ func TestTheExamplesOfTheRulesComeToTheBoardsBesideThem(t *testing.T) {
 		place := harness.New(t, harness.Options{Settings: settings})
 		var consumer *harness.Consumer
 		for _, records := range parts {
-			var again []*kgo.Record // a client changes the records that it publishes
+			var again []*kgo.Record // a published record belongs to the client
 			for _, r := range records {
 				again = append(again, &kgo.Record{Value: r.Value, Timestamp: r.Timestamp})
 			}

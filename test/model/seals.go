@@ -246,7 +246,7 @@ func (w *seals) wrong(s sealState) string {
 		if s.closed >= 0 {
 			counted = w.of(i, 0, min(sh.ledger, s.closed))
 		}
-		in := w.of(i, 0, sh.at) &^ sh.passed // the events that the seals which are kept count
+		in := w.of(i, 0, sh.at) &^ sh.passed // what the seals' ledgers count
 		switch {
 		case counted&^sh.window != 0:
 			return "what came before the window closed isn't in it, and its ledger is past it"

@@ -39,7 +39,7 @@ func TestUnderAQuotaASweepIsTakenOverRebuiltAndItsDeadLettersAreRead(t *testing.
 		Start: func() *harness.Consumer { return place.Start(t) },
 		More:  func() []*kgo.Record { return harness.Earned(91, 80_000, 40_000, 2) },
 	})
-	log := 2 * place.LogBytes(t) // of which each partition has half
+	log := 2 * place.LogBytes(t) // LogBytes is for one partition
 	quota(t, place, log/12)
 
 	second := place.Start(t)

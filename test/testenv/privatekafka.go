@@ -15,7 +15,7 @@ type kafkaNode interface {
 	kill() error                     // at once
 	pause() error
 	resume() error
-	remove()     // and its data
+	remove()     // also deletes its data
 	log() string // the end of the log
 }
 

@@ -15,7 +15,7 @@ type redisNode interface {
 	kill() error                     // at once
 	pause() error
 	resume() error
-	remove() // and its dump
+	remove() // also deletes its dump
 
 	dump() ([]byte, error)     // the last dump that it saved
 	setDump(dump []byte) error // for a killed server; nil: without a dump

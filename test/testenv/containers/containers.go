@@ -32,7 +32,7 @@ type server interface {
 	kill() error                     // at once
 	pause() error
 	resume() error
-	remove() // and its data
+	remove() // also deletes its data
 	log() string
 }
 
