@@ -84,7 +84,7 @@ type Counts struct {
 	Dead                                      map[string]int64 // by reason
 }
 
-// DeadLettered is the number of bad records, for all reasons.
+// DeadLettered returns the number of bad records, for all reasons.
 func (c Counts) DeadLettered() int64 {
 	n := int64(0)
 	for _, dead := range c.Dead {
