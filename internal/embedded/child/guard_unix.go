@@ -26,8 +26,7 @@ type guard struct {
 	line  *os.File // nothing is written to it; it closes when the parent dies
 }
 
-// watch starts the shell. On a machine without sh, only the kernel (on Linux) and Close (everywhere) end the
-// child.
+// watch starts the shell. On a machine without sh, only Kill and Stop end the child, and on Linux the kernel.
 func watch(pid int, scratch string) guard {
 	read, write, err := os.Pipe()
 	if err != nil {
