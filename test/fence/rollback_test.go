@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// The last time it goes back nothing comes afterwards: an idle worker finds it.
+// After the last rollback no event follows: an idle worker must detect it.
 func TestARedisThatGoesBackInTimeLosesNothing(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{Partitions: 2})
@@ -72,8 +72,7 @@ func TestAWipedRedisWhoseLogNoLongerReachesBackHaltsOrGoesOnIncomplete(t *testin
 	place.TerminateAll(t)
 }
 
-// expectKept expects what Kafka still has: a partition's records before an offset
-// are gone.
+// expectKept expects the records that Kafka still has: those of a partition before an offset are gone.
 func expectKept(t *testing.T, place *harness.Place, records []*kgo.Record, partition int32, from int64) {
 	t.Helper()
 	for _, r := range records {
@@ -83,7 +82,7 @@ func expectKept(t *testing.T, place *harness.Place, records []*kgo.Record, parti
 	}
 }
 
-// awaitLine waits until a partition's line for status has a state and a reason.
+// awaitLine waits until the status entry of a partition has a state and a reason.
 func awaitLine(t *testing.T, place *harness.Place, partition int, state, reason string) {
 	t.Helper()
 	harness.Eventually(t, harness.Within, func() string {
