@@ -82,7 +82,7 @@ func fixtureOn(t testing.TB, client *redis.Client, prefix string, of ledger.Shar
 	require.NoError(t, err)
 	read := reading.Config{
 		Boards: f.boards, Topics: []string{"points"},
-		Renumber: func(context.Context) (*boards.Boards, error) {
+		Renumber: func(context.Context, ledger.Shards) (*boards.Boards, error) {
 			return nil, errors.New("nobody has changed the number of shards")
 		},
 		Periods: []reading.Period{{Rule: periods.BuiltIn(periods.Weekly, calendar), Zone: "UTC"}, {Rule: periods.BuiltIn(periods.Monthly, calendar), Zone: "UTC"}},

@@ -377,7 +377,7 @@ func TestAStreamFollowsAReshard(t *testing.T) {
 		require.Equal(t, live.Change, v.next(), "they are the same rows")
 		require.Equal(t, "new", v.shown()[0].Member)
 	}, func(_ *Config, r *reading.Config) {
-		r.Renumber = func(context.Context) (*boards.Boards, error) { return moved, nil }
+		r.Renumber = func(context.Context, ledger.Shards) (*boards.Boards, error) { return moved, nil }
 	})
 }
 

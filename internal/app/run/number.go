@@ -52,7 +52,7 @@ func claim(ctx context.Context, client redis.UniversalClient, cfg *config.Config
 }
 
 func renumbered(to ledger.Shards) error {
-	return fmt.Errorf("%w to %s", errRenumbered, units.Plural(int64(to), "shard"))
+	return fmt.Errorf("%w: %d", errRenumbered, int(to))
 }
 
 // numberEvery is how often the process checks for a reshard.
