@@ -238,6 +238,9 @@ func (w *world) operate() bool {
 				m.redis.Cut("")
 			}
 		}
+	case w.bordersDiffer():
+		w.tellf("the operator removes what differs: all of Redis, which is filled again")
+		w.wipes(allMasters(len(w.masters)))
 	default:
 		return false
 	}
@@ -313,7 +316,9 @@ func (sh *shard) asks(p *partition) (must string, may []string) {
 			may = append(may, health.HaltUnlisted)
 		}
 	}
-	if w.setup.Zones && sh.evicted[sh.key(bordersKey)] { // settled again, by other rules than a window is listed by
+	// A border is settled again after an eviction, by other rules than a window is listed by; or in a Redis that is empty,
+	// of which one master then goes back to the border as it was settled before.
+	if w.setup.Zones && (sh.evicted[sh.key(bordersKey)] || w.bordersDiffer()) {
 		may = append(may, health.HaltBounds)
 	}
 	return must, may

@@ -21,6 +21,9 @@ func (w *world) struck(n int) []*master {
 	return w.masters
 }
 
+// allMasters is a fault's number that strikes all of so many masters.
+func allMasters(count int) int { return 6*count - 1 }
+
 // happenToRedis reports whether a fault of Redis itself took effect.
 func (w *world) happenToRedis(f fault) bool {
 	switch f.kind {

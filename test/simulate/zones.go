@@ -93,6 +93,25 @@ func (w *world) borders() map[string]int64 {
 	return all
 }
 
+// bordersDiffer reports whether two shards have the same border at different instants. No process settles it so: masters
+// have lost data at different moments.
+func (w *world) bordersDiffer() bool {
+	if len(w.masters) == 1 || w.counts[wipe]+w.counts[rollback] == 0 {
+		return false
+	}
+	known := map[string]string{}
+	for _, sh := range w.shards {
+		for name, text := range sh.hash(bordersKey) {
+			at, _, _ := strings.Cut(text, " ")
+			if other, ok := known[name]; ok && other != at {
+				return true
+			}
+			known[name] = at
+		}
+	}
+	return false
+}
+
 // noteZones counts what of this happened.
 func (w *world) noteZones() {
 	if !w.setup.Zones {
