@@ -40,7 +40,7 @@ type Layout struct {
 	Width    int  // in columns; 0 is unlimited
 	Headings bool // whether a line of headings comes first
 	Zone     *time.Location
-	Mark     func(ranking.Standing) string // shown before the rank: in the member column it could look like a part of the id
+	Mark     func(ranking.Standing) string // shown before the rank: next to the id it could look like a part of it
 	Coloured bool                          // whether arrows are green and red
 }
 
