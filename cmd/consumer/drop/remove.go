@@ -1,7 +1,6 @@
 package drop
 
-// What is removed: everything under a prefix that nobody uses, or some boards while
-// everything else goes on.
+// This file removes all keys under an unused prefix, or some boards while everything else continues.
 
 import (
 	"context"
@@ -22,7 +21,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// pause is left to Redis after each call, whose keys it frees in the background.
+// pause is the pause after each call, in which Redis frees the keys in the background.
 const pause = 5 * time.Millisecond
 
 // watchTime is how long drop watches the prefix for signs of a consumer. A consumer that has just started

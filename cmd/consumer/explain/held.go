@@ -1,7 +1,7 @@
 package explain
 
-// What Redis holds: the member's standing and the ledger that it was made by, of one instant;
-// and beside it by which rules partitions are counted, and who is banned.
+// This file reads the member's state from Redis: the standing and the ledger behind it in one call, then
+// the rules of sweeps in progress and the bans.
 
 import (
 	"context"

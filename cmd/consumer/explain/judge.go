@@ -1,7 +1,7 @@
 package explain
 
-// What one record comes to for the member, by one set of rules: the consumer's own decoder,
-// windows and duplicates, in the order in which a worker asks them.
+// This file judges single records for the member under one set of rules. It uses the consumer's decoder,
+// windows and duplicates, in the order in which a worker applies them.
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// question is what is asked: which of a member's events a standing is made of.
+// question identifies the standing to explain.
 type question struct {
 	board  string
 	period periods.Rule

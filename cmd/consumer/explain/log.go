@@ -1,7 +1,7 @@
 package explain
 
-// Reading the log: every partition from the first offset that can hold an event of the window on,
-// up to its end as of the beginning.
+// This file reads the log: every partition from the first offset that can hold an event of the window, up
+// to the log's end at the start.
 
 import (
 	"cmp"
@@ -196,7 +196,7 @@ func (l *logs) beginTopic(ctx context.Context, topic string, some []*source, q *
 		committed, err = kafkaconn.Committed(ctx, l.client, l.cfg.Kafka.Group, topic, numbers(some)...)
 		return err
 	})
-	if _, answered := errors.AsType[kafka.Error](err); err != nil && !answered { // without a commit, less is known, but that is no error
+	if _, answered := errors.AsType[kafka.Error](err); err != nil && !answered { // without it less is known
 		return err
 	}
 	for _, s := range some {

@@ -1,7 +1,7 @@
 package produce
 
-// What goes wrong while franz-go tries again, which its results don't show: they come once
-// it is over.
+// This file records errors while franz-go retries. Its results do not show them, because they come only at
+// the end.
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// trouble listens to a producer: to the errors in its log, and to requests without an
-// answer. Requests are few beside records, so all of the log is heard.
+// trouble observes a producer: the errors in its log, and requests without a response. It reads the whole
+// log at debug level, because there are few requests compared with records.
 type trouble struct {
 	again atomic.Bool // a request was or will be sent again
 	cause atomic.Pointer[error]
