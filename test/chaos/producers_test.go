@@ -29,7 +29,7 @@ const (
 	aborted
 )
 
-// receipt is what is known of a record with an offset.
+// receipt describes a record that has an offset.
 type receipt struct {
 	value uint64 // hash of its value
 	fate  fate

@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// settledWithin limits how long the ledgers may stand still before the last events count: the open
+// settledWithin limits how long the ledgers may stay unchanged before the last events count: the open
 // transaction of a producer that gave up ends by its timeout.
 const settledWithin = 2 * time.Minute
 

@@ -1,8 +1,8 @@
 package simulate
 
-// Members who are banned on a board or on all, shown again and erased, while everything else
-// happens. The topic that says so survives all of it; that Redis is brought in line with it is the
-// product's work: each process follows the topic and keeps Redis so (banstopic.go).
+// This file bans, unbans and erases members, on one board or on all, while everything else happens. The
+// bans topic survives all of it. Bringing Redis in line with the topic is the product's work: each process
+// follows the topic and updates Redis (banstopic.go).
 
 import (
 	"bytes"

@@ -1,7 +1,7 @@
 package simulate
 
-// Calls: whatever a process asks of Kafka or Redis parks here until the driver says
-// what becomes of it. So every await point of the product is one of the driver's.
+// This file defines calls. Every request of a process to Kafka or Redis waits here until the driver decides
+// its outcome. So the driver controls every point at which the product waits.
 
 import (
 	"cmp"

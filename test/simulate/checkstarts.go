@@ -57,7 +57,7 @@ func (sh *shard) startsLate(p *partition, at int64) {
 		return // if records have no times, reading starts at the beginning
 	}
 	if p.misled > 0 && slices.ContainsFunc(w.masters, func(m *master) bool { return !m.changed.IsZero() }) {
-		return // its leader had reported a wrong end, and what was started by then was lost
+		return // its leader had reported a wrong end, and Redis then lost the start
 	}
 	earliest := w.ends[p.id]
 	switch w.setup.Start {

@@ -1,7 +1,7 @@
 package simulate
 
-// Ids that collide. xxHash64 has no seed and can be run backwards, so anybody can make ids
-// whose hashes begin alike, or are one and the same.
+// This file makes colliding ids. xxHash64 has no seed and is invertible, so anyone can construct ids whose
+// hashes have the same prefix or are equal.
 
 import (
 	"fmt"

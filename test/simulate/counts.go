@@ -1,6 +1,6 @@
 package simulate
 
-// The count of what took effect, over all worlds.
+// This file counts what took effect, over all worlds.
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// report is what came of many worlds.
+// report sums up the results of many worlds.
 type report struct {
 	Worlds int
 	Steps  int
@@ -49,8 +49,8 @@ func (r *report) String() string {
 	return b.String()
 }
 
-// missing returns the kinds of events that never happened in a run of a thousand worlds or more. A run of
-// five thousand must also have every fault at every call.
+// missing returns the kinds of events that never happened in a run of at least 1000 worlds. A run of 5000
+// must also contain every fault at every call.
 func (r *report) missing() (all []string) {
 	if r.Worlds < 1000 {
 		return nil

@@ -1,8 +1,9 @@
 package simulate
 
-// Times that go back. A record's time is its producer's word: whoever was offline sends old
-// ones, and some have none. So the first record that a log still has says nothing of those
-// before it, and what is shown as complete is held against all that there ever was.
+// This file makes records whose times go back. The producer sets a record's time: a producer that was offline
+// sends old times, and some records have none. So the first record that a log still has does not tell
+// the times of the deleted ones. Boards that are shown as complete are compared with all records that
+// ever existed.
 
 import (
 	"encoding/json"

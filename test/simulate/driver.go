@@ -1,7 +1,7 @@
 package simulate
 
-// The driver: it alone acts while everybody waits. A step is one call that gets its
-// answer, or one fault.
+// This file is the driver, which alone acts while every process waits. In one step, it answers one call or
+// executes one fault.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// delayed is a write that is carried out later than anybody waits for it.
+// delayed is a write that is executed after its sender has stopped waiting for it.
 type delayed struct {
 	c    *call
 	from int // due from this step on

@@ -1,7 +1,8 @@
 package simulate
 
-// Unclean elections (KIP-320): a new leader lacks the newest records of a partition, which count in the boards, and
-// producers write others in their place, past the position that the ledger has. In order:
+// This file makes unclean elections (KIP-320): a new leader lacks the newest records of a partition, which the
+// boards already include. Producers then write other records at their offsets and beyond the ledger's
+// position. In order:
 //
 //	the partition                        the consumer
 //	epoch 1: [0, 150)                    counts up to 150
@@ -10,9 +11,9 @@ package simulate
 //	                                     reads at 150, or starts there: halts as truncated
 //	                                     is rebuilt, and counts [0, 200)
 //
-// It happens once all is counted, while processes run or while none does. The records of epoch 2 are later than all of
-// epoch 1. So what a start or a trail said of the times before an offset past 50 is wrong, and a partition that began
-// past 50 has to begin there.
+// The election happens when everything is counted, while processes run or while none runs. All records of
+// epoch 2 have later times than those of epoch 1. So what a start or a trail contains about the times before
+// an offset above 50 is wrong, and a partition that began above 50 must begin at 50.
 
 import (
 	"encoding/binary"

@@ -1,6 +1,6 @@
 package simulate
 
-// Faults: what can go wrong in a world, when, and to whom.
+// This file defines faults: what can go wrong in a world, when, and for which process or server.
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// fault is one thing that goes wrong, from a step on.
+// fault is a single fault, which is due from a step on.
 type fault struct {
 	at   int    // due from this step on
 	kind string // one of the kinds below

@@ -1,7 +1,7 @@
 package simulate
 
-// The end of a world: faults stop, everything is let through, an operator does what a
-// halt asks for, and time runs until all is quiet.
+// This file ends a world: faults stop, all waiting calls are answered, an operator does what a halt asks
+// for, and time runs until nothing changes any more.
 
 import (
 	"fmt"
@@ -390,7 +390,7 @@ func (w *world) hangUp(everybody []*process) {
 			_ = c.Close()
 		}
 	}
-	w.pass(2 * sessionTimeout) // every call has a deadline
+	w.pass(2 * sessionTimeout) // longer than the deadline of every call
 	for _, m := range w.masters {
 		m.redis.Close()
 	}

@@ -1,7 +1,7 @@
 package simulate
 
-// The simulated consumer group: members, generations, and the coordinator that deals
-// out partitions by the leader's own balancer.
+// This file simulates the consumer group: members, generations, and the coordinator, which assigns
+// partitions with the leader's own balancer.
 
 import (
 	"context"

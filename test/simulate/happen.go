@@ -1,7 +1,7 @@
 package simulate
 
-// Faults that aren't about a call: what happens to processes, to the group, to the log
-// and to Redis itself.
+// This file executes the faults that do not concern a call: faults of processes, of the group, of the log
+// and of Redis itself.
 
 import (
 	"slices"

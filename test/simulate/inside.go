@@ -1,6 +1,6 @@
 package simulate
 
-// What becomes of a shard by what is executed in it.
+// This file tracks the state of a shard by the commands that it executes.
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 package simulate
 
-// The simulated brokers: what kafka-go's transport would carry, answered from memory.
+// This file simulates the brokers: it answers from memory the requests that kafka-go's transport would send.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// readUncommitted has a broker tell of what transactions that are open have written.
+// readUncommitted is the isolation level with which a broker includes records of open transactions.
 const readUncommitted = 0
 
 const topic = "points" // the first topic; topics.go has the others

@@ -1,8 +1,7 @@
 package simulate
 
-// The simulated log: partitions of record batches in the bytes that a broker would
-// send, with transactions, gaps, compressed batches, LogAppendTime, and a start that
-// retention moves.
+// This file simulates the log: partitions of record batches, as the bytes that a broker would send, with
+// transactions, gaps, compressed batches, LogAppendTime, and a start that retention moves.
 
 import (
 	"bytes"

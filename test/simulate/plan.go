@@ -1,6 +1,6 @@
 package simulate
 
-// Plans: all that a world is made of, drawn from its seed before it begins.
+// This file defines plans. A plan is drawn from a seed before its world begins, and determines the world.
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
 package simulate
 
-// The simulated Redis, and what each process sends there: the real store, by go-redis,
-// over connections whose commands park like every other call.
+// This file connects processes to the simulated Redis. They use the real store and go-redis, over
+// connections whose commands wait for the driver like every other call.
 
 import (
 	"context"

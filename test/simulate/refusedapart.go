@@ -1,7 +1,8 @@
 package simulate
 
-// Events that are refused in some of their windows. A rebuild keeps the windows whose events the log has lost. It replaces
-// the others, and may refuse other events in those than the consumer did in all of them:
+// This file handles events that are refused in only some of their windows. A rebuild keeps the windows whose
+// events the log has lost, and replaces the others. In those, it may refuse other events than the consumer,
+// which refused an event in all of its windows:
 //
 //	                        yearly    daily of this event     max_points is 1000
 //	600 at offset 0         600       600 yesterday           the consumer counts it

@@ -61,7 +61,7 @@ type shard struct {
 	opened      map[string]bool       // boards that ever had a window, if room is short
 }
 
-// inside is what the simulation knows about a shard's state. It goes back with the shard.
+// inside holds the simulation's knowledge about a shard's state. It goes back with the shard.
 type inside struct {
 	starts  map[int]int64 // where partitions started
 	looked  map[int]int64 // Redis's clock at the start, ms

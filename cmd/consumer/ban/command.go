@@ -234,7 +234,7 @@ func publishing(ctx context.Context, p *cli.Program, f *flags, member string, pu
 	return terminal.Write(p.Stdout, o.text(k))
 }
 
-// outcome is what was recorded. Its JSON is an interface: fields are never omitted or renamed.
+// outcome is the recorded change. Its JSON is an interface: fields are never omitted or renamed.
 type outcome struct {
 	Topic  string  `json:"topic"`
 	Member string  `json:"member"`

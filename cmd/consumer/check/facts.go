@@ -92,7 +92,7 @@ type redisFacts struct {
 	// state is the content of all shards; noState is the error of the first shard that cannot be read.
 	state   *ledger.State
 	noState error
-	// Per shard: its content, and its report. problems says why shards cannot be read, by master.
+	// Per shard: its content, and its report. problems has the reasons why shards cannot be read, by master.
 	states   []ledger.State
 	shards   []shards.Report
 	problems []string

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// held is what Redis holds of the member.
+// held contains everything that Redis stores about the member.
 type held struct {
 	board    ranking.Board
 	standing *ranking.Standing // nil: the member has no standing

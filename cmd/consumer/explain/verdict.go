@@ -49,7 +49,7 @@ const (
 	noteReopened   = "reopened"     // the window was reopened; events that arrived while it was final are not in it
 )
 
-// answer is what was read and the conclusion.
+// answer contains the facts that were read, and the conclusion.
 type answer struct {
 	*account
 	held       *held

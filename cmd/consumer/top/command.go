@@ -17,7 +17,7 @@ import (
 
 const shardsHelp = "with --json: add the ledger of each shard"
 
-// pageFlags holds the flags that select what is shown of a board.
+// pageFlags holds the flags that select which part of a board is shown.
 type pageFlags struct {
 	window        string
 	limit, offset int

@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// drawing holds what is known of a board, for drawing.
+// drawing holds the known facts about a board, to draw it.
 type drawing struct {
 	title    string // shown until the board is known
 	page     *pageFlags
