@@ -115,7 +115,7 @@ func ready(w *world) error {
 	}
 }
 
-// succeeds waits until the Sentinels name a server as the master, and it is one.
+// succeeds waits until the Sentinels report next as the master, and next itself has this role.
 func succeeds(w *world, next *node) (time.Duration, error) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 40*time.Second)

@@ -68,7 +68,7 @@ const (
 	addedAfter = maxFuture + time.Hour + time.Millisecond
 )
 
-// addition is the period that is added.
+// addition is an added period, and where it is added.
 type addition struct {
 	period string
 	board  string // the board to whose list it is added; empty: all boards
@@ -380,7 +380,7 @@ func (w *world) noteRefusals() {
 
 // --- checks ---------------------------------------------------------------
 
-// hasPeriod is the state of the added period on a shard.
+// hasPeriod holds the state of the added period on a shard.
 type hasPeriod struct {
 	in     bool           // the schema has the period
 	until  int64          // Unix ms: windows that start before this lack the events counted without the period

@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// call is a question on its way.
+// call is a request of a process that has not been answered yet.
 type call struct {
 	number int // in order of arrival; 0 until admitted
 	from   *process
@@ -134,7 +134,7 @@ func (w *world) admit() {
 	w.calls = slices.DeleteFunc(w.calls, func(c *call) bool { return c.taken || c.gone || c.from.dead })
 }
 
-// reply gives the caller its answer.
+// reply sends the caller its response.
 func (c *call) reply(value any, err error) {
 	c.taken = true
 	if !c.gone {

@@ -224,7 +224,7 @@ func (w *world) operate() bool {
 	case w.dropping != nil:
 		w.tellf("the operator drops the rest of the boards, of which a window was dropped in part")
 		w.drop(w.dropping)
-	case len(w.shards) == 1 && w.damaged() && w.tornOnly() && !w.rebuilt && !w.crowded(): // may be refused if the log begins late
+	case len(w.shards) == 1 && w.damaged() && w.tornOnly() && !w.rebuilt && !w.crowded(): // a late log start allows a refusal
 		w.tellf("the operator has the boards rebuilt")
 		w.count("the operator rebuilds a torn shard")
 		w.rebuilt = true

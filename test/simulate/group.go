@@ -19,7 +19,7 @@ import (
 
 const sessionTimeout = 10 * time.Second
 
-// coordinator is the group. What it holds is under the world's lock.
+// coordinator holds the state of the group. The world's lock protects it.
 type coordinator struct {
 	generation int32
 	joins      int
@@ -27,7 +27,7 @@ type coordinator struct {
 	since      time.Time // start of the current rebalance; zero: none
 }
 
-// member is a process's membership.
+// member is the membership of a process in the group.
 type member struct {
 	w       *world
 	from    *process

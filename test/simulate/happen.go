@@ -107,7 +107,7 @@ func (w *world) happen(f fault) bool {
 			return false
 		}
 		w.sendOn(f)
-		return false // it counts once it has finished
+		return false // counted when it has finished
 	case sleeps:
 		for _, r := range w.rebuilds {
 			if !r.told && !r.dead && !r.cut && r.errand == "" {

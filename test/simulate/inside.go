@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// executed is called after every command that was carried out, with what it answered.
+// executed is called after every command that a shard has executed, and receives the result.
 func (w *world) executed(c *call, r redissim.Result) {
 	w.bounded(c, r)
 	defer w.finals(c)

@@ -45,7 +45,7 @@ type brokers struct {
 	deadLetters map[string]*deadLetterLog
 }
 
-// letter is a dead letter as it was written.
+// letter is a written dead letter.
 type letter struct {
 	partition int // of the event, as an index over all topics
 	reason    string

@@ -199,7 +199,7 @@ func (d *drawer) records(p *plan) {
 	p.first = n - d.IntN(n/2+1)
 	over := p.setup.MaxPoints == 1000 && d.IntN(2) == 0
 	if p.setup.Start == starts.FromTime || p.setup.Start == starts.FromLatest {
-		over = false // a rebuild keeps windows that began earlier, and may refuse other events in the rest, so no single choice fits both
+		over = false // a rebuild keeps earlier windows and may refuse other events in the rest: no choice fits both
 	}
 	transactions := d.IntN(2) == 0
 	for i := range n {

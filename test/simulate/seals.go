@@ -263,5 +263,5 @@ func (w *world) reopens(n int) bool {
 			}
 		}
 	})
-	return false // it counts once it has finished
+	return false // counted when it has finished
 }

@@ -89,7 +89,7 @@ func (w *world) cutCall(c *call) {
 	c.reply(nil, errReset)
 }
 
-// ignore leaves the caller without an answer.
+// ignore never answers a call.
 func (w *world) ignore(c *call) {
 	if c.command != nil {
 		c.reply(redissim.Answer{Lost: true}, nil)

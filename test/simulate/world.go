@@ -3,13 +3,13 @@
 // simulated.
 //
 //	plan (seed) ─▶ world ──▶ Consumer, Consumer, … (the product's own)
-//	                 ▲           │ every call to Kafka or Redis parks
+//	                 ▲           │ every call to Kafka or Redis waits
 //	                 └─ driver ◀─┘ executes it, delays it, drops it or fails it; crashes
 //	                               the caller; takes Redis back; moves the clock
 //
 // A world runs in a bubble of testing/synctest: its time is virtual, and the driver acts only while
-// everything else waits. So the world of a seed is the same every time, on one processor (see Determinism
-// in the tests for the conditions). After the faults, all calls are executed, and standings, ledger, dead
+// everything else waits. So the world of a seed is the same every time, on one processor
+// (TestAWorldIsTheSameEveryTime lists the conditions). After the faults, all calls are executed, and standings, ledger, dead
 // letters and accounting must be equal to the result of the oracle, which shares no code with the product.
 //
 // The faults are a list of events, each with the step from which it is due. So a failing world can be

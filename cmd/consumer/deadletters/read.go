@@ -27,7 +27,7 @@ import (
 // largestRecord is the largest record that is read, in bytes. Kafka's own limits are lower.
 const largestRecord = 64 * units.MiB
 
-// scope selects what is read.
+// scope selects the dead letters that are read.
 type scope struct {
 	topics    []string // source topics
 	partition *int     // nil: all

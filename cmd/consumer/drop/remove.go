@@ -95,7 +95,7 @@ func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
 	return nil
 }
 
-// remove removes what was found, and what was written meanwhile.
+// remove removes the found keys or windows, and those written meanwhile.
 func (d *drop) remove(ctx context.Context, found *ranking.Found) error {
 	unit, removed, began := "key", int64(0), time.Now()
 	if d.boards != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/windows"
 )
 
-// options holds what is exported, and in which format.
+// options holds the selection and the format of an export.
 type options struct {
 	board, period, window string // empty: all
 	all                   bool

@@ -182,7 +182,7 @@ func (p *pace) wait(ctx context.Context, made int64) error {
 	return ctx.Err()
 }
 
-// summarize writes to stdout what was acknowledged.
+// summarize writes the counts of acknowledged and unsure events to stdout.
 func summarize(p *cli.Program, pub *Publisher, took time.Duration, interrupted bool) {
 	events, bytes := pub.events.Load(), pub.bytes.Load()
 	end := ""
