@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// event has the first fault happen that isn't about a call and is due.
+// event executes the first due fault that does not concern a call, and reports whether there was one.
 func (w *world) event() bool {
 	for i, f := range w.events {
 		if f.on != "" || f.at > w.step {

@@ -5,12 +5,13 @@
 //	plan (seed) ─▶ world ──▶ Consumer, Consumer, … (the product's own)
 //	                 ▲           │ every call to Kafka or Redis waits
 //	                 └─ driver ◀─┘ executes it, delays it, drops it or fails it; crashes
-//	                               the caller; takes Redis back; moves the clock
+//	                               the caller; reverts Redis; moves the clock
 //
 // A world runs in a bubble of testing/synctest: its time is virtual, and the driver acts only while
 // everything else waits. So the world of a seed is the same every time, on one processor
-// (TestAWorldIsTheSameEveryTime lists the conditions). After the faults, all calls are executed, and standings, ledger, dead
-// letters and accounting must be equal to the result of the oracle, which shares no code with the product.
+// (TestAWorldIsTheSameEveryTime lists the conditions). After the faults, all calls are executed, and
+// standings, ledger, dead letters and accounting must be equal to the result of the oracle, which shares no
+// code with the product.
 //
 // The faults are a list of events, each with the step from which it is due. So a failing world can be
 // described briefly: events and records are removed as long as it still fails.
@@ -380,7 +381,7 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		c.p.w.truncated.Store(true)
 	case health.HaltSchema:
 		c.p.haltsWithout(about)
-	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge, health.HaltRules: // log, responses and texts are undamaged
+	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge, health.HaltRules: // nothing there is damaged
 		if strings.Contains(about, event.DeadLetterTopic("")) && c.p.w.counts[lettersRefused] > 0 {
 			break
 		}
