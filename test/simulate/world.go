@@ -381,7 +381,7 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		c.p.w.truncated.Store(true)
 	case health.HaltSchema:
 		c.p.haltsWithout(about)
-	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge, health.HaltRules: // nothing there is damaged
+	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge, health.HaltRules: // the world damages none of these
 		if strings.Contains(about, event.DeadLetterTopic("")) && c.p.w.counts[lettersRefused] > 0 {
 			break
 		}
