@@ -2,110 +2,110 @@ package client
 
 import "time"
 
-// Ref names a window of a board.
+// Ref identifies a window of a board.
 type Ref struct {
 	Board  string
-	Period string // weekly, monthly, yearly, or what else is configured
-	// Window is its name, such as 2026-W48, or Previous; empty is Current.
+	Period string // weekly, monthly, yearly, or another configured period
+	// Window is the window's name, such as 2026-W48, or Current or Previous. Empty means Current.
 	Window string
 }
 
-// Windows without a name, by Redis's clock.
+// Windows relative to Redis's clock.
 const (
 	Current  = "current"
 	Previous = "previous"
 )
 
-// Ranks is how equal points rank; empty is Ordinal.
+// Ranks selects how equal points are ranked. Empty means Ordinal.
 type Ranks string
 
-// Styles of ranks.
+// Styles of ranks. The digits are the ranks of four members, of whom the second and third are equal.
 const (
-	Ordinal     Ranks = "ordinal"     // by who reached them first: 1234
-	Competition Ranks = "competition" // alike, as the first of them: 1224
-	Modified    Ranks = "modified"    // alike, as the last of them: 1334
-	Dense       Ranks = "dense"       // alike, without gaps: 1223, of Standings from the top on
+	Ordinal     Ranks = "ordinal"     // 1234: the member that reached the points first ranks first
+	Competition Ranks = "competition" // 1224: equal members share the best of their ranks
+	Modified    Ranks = "modified"    // 1334: equal members share the worst of their ranks
+	Dense       Ranks = "dense"       // 1223: shared ranks without gaps; only for Standings read from the top
 )
 
-// Window is a window of a board.
+// Window describes a window of a board.
 type Window struct {
 	Board       string    `json:"board"`
 	Period      string    `json:"period"`
-	Window      string    `json:"window"` // its name
+	Window      string    `json:"window"` // its name, such as 2026-W48
 	Start       time.Time `json:"start"`
 	End         time.Time `json:"end"`          // exclusive
-	SecondsLeft int64     `json:"seconds_left"` // 0 once it is over
+	SecondsLeft int64     `json:"seconds_left"` // until End; 0 after it
 	TimeZone    string    `json:"time_zone"`    // IANA name
-	TickMS      int64     `json:"tick_ms"`      // how exact ReachedAt is
-	// Fields are the names of a board's fields, most significant first; nil on one that has points.
+	TickMS      int64     `json:"tick_ms"`      // the precision of ReachedAt, in ms
+	// Fields are the names of a board's fields, most significant first; nil on a board that has points.
 	Fields  []string `json:"fields"`
 	Members int64    `json:"members"`
-	// Counted is false where no event has come, or retention is over.
+	// Counted is false if no event has arrived yet, or the window's retention is over.
 	Counted bool `json:"counted"`
 }
 
-// State is how far an answer can be trusted, in a word.
+// State summarises [Trust] in one word.
 type State string
 
-// States: of those that apply the first.
+// States of a window. If several apply, the first one in this list is reported.
 const (
 	Lost       State = "lost"        // Redis has lost the window
-	Refilling  State = "refilling"   // a Redis that was lost is being filled again
-	Behind     State = "behind"      // some events don't count yet
-	Incomplete State = "incomplete"  // events are missing
-	Backup     State = "backup"      // an archived copy of a window that took events still
-	NotCounted State = "not_counted" // there are no events
+	Refilling  State = "refilling"   // Redis was lost or the boards were rebuilt, and Kafka is being read again
+	Behind     State = "behind"      // some events are not counted yet
+	Incomplete State = "incomplete"  // some events are missing permanently
+	Backup     State = "backup"      // an archived copy of a window that was still open
+	NotCounted State = "not_counted" // no event has arrived, or the retention is over
 	Whole      State = "whole"
 )
 
-// Trust is how far an answer can be trusted.
+// Trust describes how current and complete an answer is.
 type Trust struct {
-	At    time.Time `json:"at"` // as of when the rows are true, by Redis's clock; zero where it holds nothing
+	At    time.Time `json:"at"` // the time of the read, by Redis's clock; zero if Redis has no standings
 	State State     `json:"state"`
-	// Complete is false where records of the window were deleted from Kafka before they could count.
+	// Complete is false if records of the window were deleted from Kafka before they were counted.
 	Complete  bool `json:"complete"`
 	Refilling bool `json:"refilling"`
 	Final     bool `json:"final"` // no event can change the window any more
-	// Revision is how often the window has become final, from 1; 0 where it isn't.
+	// Revision is the number of times that the window has become final, from 1; 0 if it is not final.
 	Revision int64 `json:"revision"`
-	// Archived: Redis doesn't have the window, and this is the archive's copy of it, which was taken
-	// AsOf: of the final window, or, where Revision is 0, a backup.
+	// Archived: the answer shows the archive's copy of a window that Redis does not have, taken at AsOf. If
+	// Revision is 0, the copy is a backup of a window that was still open.
 	Archived bool      `json:"archived"`
 	AsOf     time.Time `json:"as_of"`
-	// Lag is how many records don't count yet, and BehindMS how old the oldest of them was, in ms;
-	// nil where a consumer hasn't reported it.
+	// Lag is the number of records that are not counted yet, and BehindMS the age of the oldest of them, in ms.
+	// Both are nil if a consumer has not reported them.
 	Lag      *int64 `json:"lag"`
 	BehindMS *int64 `json:"behind_ms"`
-	// ReportedAt is the time of the earliest of the partitions' last reports, from which State, Lag and
-	// BehindMS come. It is zero if no partition has a report.
+	// ReportedAt is the time of the earliest of the partitions' last reports, on which State, Lag and BehindMS are
+	// based. It is zero if no partition has a report.
 	ReportedAt  time.Time `json:"reported_at"`
-	NotCounting []string  `json:"not_counting"` // partitions whose events nobody counts right now
-	Incomplete  []string  `json:"incomplete"`   // partitions of which records are missing
-	// Ledger is up to where each partition counts: 480 says that every record before 480 does.
+	NotCounting []string  `json:"not_counting"` // partitions whose events no consumer counts now
+	Incomplete  []string  `json:"incomplete"`   // partitions with missing records
+	// Ledger has the position of each partition. At position 480, every record before offset 480 is counted.
 	Ledger map[string]string `json:"ledger"`
-	// Shards are those of several shards, each of which is read at a moment of its own.
+	// Shards has an entry per shard if there are several. Each shard is read at its own instant.
 	Shards []ShardTrust `json:"shards"`
-	// Reached is whether what WaitingFor names counts; nil where nothing was waited for.
+	// Reached reports whether all records given to [Client.WaitingFor] are counted; nil without WaitingFor.
 	Reached *bool `json:"reached"`
 }
 
-// ShardTrust is as of when one of several shards was read, and by which ledger.
+// ShardTrust is the time and the ledger of a shard's read.
 type ShardTrust struct {
 	Shard  int               `json:"shard"`
 	At     time.Time         `json:"at"`
 	Ledger map[string]string `json:"ledger"`
 }
 
-// Standing is a row. Of a member who isn't in the window it has the member alone.
+// Standing is a row. For a member without a standing, only Member is set.
 type Standing struct {
-	Place  int64  `json:"place"` // of Lookup: the rank among those who were looked up
-	Rank   int64  `json:"rank"`  // from 1; 0: the member isn't there
+	Place  int64  `json:"place"` // only in Found: the rank among the members of the lookup
+	Rank   int64  `json:"rank"`  // from 1; 0: the member has no standing
 	Member string `json:"member"`
-	Name   string `json:"name"`   // where members have names
+	Name   string `json:"name"`   // display name, if members have names
 	Points int64  `json:"points"` // 0 on a board that has fields
-	// Fields are those of a board by a rule of its own; nil on one that has points.
+	// Fields are the fields of a board with its own rule; nil on a board that has points.
 	Fields    map[string]int64 `json:"fields"`
-	ReachedAt time.Time        `json:"reached_at"` // the first ms of its tick
+	ReachedAt time.Time        `json:"reached_at"` // precise to the window's TickMS: the first ms of the tick
 }
 
 // WindowOnly is a window without rows.
@@ -114,18 +114,18 @@ type WindowOnly struct {
 	Trust  Trust  `json:"trust"`
 }
 
-// Page is some rows of a window.
+// Page is a page of a window's rows.
 type Page struct {
 	Window    Window     `json:"window"`
 	Trust     Trust      `json:"trust"`
 	Ranks     Ranks      `json:"ranks"`
-	InRange   *int64     `json:"in_range"` // how many members have points in the range; nil without one
+	InRange   *int64     `json:"in_range"` // number of members between MinPoints and MaxPoints; nil without a range
 	Standings []Standing `json:"standings"`
-	// Next is what Query.After takes for the page that follows; empty where there is none.
+	// Next is Query.After for the next page; empty on the last page.
 	Next string `json:"next"`
 }
 
-// Around is a member's surroundings.
+// Around is a member's row with the rows above and below it.
 type Around struct {
 	Window    Window     `json:"window"`
 	Trust     Trust      `json:"trust"`
@@ -134,67 +134,67 @@ type Around struct {
 	Standings []Standing `json:"standings"`
 }
 
-// Member is a member in a window.
+// Member is a member's standing in a window.
 type Member struct {
 	Window   Window   `json:"window"`
 	Trust    Trust    `json:"trust"`
 	Ranks    Ranks    `json:"ranks"`
 	Standing Standing `json:"standing"`
-	// Percentile is which share of the members rank below, in percent; nil for who isn't there.
+	// Percentile is the share of members that rank below, in percent; nil if the member has no standing.
 	Percentile *float64 `json:"percentile"`
-	Above      *Above   `json:"above"` // nil for the first, and for who isn't there
+	Above      *Above   `json:"above"` // nil for the first member, and for a member without a standing
 }
 
-// Above is who has the next better rank.
+// Above is the member with the next better rank.
 type Above struct {
 	Standing
 
-	// PointsMissing is how many more points it takes to pass them; nil on a board that has fields.
+	// PointsMissing is how many more points are needed to pass this member; nil on a board that has fields.
 	PointsMissing *int64 `json:"points_missing"`
 }
 
-// Found are members who were looked up.
+// Found has the members of a lookup.
 type Found struct {
 	Window    Window     `json:"window"`
 	Trust     Trust      `json:"trust"`
 	Ranks     Ranks      `json:"ranks"`
-	Standings []Standing `json:"standings"` // by rank, with each one's Place
-	Absent    []string   `json:"absent"`    // who isn't in the window
+	Standings []Standing `json:"standings"` // by rank, each with its Place
+	Absent    []string   `json:"absent"`    // members without a standing
 }
 
-// Rank is the rank that points would have.
+// Rank is the rank that a member would have that reaches the given points now.
 type Rank struct {
 	Window    Window     `json:"window"`
 	Trust     Trust      `json:"trust"`
-	Rank      int64      `json:"rank"`      // below all who have as many already
-	AtLeast   int64      `json:"at_least"`  // how many members have at least as many
-	More      int64      `json:"more"`      // how many have more
-	Standings []Standing `json:"standings"` // n rows above that rank, and n from it on
+	Rank      int64      `json:"rank"`      // below all members that already have as many points
+	AtLeast   int64      `json:"at_least"`  // number of members with at least as many points
+	More      int64      `json:"more"`      // number of members with more points
+	Standings []Standing `json:"standings"` // n rows above that rank, and n from that rank on
 }
 
-// Percent is who is last among the best so many percent.
+// Percent is the last member among the best given percent of the members.
 type Percent struct {
 	Window   Window    `json:"window"`
 	Trust    Trust     `json:"trust"`
 	Percent  float64   `json:"percent"`
-	Rank     int64     `json:"rank"`     // 0 where the window is empty
-	Standing *Standing `json:"standing"` // nil where it is empty
+	Rank     int64     `json:"rank"`     // the member's rank; 0 if the window is empty
+	Standing *Standing `json:"standing"` // nil if the window is empty
 }
 
-// MemberOfBoards is a member on several boards and in several periods.
+// MemberOfBoards is a member's standings on several boards and in several periods.
 type MemberOfBoards struct {
 	Member    string   `json:"member"`
 	Ranks     Ranks    `json:"ranks"`
 	Standings []Member `json:"standings"`
 }
 
-// Board is a board that has a window.
+// Board is a board that has at least one window.
 type Board struct {
 	Board   string   `json:"board"`
-	Score   string   `json:"score"`  // how a member's events become a standing: sum, best or last
-	Fields  []Field  `json:"fields"` // most significant first; points alone by the default rule
+	Score   string   `json:"score"`  // how a member's events are combined: sum, best or last
+	Fields  []Field  `json:"fields"` // most significant first; the field points alone with the default rule
 	Periods []Period `json:"periods"`
-	// Archived: Redis has none of its windows, and the archive has.
+	// Archived: Redis has none of the board's windows, but the archive does.
 	Archived bool `json:"archived"`
 }
 
@@ -202,38 +202,38 @@ type Board struct {
 type Field struct {
 	Field string `json:"field"`
 	Max   int64  `json:"max"`
-	Order string `json:"order"` // most or fewest: what is better
+	Order string `json:"order"` // whether most or fewest is better
 }
 
-// Period is a period of a board, and how many of its windows there are. First and Last are of all
-// of them.
+// Period is a period of a board, with the number of its windows. First and Last are the first and last window in
+// Redis and the archive.
 type Period struct {
 	Period          string `json:"period"`
-	Windows         int64  `json:"windows"`          // that Redis lists
-	ArchivedWindows int64  `json:"archived_windows"` // that the archive has: some may be in Redis, too
+	Windows         int64  `json:"windows"`          // number of windows in Redis
+	ArchivedWindows int64  `json:"archived_windows"` // number of windows in the archive; some may be in Redis, too
 	First           string `json:"first"`
 	Last            string `json:"last"`
 }
 
-// Windows are the windows of a board that hold somebody, and those in the archive.
+// Windows lists the windows of a board and a period in Redis and in the archive.
 type Windows struct {
 	Board    string         `json:"board"`
 	Period   string         `json:"period"`
 	TimeZone string         `json:"time_zone"`
-	Current  string         `json:"current"`  // empty before the first
-	Previous string         `json:"previous"` // empty where there is none
-	Windows  []ListedWindow `json:"windows"`  // the latest first
-	// ArchiveUnavailable: the archive can't be read, and what is in it alone is missing.
+	Current  string         `json:"current"`  // empty before the first window
+	Previous string         `json:"previous"` // empty if there is none
+	Windows  []ListedWindow `json:"windows"`  // latest first
+	// ArchiveUnavailable: the archive cannot be read, so windows that only the archive has are missing.
 	ArchiveUnavailable bool `json:"archive_unavailable"`
 }
 
-// ListedWindow is one of them.
+// ListedWindow is a window in the list.
 type ListedWindow struct {
 	Window      string    `json:"window"`
 	Start       time.Time `json:"start"`
 	End         time.Time `json:"end"` // exclusive
 	SecondsLeft int64     `json:"seconds_left"`
 	Current     bool      `json:"current"`
-	Members     *int64    `json:"members"`  // nil where Redis has lost the window
-	Archived    bool      `json:"archived"` // Redis doesn't have it, and the archive does
+	Members     *int64    `json:"members"`  // nil if Redis has lost the window
+	Archived    bool      `json:"archived"` // the window is in the archive but not in Redis
 }

@@ -1,11 +1,12 @@
-// Package client reads the boards of standings over its HTTP API, docs/api.md.
+// Package client reads leaderboards from the HTTP API of standings (docs/api.md).
 //
 //	c, err := client.New(client.Config{BaseURL: "http://localhost:8090", Token: token})
 //	page, err := c.Standings(ctx, client.Ref{Board: "global", Period: "weekly"}, client.Query{Limit: 10})
 //
-// Every answer about a window has its [Trust]: as of when it is true, and whether that is all there
-// is. A refusal is a [*Problem], which errors.As finds. One that passes, by its status of 429 or 503
-// and a Retry-After, is waited out and sent again until the context ends; nothing else is sent twice.
+// Every answer about a window has a [Trust], which states the time of the read and whether the window is complete.
+// If the API refuses a request, the error wraps a [*Problem], which errors.As finds. The client repeats a request
+// that was refused temporarily (status 429 or 503 with a Retry-After header) until it succeeds or the context
+// ends. It repeats no other request.
 package client
 
 import (
@@ -25,14 +26,14 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// Config is what a client is made of.
+// Config is the configuration of a Client.
 type Config struct {
-	// BaseURL is where the API is, without /v1: https://boards.example, or with a path before it.
+	// BaseURL is the URL of the API without /v1, such as https://boards.example. It may have a path.
 	BaseURL string
-	// Token is the bearer token; empty where none is needed.
+	// Token is the bearer token; empty if the API requires none.
 	Token string
-	// HTTP sends the requests; nil: a client that waits 30 s for an answer to begin, and for as long
-	// as the context lasts for its end.
+	// HTTP sends the requests. If it is nil, a default client waits at most 30 s for the start of a response, and
+	// for its end until the context ends.
 	HTTP *http.Client
 }
 
@@ -41,24 +42,24 @@ type Client struct {
 	base  string
 	token string
 	http  *http.Client
-	// until and wait are what reads of a window wait for.
+	// until has the records that reads of a window wait for, and wait is the maximum time.
 	until []Record
 	wait  time.Duration
 }
 
 const (
 	answerBegins = 30 * time.Second
-	// mostBytes bounds an answer: a thousand rows of the longest ids, and of boards with the most
-	// fields, are less than half of it.
+	// mostBytes is the maximum size of a response, in bytes. A thousand rows with the longest ids and the most
+	// fields need less than half of it.
 	mostBytes        = 16 << 20
 	mostProblemBytes = 64 << 10
 )
 
-// New makes a client. It sends nothing yet.
+// New returns a client. It sends no request.
 func New(c Config) (*Client, error) {
 	u, err := url.Parse(c.BaseURL)
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
-		err = wrong.Err // without the URL, in which a password may be
+		err = wrong.Err // drop the URL, which may contain a password
 	}
 	if err != nil {
 		return nil, fmt.Errorf("client: BaseURL: %w", err)
@@ -78,36 +79,36 @@ func New(c Config) (*Client, error) {
 	return made, nil
 }
 
-// Record is a record of Kafka, as a producer is told it.
+// Record identifies a Kafka record, as a producer receives it in the acknowledgement.
 type Record struct {
 	Topic     string
 	Partition int
 	Offset    int64
 }
 
-// String is topic/partition@offset.
+// String returns topic/partition@offset.
 func (r Record) String() string { return fmt.Sprintf("%s/%d@%d", r.Topic, r.Partition, r.Offset) }
 
-// WaitingFor is a client whose reads of a window wait until these records count, at most 16 of them:
-// so a producer reads what it has written. They wait at most for a time, up to 10 s, and answer then
-// all the same: [Trust.Reached] says whether all of them count. Of several pages only the first one
-// waits.
+// WaitingFor returns a client whose reads of a window wait until these records are counted, so that a producer can
+// read its own writes. There may be at most 16 records. most is the maximum wait, up to 10 s; after it a read
+// returns the current state, and [Trust.Reached] reports whether all records are counted. If a method reads
+// several pages, only the first read waits.
 func (c *Client) WaitingFor(most time.Duration, records ...Record) *Client {
 	waiting := *c
 	waiting.until, waiting.wait = slices.Clone(records), most
 	return &waiting
 }
 
-// request is one, which can be sent several times.
+// request is a request that can be sent several times.
 type request struct {
-	path  string // escaped, from /v1 on
+	path  string // escaped, starting after /v1
 	query url.Values
-	// header is what is sent besides, and in place of what is sent otherwise.
+	// header has additional headers, which override the usual ones.
 	header http.Header
-	post   any // the body of a POST; nil: it is a GET
+	post   any // the body of a POST; nil: send a GET
 }
 
-// get sends a request, and reads its answer.
+// get sends a request and decodes the response.
 func get[T any](ctx context.Context, c *Client, r *request) (*T, error) {
 	answer := new(T)
 	err := c.send(ctx, r, func(body io.Reader) error {
@@ -118,7 +119,7 @@ func get[T any](ctx context.Context, c *Client, r *request) (*T, error) {
 			}
 			return fmt.Errorf("the answer can't be read: %w", err)
 		}
-		_, _ = io.CopyN(io.Discard, body, 1<<10) // what follows the JSON, so that the connection is used again
+		_, _ = io.CopyN(io.Discard, body, 1<<10) // read to the end, so that the connection can be reused
 		return nil
 	})
 	if err != nil {
@@ -127,7 +128,7 @@ func get[T any](ctx context.Context, c *Client, r *request) (*T, error) {
 	return answer, nil
 }
 
-// send sends a request until it isn't refused for now, and has the body of the answer read.
+// send sends a request, and repeats it while it is refused temporarily. read reads the response's body.
 func (c *Client) send(ctx context.Context, r *request, read func(io.Reader) error) error {
 	var body []byte
 	if r.post != nil {
@@ -147,7 +148,7 @@ func (c *Client) send(ctx context.Context, r *request, read func(io.Reader) erro
 		return backoff.Permanent(err)
 	}, backoff.WithContext(between, ctx))
 	if _, ok := errors.AsType[*Problem](err); err != nil && !ok && refused != nil {
-		err = fmt.Errorf("%w, after: %w", err, refused) // the context has ended while it waited
+		err = fmt.Errorf("%w, after: %w", err, refused) // the context ended during the wait
 	}
 	if err != nil {
 		return fmt.Errorf("client: %s: %w", r.path, err)
@@ -155,7 +156,7 @@ func (c *Client) send(ctx context.Context, r *request, read func(io.Reader) erro
 	return nil
 }
 
-// try sends it once.
+// try sends the request once.
 func (c *Client) try(ctx context.Context, r *request, body []byte, read func(io.Reader) error) error {
 	method := http.MethodGet
 	if r.post != nil {
@@ -182,7 +183,7 @@ func (c *Client) try(ctx context.Context, r *request, body []byte, read func(io.
 	answer, err := c.http.Do(q)
 	if err != nil {
 		if sent, ok := errors.AsType[*url.Error](err); ok {
-			err = sent.Err // send names the path
+			err = sent.Err // send adds the path
 		}
 		return err
 	}
@@ -193,8 +194,8 @@ func (c *Client) try(ctx context.Context, r *request, body []byte, read func(io.
 	return read(answer.Body)
 }
 
-// pause is how long to wait between two tries: what the API asks for, and on top of that a time at
-// random that grows, so that clients who were refused together don't come again together.
+// pause is the wait between two attempts: the API's Retry-After plus a growing random time, so that clients that
+// were refused together do not retry together.
 type pause struct {
 	*backoff.ExponentialBackOff
 
@@ -208,7 +209,7 @@ func newPause(ctx context.Context) *pause {
 	)}
 }
 
-// NextBackOff is the wait; Stop where the context would end before.
+// NextBackOff returns the wait, or Stop if the context would end before.
 func (p *pause) NextBackOff() time.Duration {
 	next := p.atLeast + p.ExponentialBackOff.NextBackOff()
 	if end, ok := p.ctx.Deadline(); ok && time.Until(end) < next {
@@ -217,8 +218,8 @@ func (p *pause) NextBackOff() time.Duration {
 	return next
 }
 
-// pathOf is a path below /v1 of parts as they are. A part that isn't there, and one that clients and
-// proxies would tidy up, is an error.
+// pathOf returns the path below /v1 with the escaped parts. An empty part is an error, and so are . and .., which
+// clients and proxies would normalise.
 func pathOf(parts ...string) (string, error) {
 	path := "/v1"
 	for _, part := range parts {
@@ -233,7 +234,7 @@ func pathOf(parts ...string) (string, error) {
 	return path, nil
 }
 
-// parameters are those of a query.
+// parameters are the parameters of a query.
 type parameters struct{ url.Values }
 
 func (p parameters) number(name string, n int64) {
@@ -248,7 +249,7 @@ func (p parameters) text(name, text string) {
 	}
 }
 
-// waiting adds what the client's reads wait for.
+// waiting adds the records that the client's reads wait for.
 func (p parameters) waiting(c *Client) {
 	for _, r := range c.until {
 		p.Add("min_offset", r.String())

@@ -23,7 +23,7 @@ import (
 	"github.com/standings/standings/test/apitest"
 )
 
-// baseURL is where the API is served to the tests and examples here.
+// baseURL is the URL of the API for these tests and examples.
 var baseURL string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -37,7 +37,7 @@ func run(m *testing.M) int {
 	server := httptest.NewServer(api)
 	baseURL = server.URL
 	code := m.Run()
-	server.CloseClientConnections() // examples keep theirs
+	server.CloseClientConnections() // examples keep their connections open
 	server.Close()
 	api.Close()
 	if err := goleak.Find(); err != nil && code == 0 {
@@ -47,7 +47,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// roundTrip answers requests without a network, so that time can be a test's.
+// roundTrip answers requests without a network, so that tests can simulate time.
 type roundTrip func(*http.Request) *http.Response
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -56,7 +56,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, r.Context().Err()
 }
 
-// body notes that it is closed.
+// body counts how often it is closed.
 type body struct {
 	io.Reader
 	closed *atomic.Int64
@@ -121,7 +121,7 @@ func TestARefusalThatPassesIsWaitedOutAndTheRequestSentAgain(t *testing.T) {
 		require.Equal(t, []string{"u1"}, found.Absent)
 		require.Equal(t, []string{`{"members":["u1"]}`, `{"members":["u1"]}`, `{"members":["u1"]}`}, bodies)
 		require.EqualValues(t, 3, closed.Load())
-		require.InDelta(t, 5, time.Since(began).Seconds(), 1.2) // a time of HTTP has whole seconds
+		require.InDelta(t, 5, time.Since(began).Seconds(), 1.2) // times in HTTP headers have whole seconds
 	})
 }
 

@@ -1,6 +1,6 @@
 package client_test
 
-// What the client is held to: it has all of openapi.json, and nothing that others couldn't import.
+// Requirements on the client: it covers all of openapi.json, and imports only packages that any module can import.
 
 import (
 	"context"
@@ -26,7 +26,7 @@ import (
 	v1 "github.com/standings/standings/internal/api/v1"
 )
 
-// notCovered are the operations that the client has no method for, and why.
+// notCovered has the operations without a method of the client, and the reasons.
 var notCovered = map[string]string{
 	"getOpenAPI": "the client is made by it: who reads the document does so by a generator",
 	"getProblem": "a Problem has its title and status already",
@@ -35,7 +35,7 @@ var notCovered = map[string]string{
 	"unban":      "see listBans",
 }
 
-// notSent are parameters that the client doesn't send, and why.
+// notSent has the parameters that the client does not send, and the reasons.
 var notSent = map[string]string{
 	"exportWindow format": "rows are read as NDJSON, which says at its end that it is complete",
 	"exportWindow raw":    "it is of CSV",
@@ -49,7 +49,7 @@ func document(t *testing.T) *openapi3.T {
 	return doc
 }
 
-// noting sends requests, and notes their operations and parameters.
+// noting sends requests, and records their operations and parameters.
 type noting struct {
 	t    *testing.T
 	find func(*http.Request) string
@@ -130,7 +130,7 @@ func assertMet(t *testing.T, met map[string]map[string]bool, id, method, path st
 	return met[id] != nil
 }
 
-// callAll calls every method with everything that it takes, and returns their names.
+// callAll calls every method with all of its parameters, and returns the methods' names.
 func callAll(t *testing.T, c *client.Client) []string {
 	t.Helper()
 	waits := c.WaitingFor(time.Second, client.Record{Topic: "points", Offset: 48210})
@@ -204,7 +204,7 @@ func callAll(t *testing.T, c *client.Client) []string {
 	return slices.Collect(maps.Keys(calls))
 }
 
-// answered are the schemas of answers, and what reads them.
+// answered maps the schemas of responses to the types that read them.
 var answered = map[string]any{
 	"Window": client.Window{}, "Trust": client.Trust{}, "ShardTrust": client.ShardTrust{}, "Standing": client.Standing{},
 	"PlacedStanding": client.Standing{}, "Above": client.Above{}, "Page": client.Page{}, "Around": client.Around{},
@@ -213,7 +213,7 @@ var answered = map[string]any{
 	"Problem": client.Problem{}, "StreamSnapshot": client.Live{},
 }
 
-// notRead are the schemas that no type of the client is for, and why.
+// notRead has the schemas without a type of the client, and the reasons.
 var notRead = map[string]string{
 	"Lookup":       "it is sent",
 	"Boards":       "Boards reads it page by page",
@@ -234,7 +234,7 @@ func TestEveryPropertyOfAnAnswerIsRead(t *testing.T) {
 	}
 }
 
-// properties holds a type to a schema, as deep as both go.
+// properties compares a type with a schema, including nested ones.
 func properties(t *testing.T, name string, schema *openapi3.SchemaRef, of reflect.Type) {
 	t.Helper()
 	fields := map[string]reflect.Type{}
@@ -258,7 +258,7 @@ func properties(t *testing.T, name string, schema *openapi3.SchemaRef, of reflec
 		}
 	}
 	for tag := range fields {
-		// A Standing is read where it has a place too.
+		// Standing is used for the schema PlacedStanding, too, which has a place.
 		if schema.Value.Properties[tag] == nil && tag != "place" {
 			t.Errorf("%s has no %s, which %s has", name, tag, of)
 		}

@@ -14,7 +14,7 @@ import (
 // weekly is the board that the examples read.
 var weekly = client.Ref{Board: "global", Period: "weekly"}
 
-// connect makes the client that the examples read by: the API is served to them by TestMain.
+// connect returns the examples' client. TestMain serves the API.
 func connect() *client.Client {
 	c, err := client.New(client.Config{BaseURL: baseURL, Token: os.Getenv("STANDINGS_TOKEN")})
 	if err != nil {
@@ -46,7 +46,7 @@ func Example() {
 }
 
 func ExampleClient_Standings() {
-	// A board with fields, and equal points that rank alike.
+	// A board that has fields; equal members share a rank.
 	page, err := connect().Standings(context.Background(), client.Ref{Board: "arena", Period: "weekly"}, client.Query{Ranks: client.Competition})
 	if err != nil {
 		log.Fatal(err)
@@ -65,7 +65,7 @@ func ExampleClient_Standings() {
 }
 
 func ExampleClient_All() {
-	// Page after page, until there are no more rows, or the loop is left.
+	// All reads page by page, until there are no more rows or the loop ends.
 	for s, err := range connect().All(context.Background(), weekly, client.Query{Limit: 2, Ranks: client.Dense}) {
 		if err != nil {
 			log.Fatal(err)
@@ -194,7 +194,7 @@ func ExampleClient_Boards() {
 }
 
 func ExampleClient_WaitingFor() {
-	// The record that a producer has written: who reads it by this client sees that it counts.
+	// After a producer has written this record, the client's reads wait until it counts.
 	c := connect().WaitingFor(2*time.Second, client.Record{Topic: "points", Partition: 0, Offset: 48210})
 	m, err := c.Member(context.Background(), weekly, "Emi", client.Ordinal)
 	if err != nil {
@@ -209,13 +209,13 @@ func ExampleClient_Watch() {
 	defer cancel()
 	for live, err := range connect().Watch(ctx, weekly, client.WatchQuery{Limit: 2}) {
 		if err != nil {
-			log.Println(err) // and it goes on, unless that was the last
+			log.Println(err) // Watch continues, unless this was its last error
 			continue
 		}
 		for _, s := range live.Standings {
 			fmt.Println(s.Rank, s.Member, s.Points)
 		}
-		break // all there is to see here: nothing changes
+		break // enough for this example: nothing changes
 	}
 	// Output:
 	// 1 Kalobi 4210

@@ -10,14 +10,14 @@ import (
 	"iter"
 )
 
-// longestRow is how many bytes a row of an export may have.
+// longestRow is the maximum length of a row in an export, in bytes.
 const longestRow = 64 << 10
 
-// errStopped: whoever reads an export wants no more of it.
+// errStopped reports that the caller has left its loop.
 var errStopped = errors.New("no more is wanted")
 
-// Export are all rows of a window in one answer, which isn't held in memory. One that was cut off
-// ends with io.ErrUnexpectedEOF. Rows are as of when each was read.
+// Export returns all rows of a window by rank, as one streamed response. If the response is cut off, the last
+// error is io.ErrUnexpectedEOF. Each part of the rows is as of its own read. An error ends the sequence.
 func (c *Client) Export(ctx context.Context, r Ref) iter.Seq2[Standing, error] {
 	return func(yield func(Standing, error) bool) {
 		path, err := r.below("export")
@@ -30,7 +30,7 @@ func (c *Client) Export(ctx context.Context, r Ref) iter.Seq2[Standing, error] {
 	}
 }
 
-// rows reads the lines of an export, of which the last one says that it is.
+// rows reads the lines of an export. The last line marks the end; without it the export was cut off.
 func rows(body io.Reader, yield func(Standing, error) bool) error {
 	lines := bufio.NewReaderSize(body, longestRow)
 	for n := int64(0); ; n++ {

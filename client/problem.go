@@ -10,24 +10,25 @@ import (
 	"time"
 )
 
-// Problem is why a request was refused, by RFC 9457.
+// Problem is the reason why the API refused a request (RFC 9457).
 type Problem struct { //nolint:errname // it is RFC 9457's name
-	// Type ends with a word that doesn't change, by [Problem.Word]; about:blank where it wasn't the
-	// API that answered.
+	// Type identifies the kind of problem; its last segment is [Problem.Word]. It is about:blank if another
+	// server, such as a proxy, sent the response.
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
-	// Detail is what was wrong, where, and what would be right.
+	// Detail describes the error and the valid values.
 	Detail string `json:"detail"`
-	// Parameter is which one is wrong, if one is.
+	// Parameter is the name of the invalid parameter, if there is one.
 	Parameter string `json:"parameter"`
-	// There is what there is in place of what was asked for, at most ten of it.
+	// There has up to ten valid values, such as existing boards if the board is unknown.
 	There []string `json:"there"`
-	// RetryAfter is after how long it may be gone; 0 where that isn't known.
+	// RetryAfter is the time after which to try again; 0 if the API gives none.
 	RetryAfter time.Duration `json:"-"`
 }
 
-// Word is what kind of problem it is: not-found, bad-request, board-lost, …
+// Word returns the kind of problem, such as not-found, bad-request or board-lost. It is empty if another server
+// sent the response.
 func (p *Problem) Word() string {
 	word, ok := strings.CutPrefix(p.Type, "/v1/problems/")
 	if !ok {
@@ -36,7 +37,7 @@ func (p *Problem) Word() string {
 	return word
 }
 
-// Error is the status, and what was wrong.
+// Error returns the status and the description.
 func (p *Problem) Error() string {
 	said := p.Detail
 	if said == "" {
@@ -45,13 +46,13 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%d: %s", p.Status, said)
 }
 
-// passes reports whether the same request may be answered later.
+// passes reports whether the same request may succeed later.
 func (p *Problem) passes() bool {
 	return p.RetryAfter > 0 && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable)
 }
 
-// problemOf reads the problem that an answer is. Of what something else has answered, such as a
-// proxy, the status is all that is taken.
+// problemOf reads the problem from a response. If another server sent the response, such as a proxy, only the
+// status is used.
 func problemOf(answer *http.Response) *Problem {
 	p := &Problem{}
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
@@ -70,7 +71,7 @@ func problemOf(answer *http.Response) *Problem {
 	return p
 }
 
-// retryAfter reads seconds, or a time.
+// retryAfter parses a Retry-After header: seconds, or a time. The result is at most 24 hours.
 func retryAfter(text string) time.Duration {
 	const most = 24 * time.Hour
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds >= 0 {

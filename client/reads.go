@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// below is a path below a window.
+// below returns a path below the window's path.
 func (r Ref) below(parts ...string) (string, error) {
 	window := r.Window
 	if window == "" {
@@ -19,8 +19,8 @@ func (r Ref) below(parts ...string) (string, error) {
 	return pathOf(append([]string{"boards", r.Board, "periods", r.Period, "windows", window}, parts...)...)
 }
 
-// Boards are the boards that have a window, by name, as of at most five seconds ago. An error ends
-// them.
+// Boards returns all boards that have a window, sorted by name. The list may be up to five seconds old. An error
+// ends the sequence.
 func (c *Client) Boards(ctx context.Context) iter.Seq2[Board, error] {
 	type list struct {
 		Boards []Board `json:"boards"`
@@ -48,7 +48,8 @@ func (c *Client) Boards(ctx context.Context) iter.Seq2[Board, error] {
 	}
 }
 
-// Windows are a board's windows, the latest first: at most limit of them, 1 to 1,000; 0 is 100.
+// Windows returns a board's windows of a period, latest first. limit is the maximum number of windows, 1 to 1,000;
+// 0 means 100.
 func (c *Client) Windows(ctx context.Context, board, period string, limit int) (*Windows, error) {
 	path, err := pathOf("boards", board, "periods", period, "windows")
 	if err != nil {
@@ -59,7 +60,7 @@ func (c *Client) Windows(ctx context.Context, board, period string, limit int) (
 	return get[Windows](ctx, c, &request{path: path, query: p.Values})
 }
 
-// read sends a request about a window, which waits as the client does.
+// read sends a request about a window. It waits for the client's records.
 func read[T any](ctx context.Context, c *Client, r Ref, p parameters, post any, parts ...string) (*T, error) {
 	path, err := r.below(parts...)
 	if err != nil {
@@ -69,19 +70,19 @@ func read[T any](ctx context.Context, c *Client, r Ref, p parameters, post any, 
 	return get[T](ctx, c, &request{path: path, query: p.Values, post: post})
 }
 
-// Window is a window without its rows.
+// Window returns a window without its rows.
 func (c *Client) Window(ctx context.Context, r Ref) (*WindowOnly, error) {
 	return read[WindowOnly](ctx, c, r, parameters{map[string][]string{}}, nil)
 }
 
-// Query is which rows of a window are wanted: by default the first ten.
+// Query selects rows of a window. The zero Query selects the first ten.
 type Query struct {
-	Limit  int  // 1 to 1,000 rows; 0 is 10
-	Offset int  // how many rows are left out
-	Bottom bool // from the bottom, in the order of ranks all the same
-	// After is Page.Next of the page before: these rows go on after its last one, in its window.
+	Limit  int  // maximum number of rows, 1 to 1,000; 0 means 10
+	Offset int  // number of rows to skip
+	Bottom bool // select rows from the bottom; they are still in rank order
+	// After is the Next of the previous page: the page continues after that page's last row, in the same window.
 	After string
-	// MinPoints and MaxPoints are a range; nil: without that end.
+	// MinPoints and MaxPoints select a range of points, inclusive; nil means no limit.
 	MinPoints, MaxPoints *int64
 	Ranks                Ranks
 }
@@ -103,15 +104,15 @@ func (q *Query) parameters() parameters {
 	return p
 }
 
-// Standings is a page of a window's rows.
+// Standings returns a page of a window's rows.
 func (c *Client) Standings(ctx context.Context, r Ref, q Query) (*Page, error) {
 	return read[Page](ctx, c, r, q.parameters(), nil, "standings")
 }
 
-// All are the rows of a window from where the query begins on, page after page, each of Query.Limit
-// rows; 0 is 1,000. Members who don't move meanwhile are neither repeated nor left out, and all rows
-// are of one window, also once another one is the current one. An error ends them: what was read
-// before it is right as of its own moment. Rows from the bottom are one page.
+// All returns the rows of a window, starting with the query's first row. It reads page by page; Query.Limit is the
+// page size, and 0 means 1,000. Members that do not move meanwhile are neither repeated nor skipped. All rows are
+// of one window, even if another window becomes the current one. Each page is as of its own read. An error ends
+// the sequence. With Query.Bottom only one page is read.
 func (c *Client) All(ctx context.Context, r Ref, q Query) iter.Seq2[Standing, error] {
 	return func(yield func(Standing, error) bool) {
 		c, q := c, q
@@ -138,16 +139,16 @@ func (c *Client) All(ctx context.Context, r Ref, q Query) iter.Seq2[Standing, er
 	}
 }
 
-// AroundQuery is how much around a member is wanted.
+// AroundQuery selects the rows around a member.
 type AroundQuery struct {
-	N int // rows above and below, 1 to 500; 0 is 5
-	// Absent is what is shown for a member who isn't there: top or bottom, an end of the board; empty:
-	// a Problem, not-found.
+	N int // number of rows above and below, 1 to 500; 0 means 5
+	// Absent selects the rows for a member without a standing: top or bottom, which is an end of the board. If it
+	// is empty, the error is a [*Problem] with the word not-found.
 	Absent string
 	Ranks  Ranks
 }
 
-// Around is a member with the rows above and below.
+// Around returns a member's row with the rows above and below it.
 func (c *Client) Around(ctx context.Context, r Ref, member string, q AroundQuery) (*Around, error) {
 	p := parameters{map[string][]string{"member": {member}}}
 	p.number("n", int64(q.N))
@@ -156,34 +157,35 @@ func (c *Client) Around(ctx context.Context, r Ref, member string, q AroundQuery
 	return read[Around](ctx, c, r, p, nil, "around")
 }
 
-// Member is a member's standing; a Rank of 0 where there is none.
+// Member returns a member's standing. Its Rank is 0 if the member has none.
 func (c *Client) Member(ctx context.Context, r Ref, member string, ranks Ranks) (*Member, error) {
 	p := parameters{map[string][]string{}}
 	p.text("ranks", string(ranks))
 	return read[Member](ctx, c, r, p, nil, "members", member)
 }
 
-// Shadow is Member for a member who may be banned: it is what they are shown of themselves, with the
-// rank that they would have.
+// Shadow returns a member's standing as the member itself should see it. It differs from Member only for a banned
+// member: it shows the rank that the member would have.
 func (c *Client) Shadow(ctx context.Context, r Ref, member string) (*Member, error) {
 	return read[Member](ctx, c, r, parameters{map[string][]string{"shadow": {"true"}}}, nil, "members", member)
 }
 
-// Lookup are 1 to 1,000 members, ranked among themselves and in the board.
+// Lookup returns the standings of 1 to 1,000 members, ranked on the board and among each other.
 func (c *Client) Lookup(ctx context.Context, r Ref, ranks Ranks, members ...string) (*Found, error) {
 	p := parameters{map[string][]string{}}
 	p.text("ranks", string(ranks))
 	return read[Found](ctx, c, r, p, map[string][]string{"members": members}, "members", "lookup")
 }
 
-// Rank is the rank that points would have, with n rows around it, 0 to 500.
+// Rank returns the rank that a member with the given points would have, with n rows above that rank and n from it
+// on. n is 0 to 500. On a board that has fields use [Client.RankOfFields].
 func (c *Client) Rank(ctx context.Context, r Ref, points int64, n int) (*Rank, error) {
 	p := parameters{map[string][]string{"points": {strconv.FormatInt(points, 10)}}}
 	p.number("n", int64(n))
 	return read[Rank](ctx, c, r, p, nil, "rank")
 }
 
-// RankOfFields is Rank on a board that has fields: it takes all of them.
+// RankOfFields is Rank for a board that has fields. fields must have all of the board's fields.
 func (c *Client) RankOfFields(ctx context.Context, r Ref, fields map[string]int64, n int) (*Rank, error) {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -194,21 +196,22 @@ func (c *Client) RankOfFields(ctx context.Context, r Ref, fields map[string]int6
 	return read[Rank](ctx, c, r, p, nil, "rank")
 }
 
-// Best is what it takes to be among the best so many percent, above 0 and 100 at most.
+// Best returns the last member among the best percent of the members, and so the points needed to be among them.
+// percent must be above 0 and at most 100.
 func (c *Client) Best(ctx context.Context, r Ref, percent float64) (*Percent, error) {
 	p := parameters{map[string][]string{"percent": {strconv.FormatFloat(percent, 'f', -1, 64)}}}
 	return read[Percent](ctx, c, r, p, nil, "rank")
 }
 
-// BoardsQuery is on which boards a member is looked for.
+// BoardsQuery selects the boards and periods in which a member is read.
 type BoardsQuery struct {
-	Boards  []string // empty: all that are configured, if not any board may be named
-	Periods []string // empty: all
-	Window  string   // Current or Previous; empty is Current
+	Boards  []string // empty: all configured boards; required if the server allows any board
+	Periods []string // empty: all periods
+	Window  string   // Current or Previous; empty means Current
 	Ranks   Ranks
 }
 
-// MemberOfBoards is a member on several boards and in several periods, up to 50 windows.
+// MemberOfBoards returns a member's standings on several boards and in several periods, at most 50 windows.
 func (c *Client) MemberOfBoards(ctx context.Context, member string, q BoardsQuery) (*MemberOfBoards, error) {
 	path, err := pathOf("members", member)
 	if err != nil {

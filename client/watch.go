@@ -19,35 +19,35 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// WatchQuery is what of a window is watched: by default the first ten rows.
+// WatchQuery selects the rows to watch. The zero WatchQuery selects the first ten.
 type WatchQuery struct {
-	Limit int // 1 to 100 rows of the top; 0 is 10. Not with Member
-	// Member is whose surroundings are watched in place of the top, N rows above and below, 1 to 50; 0
-	// is 5. There are no rows while the member isn't in the window.
+	Limit int // number of rows from the top, 1 to 100; 0 means 10. Must be 0 if Member is set
+	// Member selects the rows around a member instead of the top: N rows above and below, 1 to 50; 0 means 5.
+	// There are no rows while the member has no standing in the window.
 	Member string
 	N      int
-	Ranks  Ranks // not Dense
-	// Interval is the least time between two events, 100 ms to a minute; 0 is 100 ms.
+	Ranks  Ranks // any style except Dense
+	// Interval is the minimum time between two events, 100 ms to a minute; 0 means 100 ms.
 	Interval time.Duration
 }
 
-// Live is all that is shown of a window that is watched, at a moment.
+// Live is the state of a watched window at one instant.
 type Live struct {
 	Window    Window     `json:"window"`
 	Trust     Trust      `json:"trust"`
 	Ranks     Ranks      `json:"ranks"`
-	Member    string     `json:"member"` // whose surroundings it is; empty of the top
+	Member    string     `json:"member"` // the member whose surroundings are shown; empty for the top
 	Standings []Standing `json:"standings"`
 }
 
-// Watch is a window as it changes: all that is shown of it, first as it is, and then after every
-// change. A window without a name follows the clock.
+// Watch follows a window. It yields the window's current state, and the new state after every change. If the Ref
+// names Current or Previous, Watch switches to the next window when that becomes the current or previous one.
 //
-// It ends with the loop, with the context, whose error is the last thing that it yields, and with a
-// Problem that sending again doesn't help, such as not-found. A connection that is lost is made again,
-// and so is one that the server ends, as it does after some minutes; the loop sees nothing of that.
-// Other errors are yielded, and it goes on: that the window can't be read right now, a *Problem, and
-// that the server can't be reached. What was shown before still stands, as of its Trust.At.
+// The sequence ends when the loop ends, when the context ends, or on a [*Problem] that would also occur again,
+// such as not-found. The context's error or the problem is then the last value. Watch reconnects if the connection
+// is lost or the server closes it, which it does after some minutes; the loop does not notice this. Watch yields
+// other errors and continues: a [*Problem] if the window cannot be read at the moment, and an error if the server
+// cannot be reached. The last state yielded is still valid as of its Trust.At.
 func (c *Client) Watch(ctx context.Context, r Ref, q WatchQuery) iter.Seq2[*Live, error] {
 	return func(yield func(*Live, error) bool) {
 		path, err := r.below("stream")
@@ -71,7 +71,7 @@ func (c *Client) Watch(ctx context.Context, r Ref, q WatchQuery) iter.Seq2[*Live
 			case ctx.Err() != nil:
 				yield(nil, fmt.Errorf("client: %s: %w", path, context.Cause(ctx)))
 				return
-			case errors.Is(err, errEnded): // it is made again
+			case errors.Is(err, errEnded): // reconnect
 			case !yield(nil, err) || lasts(err):
 				return
 			}
@@ -85,7 +85,8 @@ func (c *Client) Watch(ctx context.Context, r Ref, q WatchQuery) iter.Seq2[*Live
 
 const (
 	usualRetry = 3 * time.Second
-	// quiet is how long nothing may come: the server sends a heartbeat every 15 s.
+	// quiet is the time without data after which the connection is considered lost. The server sends a heartbeat
+	// every 15 s.
 	quiet       = 30 * time.Second
 	mostOfEvent = 1 << 20 // bytes
 )
@@ -95,22 +96,22 @@ var (
 	errQuiet = errors.New("nothing has come of the stream for 30 s")
 )
 
-// lasts reports whether a refusal is one that sending again doesn't help.
+// lasts reports whether an error is a refusal that would occur again.
 func lasts(err error) bool {
 	p, ok := errors.AsType[*Problem](err)
 	return ok && p.Status >= 400 && p.Status < 500 && p.Status != http.StatusTooManyRequests
 }
 
-// stream is what was read of one, over all its connections.
+// stream is the state of a watch over all its connections.
 type stream struct {
 	yield   func(*Live, error) bool
-	between *pause // between two connections
+	between *pause // wait between two connections
 	last    string // ID of the last event
 	live    *Live  // nil before the first snapshot
 	rows    map[string]Standing
 }
 
-// wait waits between two connections, at least for as long as the server has said.
+// wait waits between two connections, at least for the time that the server has requested.
 func (s *stream) wait(ctx context.Context) error {
 	d := s.between.NextBackOff()
 	if d == backoff.Stop { // the context ends before
@@ -127,7 +128,7 @@ func (s *stream) wait(ctx context.Context) error {
 	}
 }
 
-// read reads one connection to its end, which is always an error.
+// read reads one connection to its end, and always returns an error.
 func (s *stream) read(ctx context.Context, c *Client, r *request) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -150,7 +151,7 @@ func (s *stream) read(ctx context.Context, c *Client, r *request) error {
 				}
 				continue
 			}
-			dead.Stop() // the loop may take its time
+			dead.Stop() // the loop may take any time
 			if err := s.take(&e); err != nil {
 				return err
 			}
@@ -160,11 +161,11 @@ func (s *stream) read(ctx context.Context, c *Client, r *request) error {
 		if errors.Is(lines.Err(), bufio.ErrTooLong) {
 			return fmt.Errorf("an event has more than %d bytes", mostOfEvent)
 		}
-		return errEnded // also where the connection broke off
+		return errEnded // also if the connection was lost
 	})
 }
 
-// event is one of a stream, by the HTML standard, 9.2.
+// event is a server-sent event (HTML standard, 9.2).
 type event struct {
 	id, name string
 	data     []byte
@@ -174,7 +175,7 @@ type event struct {
 func (e *event) line(text []byte) {
 	field, value, _ := bytes.Cut(text, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
-	switch string(field) { // a comment has an empty one
+	switch string(field) { // the field name of a comment is empty
 	case "id":
 		e.id = string(value)
 	case "event":
@@ -191,7 +192,7 @@ func (e *event) line(text []byte) {
 	}
 }
 
-// change is the difference between two events.
+// change is the difference from the previous event.
 type change struct {
 	Window struct {
 		Members     int64 `json:"members"`
@@ -202,7 +203,7 @@ type change struct {
 	Standings []Standing `json:"standings"`
 }
 
-// take puts an event into what is shown, and yields that.
+// take applies an event to the state, and yields the state.
 func (s *stream) take(e *event) error {
 	if e.retry > 0 {
 		s.between.atLeast = e.retry
@@ -238,7 +239,7 @@ func (s *stream) take(e *event) error {
 		}
 		return nil
 	default:
-		return nil // a heartbeat, or what comes with a later version
+		return nil // a heartbeat, or an event of a later version
 	}
 	s.between.Reset()
 	if e.id != "" {
@@ -249,7 +250,7 @@ func (s *stream) take(e *event) error {
 	for _, row := range s.rows {
 		shown.Standings = append(shown.Standings, row)
 	}
-	slices.SortFunc(shown.Standings, func(a, b Standing) int { // of those that rank alike the earlier is above
+	slices.SortFunc(shown.Standings, func(a, b Standing) int { // by rank; within a shared rank the earlier one first
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), a.ReachedAt.Compare(b.ReachedAt), cmp.Compare(b.Member, a.Member))
 	})
 	if !s.yield(&shown, nil) {
@@ -264,7 +265,7 @@ func (s *stream) put(all []Standing) {
 	}
 }
 
-// forget has the next connection begin with a snapshot.
+// forget makes the next connection begin with a snapshot.
 func (s *stream) forget(err error) error {
 	s.last, s.live = "", nil
 	return err

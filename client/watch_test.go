@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/client"
 )
 
-// streamed answers with events, and stays open after them if it is to.
+// streamed answers with events. If open, the stream stays open after them.
 func streamed(open bool, events ...string) *http.Response {
 	body := io.Reader(strings.NewReader(strings.Join(events, "\n\n") + "\n\n"))
 	if open {
@@ -27,7 +27,7 @@ func streamed(open bool, events ...string) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body)}
 }
 
-// pipe is a body that nothing more comes of.
+// pipe is a body without further data.
 type pipe struct {
 	io.Reader
 	end *io.PipeReader
@@ -35,7 +35,7 @@ type pipe struct {
 
 func (p *pipe) Close() error { return p.end.Close() }
 
-// endsWith ends a body once its request's context ends, as a transport does. It comes in small parts.
+// endsWith closes a body when its request's context ends, as a transport does. The body arrives in small parts.
 func endsWith(r *http.Request, answer *http.Response) *http.Response {
 	body := answer.Body
 	context.AfterFunc(r.Context(), func() { _ = body.Close() })
@@ -63,7 +63,7 @@ const (
 	away    = "event: problem\ndata: {\"type\":\"/v1/problems/unavailable\",\"title\":\"Redis can't be read\",\"status\":503,\"detail\":\"later\"}"
 )
 
-// seen are what a watch yields, as lines, until it ends or there are so many.
+// seen returns what a watch yields, as lines, until the watch ends or there are most of them.
 func seen(ctx context.Context, t *testing.T, c *client.Client, most int) (lines []string, last error) {
 	t.Helper()
 	for live, err := range c.Watch(ctx, weekly, client.WatchQuery{}) {
@@ -93,7 +93,7 @@ func TestAWatchHasAllThatIsShownAfterEachEvent(t *testing.T) {
 			require.Contains(t, r.Header.Get("Accept"), "text/event-stream")
 			ids, at = append(ids, r.Header.Get("Last-Event-ID")), append(at, time.Since(began))
 			switch len(ids) {
-			case 1: // it is cut off within a change
+			case 1: // the connection breaks within a change
 				return endsWith(r, answers(http.StatusOK, strings.Join([]string{"retry: 4000", ":", snapshot, away, ": x\nevent: later\ndata: {}", entered[:150]}, "\n\n")))
 			case 2:
 				return endsWith(r, streamed(false, entered))
@@ -183,7 +183,7 @@ func TestWhatComesOfAStreamIsBoundedAndRead(t *testing.T) {
 			for live, err := range c.Watch(t.Context(), weekly, client.WatchQuery{}) {
 				failed = errors.Join(failed, err)
 				if n == 2 && live != nil {
-					break // it has gone on
+					break // the watch has continued
 				}
 			}
 			require.ErrorContains(t, failed, says)

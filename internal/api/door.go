@@ -1,16 +1,18 @@
 package api
 
-// How many connections the port takes. Each costs a file and memory, and a process without
-// files left can't dial Kafka or Redis any more. A plain limit would lock out the probes of
-// an orchestrator as soon as somebody holds that many; so whoever comes is let in, and the
-// connection that has sent no whole request for longest goes. A probe sends its own at once.
+// The limit on a port's open connections. Each connection costs a file descriptor and memory, and a process that
+// has run out of file descriptors cannot dial Kafka or Redis any more. A plain limit would lock out the
+// orchestrator's probes as soon as other clients hold all connections. So the port accepts every new connection
+// and closes the one that has gone longest without sending a complete request. A probe sends its request at once.
 //
-// Where every request is whole, the answer that has been written for longest goes, after a
-// second: answers come from memory, and who takes its own takes no time. Who never reads
-// would otherwise keep a place until its time to write is over, and 128 of them all of them.
+// If every connection has a complete request, the port closes the one whose response has been in writing for
+// longest, provided that it has taken more than a second. Responses come from memory, so a client that reads
+// receives its response at once. A client that never reads would otherwise keep its connection until the write
+// timeout, and 128 such clients would occupy the whole port.
 //
-// A stream is an answer that lasts as long as its client stays. Streams aren't turned out: whoever
-// serves them has a limit of them, which the port's has to be above, and a time for each write.
+// A stream is a response that lasts as long as its client stays connected. The port never closes a stream to make
+// room: the handler that serves streams limits their number, which must be below the port's limit, and sets a
+// deadline for each write.
 
 import (
 	"container/list"
@@ -21,30 +23,29 @@ import (
 	"time"
 )
 
-// unreadFor is how long an answer may be on its way where others want the place.
+// unreadFor is how long a response may be in writing before its connection may be closed for a new one.
 const unreadFor = time.Second
 
-// door is a listener with a limit.
+// door is a listener that limits the number of open connections.
 type door struct {
 	net.Listener
 	limit int
 
 	mu   sync.Mutex
-	open list.List // of *visitor: who has been waited for longest is first
+	open list.List // of *visitor; the connection that has waited longest for a complete request comes first
 }
 
-// visitor is a connection.
+// visitor is an accepted connection.
 type visitor struct {
 	net.Conn
 	door    *door
-	place   *list.Element // guarded by door.mu, as is what follows; nil once it is gone
-	serving bool          // its request is whole, and being answered
-	writing time.Time     // since when its answer is being written; zero before its first byte
-	stream  bool          // its answer is one
+	place   *list.Element // door.mu guards this and the fields below; nil once the connection is closed
+	serving bool          // a complete request has arrived and is being answered
+	writing time.Time     // when the response's first byte was written; zero before that
+	stream  bool          // the response is a stream
 }
 
-// Accept lets in the next, whom there is always room for but where every other is being
-// answered.
+// Accept returns the next connection. It closes new connections only while all others are being answered.
 func (d *door) Accept() (net.Conn, error) {
 	for {
 		conn, err := d.Listener.Accept()
@@ -55,7 +56,7 @@ func (d *door) Accept() (net.Conn, error) {
 		if d.admit(v) {
 			return v, nil
 		}
-		_ = conn.Close() // whoever it is may come again
+		_ = conn.Close() // the client may try again
 	}
 }
 
@@ -69,7 +70,8 @@ func (d *door) admit(v *visitor) bool {
 	return true
 }
 
-// turnOut closes the connection that has been waited for longest, if there is one.
+// turnOut closes one connection to make room, and reports whether it could: the one that has waited longest for a
+// complete request, else the one with the slowest response.
 func (d *door) turnOut() bool {
 	var slowest *visitor
 	for e := d.open.Front(); e != nil; e = e.Next() {
@@ -89,14 +91,14 @@ func (d *door) turnOut() bool {
 	return true
 }
 
-// leave is called with the door's lock held.
+// leave closes the connection. The caller holds door.mu.
 func (v *visitor) leave() {
 	v.door.open.Remove(v.place)
 	v.place = nil
-	_ = v.Conn.Close() // its goroutine sees that, and ends
+	_ = v.Conn.Close() // its goroutine gets an error and ends
 }
 
-// Write notes since when its answer is being written: a write may wait for the reader.
+// Write records when the response began: a write may block until the client reads.
 func (v *visitor) Write(b []byte) (int, error) {
 	v.door.mu.Lock()
 	if v.serving && v.writing.IsZero() {
@@ -106,7 +108,7 @@ func (v *visitor) Write(b []byte) (int, error) {
 	return v.Conn.Write(b)
 }
 
-// Close makes room.
+// Close closes the connection and frees its place.
 func (v *visitor) Close() error {
 	v.door.mu.Lock()
 	if v.place != nil {
@@ -117,8 +119,8 @@ func (v *visitor) Close() error {
 	return v.Conn.Close()
 }
 
-// serve is called where a request is whole, and where it is answered: from then on its
-// next is waited for.
+// serve records the state of the connection: with true, that a complete request has arrived and is being answered;
+// with false, that the next request is awaited.
 func (v *visitor) serve(yes bool) {
 	v.door.mu.Lock()
 	defer v.door.mu.Unlock()
@@ -130,16 +132,16 @@ func (v *visitor) serve(yes bool) {
 
 type visitorKey struct{}
 
-// withVisitor gives requests their connection.
+// withVisitor stores the connection in the context of its requests.
 func withVisitor(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, conn)
 }
 
-// streamBuffer is how many bytes the kernel takes for a client that doesn't read them: what waits
-// there can't be replaced by what is newer.
+// streamBuffer is the size in bytes of the kernel's send buffer for a stream. Data that waits in this buffer
+// cannot be replaced by newer data.
 const streamBuffer = 32 << 10
 
-// Stream notes that the answer to the request of a context is a stream.
+// Stream marks the response to the context's request as a stream.
 func Stream(ctx context.Context) {
 	v, ok := ctx.Value(visitorKey{}).(*visitor)
 	if !ok {
@@ -149,12 +151,12 @@ func Stream(ctx context.Context) {
 	v.stream = true
 	v.door.mu.Unlock()
 	if conn, ok := v.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
-		_ = conn.SetWriteBuffer(streamBuffer) // with the usual one it is a slower stream
+		_ = conn.SetWriteBuffer(streamBuffer) // if this fails, the buffer keeps its usual size
 	}
 }
 
-// Receive notes that the body of the request of a context is still to come. Until received is called,
-// its connection may be closed to make room, as one whose request isn't whole.
+// Receive records that the body of the context's request has not arrived yet. Until received is called, the
+// connection may be closed to make room, like one without a complete request.
 func Receive(ctx context.Context) (received func()) {
 	v, ok := ctx.Value(visitorKey{}).(*visitor)
 	if !ok {
@@ -164,7 +166,7 @@ func Receive(ctx context.Context) (received func()) {
 	return func() { v.serve(true) }
 }
 
-// whole notes that requests are whole.
+// whole marks the connection of each request as being answered while next runs.
 func whole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// opened is a server whose /readyz is answered once the test says so, and its door.
+// opened returns the address and the door of a server whose readiness is notReady's result.
 func opened(t *testing.T, notReady func() []Reason) (address string, d *door) {
 	t.Helper()
 	s, err := Listen(t.Context(), Config{
@@ -36,13 +36,13 @@ func (d *door) count() int {
 	return d.open.Len()
 }
 
-// send opens a connection, and sends some of a request.
+// send opens a connection and sends text, which may be part of a request.
 func send(t *testing.T, address, text string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	_, _ = io.WriteString(conn, text) // it may be closed already
+	_, _ = io.WriteString(conn, text) // the server may have closed the connection already
 	return conn
 }
 
@@ -55,7 +55,7 @@ func healthy(t *testing.T, address string) {
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 }
 
-// Without the door 1,000 half-sent requests held 1,000 files until their time was over.
+// Without the limit, 1,000 half-sent requests held 1,000 files until their timeout.
 func TestHalfSentRequestsNeitherTakeAllFilesNorLockOutAProbe(t *testing.T) {
 	address, d := opened(t, func() []Reason { return nil })
 	for n := range 600 {
@@ -65,7 +65,7 @@ func TestHalfSentRequestsNeitherTakeAllFilesNorLockOutAProbe(t *testing.T) {
 			require.LessOrEqual(t, d.count(), connections)
 		}
 	}
-	// Idle ones, whose requests were answered, are no better.
+	// Idle connections, whose requests were answered, are closed as well.
 	for range 2 * connections {
 		conn := send(t, address, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
 		answered(t, conn)
@@ -74,7 +74,7 @@ func TestHalfSentRequestsNeitherTakeAllFilesNorLockOutAProbe(t *testing.T) {
 	healthy(t, address)
 }
 
-// answered reads an answer, which has to be 200.
+// answered reads a response and requires the status 200.
 func answered(t *testing.T, conn net.Conn) {
 	t.Helper()
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -111,7 +111,7 @@ func TestWhoIsBeingAnsweredIsNotTurnedOut(t *testing.T) {
 	healthy(t, address)
 }
 
-// A stream is written as long as its client stays, and is never what makes room.
+// A stream lasts as long as its client stays connected, and is never closed to make room.
 func TestAStreamIsNotTurnedOut(t *testing.T) {
 	began := make(chan struct{}, 2)
 	s, err := Open(t.Context(), Port{
@@ -141,7 +141,7 @@ func TestAStreamIsNotTurnedOut(t *testing.T) {
 	for range 5 {
 		other := send(t, address, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
 		_ = other.SetReadDeadline(time.Now().Add(20 * time.Second))
-		if _, err := io.ReadAll(other); err != nil { // nil: it is closed
+		if _, err := io.ReadAll(other); err != nil { // nil: the server closed the connection
 			require.ErrorIs(t, err, syscall.ECONNRESET, "there is room")
 		}
 	}
@@ -152,7 +152,7 @@ func TestAStreamIsNotTurnedOut(t *testing.T) {
 	require.NoError(t, errors.Join(stream.Close(), waiting.Close()))
 }
 
-// What the kernel has taken for a client can't be replaced by what is newer.
+// Data that the kernel has buffered for a client cannot be replaced by newer data.
 func TestLittleOfAStreamWaitsForWhoDoesNotRead(t *testing.T) {
 	taken := make(chan int, 1)
 	s, err := Open(t.Context(), Port{
@@ -186,7 +186,7 @@ func TestLittleOfAStreamWaitsForWhoDoesNotRead(t *testing.T) {
 	require.Less(t, <-taken, 8*streamBuffer)
 }
 
-// A client that doesn't send its body keeps no place from others, either.
+// A client that does not send its body keeps no connection from others either.
 func TestAConnectionWhoseBodyIsStillToComeMakesRoom(t *testing.T) {
 	began := make(chan struct{}, 10)
 	s, err := Open(t.Context(), Port{

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Whatever is asked, the answer is one that such a request may have: none of the
-// process failing but where it says itself that it isn't healthy or ready.
+// Any request gets a response that such a request may have. A server error occurs only if the process itself
+// reports that it is not healthy or not ready.
 func FuzzNoRequestMakesTheProcessFail(f *testing.F) {
 	for _, text := range []string{
 		"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -47,7 +47,7 @@ func FuzzNoRequestMakesTheProcessFail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, isBad bool) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {
-			return // the server itself answers it
+			return // the server itself answers such a request
 		}
 		bad = isBad
 		w := httptest.NewRecorder()

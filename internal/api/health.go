@@ -10,21 +10,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// Reason is why a process isn't ready, or is broken, or what it warns of.
+// Reason states why a process is not ready or not healthy, or what it warns about.
 type Reason struct {
-	Reason    string `json:"reason"`              // a word that doesn't change, for programs
-	Cause     string `json:"cause,omitempty"`     // of waiting, another such word
-	Partition string `json:"partition,omitempty"` // <topic>/<number>, where it is about one
-	What      string `json:"what,omitempty"`      // for people
+	Reason    string `json:"reason"`              // a stable word, for programs
+	Cause     string `json:"cause,omitempty"`     // a stable word for the cause, if the process is waiting
+	Partition string `json:"partition,omitempty"` // <topic>/<number>, if the reason concerns one partition
+	What      string `json:"what,omitempty"`      // a description for people
 	Remedy    string `json:"remedy,omitempty"`
 }
 
-// health is the body of /healthz and /readyz: the answer, and why it is no.
+// health is the body of /healthz and /readyz: the result and its reasons.
 type health struct {
 	Healthy *bool    `json:"healthy,omitempty"`
 	Ready   *bool    `json:"ready,omitempty"`
 	Reasons []Reason `json:"reasons"`
-	// Warnings are what should be put right, and keeps the process from none of its work.
+	// Warnings are problems that should be fixed but do not stop any of the process's work.
 	Warnings []Reason `json:"warnings,omitempty"`
 	// Details names the command that shows what and remedy, if this answer omits them.
 	Details string `json:"details,omitempty"`
@@ -48,7 +48,7 @@ func (h *health) withoutDetails() {
 	}
 }
 
-// ReadyGauge is standings_ready.
+// ReadyGauge returns the metric standings_ready.
 func ReadyGauge(notReady func() []Reason) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "standings_ready", Help: "1 while /readyz reports ready, else 0."}, func() float64 {
 		if len(notReady()) > 0 {
@@ -58,8 +58,8 @@ func ReadyGauge(notReady func() []Reason) prometheus.Collector {
 	})
 }
 
-// scrapes is how many are answered at a time: a scraper that is retried mustn't take
-// the processor from the work.
+// scrapes is the maximum number of concurrent scrapes, so that a scraper's retries do not take the CPU from the
+// consumer.
 const scrapes = 4
 
 func handler(c Config) http.Handler {
@@ -75,7 +75,7 @@ func handler(c Config) http.Handler {
 		answer(w, r, yes, health{Ready: &yes, Reasons: reasons, Warnings: c.Warnings()})
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
-		// What is known is reported: one metric that fails isn't a reason to know nothing.
+		// If one metric fails, the others are still reported.
 		ErrorHandling: promhttp.ContinueOnError, ErrorLog: zap.NewStdLog(c.Log),
 		MaxRequestsInFlight: scrapes, Timeout: readWithin,
 	}))
@@ -87,7 +87,7 @@ func answer(w http.ResponseWriter, r *http.Request, yes bool, body health) {
 		body.withoutDetails()
 	}
 	if body.Reasons == nil {
-		body.Reasons = []Reason{} // a list, also where it is empty
+		body.Reasons = []Reason{} // an empty list instead of null
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -95,7 +95,7 @@ func answer(w http.ResponseWriter, r *http.Request, yes bool, body health) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	text := json.NewEncoder(w)
-	text.SetIndent("", "  ") // for people
+	text.SetIndent("", "  ") // makes the response readable for people
 	text.SetEscapeHTML(false)
-	_ = text.Encode(body) // whoever asked may be gone
+	_ = text.Encode(body) // the client may have disconnected
 }

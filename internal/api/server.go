@@ -1,15 +1,13 @@
-// Package api is the HTTP side of a process: its health, for orchestrators and
-// people, and its metrics.
+// Package api serves a process's operations port: health for orchestrators and operators, and metrics.
 //
 //	GET /healthz   200 while the process works; 503 if only a restart helps
 //	GET /readyz    200 if it does all of its work; 503 with the reasons if not; also warnings.
 //	               Answers to other machines contain no addresses and paths
 //	GET /metrics   for Prometheus
 //
-// The port is open before anything else is reached and closes after everything has
-// ended, so that a wait at the start and the end can be looked at, too. What is reported
-// comes from functions that answer at once, from memory: no request asks Kafka or
-// Redis anything, however often it is sent.
+// The port opens before the process connects to Kafka or Redis, and closes after everything else has ended, so
+// that operators can also see what a starting or ending process waits for. The reports come from functions that
+// read memory and return at once: no request, however frequent, causes a call to Kafka or Redis.
 package api
 
 import (
@@ -25,33 +23,34 @@ import (
 	"go.uber.org/zap"
 )
 
-// Config is what a Server shows. Every field is set.
+// Config holds what a Server reports. All fields are required.
 type Config struct {
-	Listen string // host:port; without a host on all addresses, port 0 is any free one
-	// NotReady are the reasons for which the process isn't ready, none if it is.
+	Listen string // host:port; without a host: all addresses; port 0: any free port
+	// NotReady returns the reasons why the process is not ready; none if it is ready.
 	NotReady func() []Reason
-	// Warnings are what /readyz shows besides, whatever it answers.
+	// Warnings returns the warnings of /readyz. They do not change its status.
 	Warnings func() []Reason
-	// Broken are the reasons for which only a restart helps.
+	// Broken returns the reasons why only a restart helps; none if the process is healthy.
 	Broken func() []Reason
-	// EndWithin is how long answers under way are waited for at the end.
+	// EndWithin is how long Run waits at shutdown for responses in progress.
 	EndWithin time.Duration
 	Metrics   prometheus.Gatherer
 	Log       *zap.Logger
 }
 
-// Port is what is listened on, and who answers there.
+// Port describes a port and its handler.
 type Port struct {
-	Name    string // in errors and logs: operations port
-	Setting string // of the configuration, that says where
-	Listen  string // host:port; without a host on all addresses, port 0 is any free one
+	Name    string // for errors and logs, such as: operations port
+	Setting string // the setting that holds the address
+	Listen  string // host:port; without a host: all addresses; port 0: any free port
 	Handler http.Handler
-	// Guarded: on a loopback address, requests have to be for localhost, an IP address or one of Hosts.
+	// Guarded: if the address is a loopback address, requests must be for localhost, an IP address or one of
+	// Hosts.
 	Guarded bool
 	Hosts   []string
-	// Connections is how many there may be: see door.go.
+	// Connections is the maximum number of open connections: see door.go.
 	Connections int
-	EndWithin   time.Duration // how long answers under way are waited for at the end
+	EndWithin   time.Duration // how long Run waits at shutdown for responses in progress
 	Log         *zap.Logger
 }
 
@@ -63,16 +62,16 @@ type Server struct {
 	endWithin time.Duration
 }
 
-// What a client may take up of the process, however slow or many they are.
+// Limits on what clients may use, however slow or numerous they are.
 const (
 	connections = 128              // of the operations port: see door.go
-	readWithin  = 10 * time.Second // from the connection, or the first byte of a next request
+	readWithin  = 10 * time.Second // from the connection's start, or from the next request's first byte
 	writeWithin = 30 * time.Second
 	idleFor     = 2 * time.Minute
 	maxHeader   = 16 << 10
 )
 
-// Listen opens the operations port. Whoever connects is answered once Run runs.
+// Listen opens the operations port. Clients can connect at once and are answered once Run runs.
 func Listen(ctx context.Context, c Config) (*Server, error) {
 	return Open(ctx, Port{
 		Name: "operations port", Setting: "listen", Listen: c.Listen, Handler: handler(c),
@@ -80,7 +79,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	})
 }
 
-// Open opens a port. Whoever connects is answered once Run runs.
+// Open opens a port. Clients can connect at once and are answered once Run runs.
 func Open(ctx context.Context, p Port) (*Server, error) {
 	var l net.ListenConfig
 	listener, err := l.Listen(ctx, "tcp", p.Listen)
@@ -90,7 +89,7 @@ func Open(ctx context.Context, p Port) (*Server, error) {
 		}
 		return nil, fmt.Errorf("open the %s %s: %w", p.Name, p.Listen, err)
 	}
-	errorLog, err := zap.NewStdLogAt(p.Log, zap.DebugLevel) // of broken connections: nothing to be done about
+	errorLog, err := zap.NewStdLogAt(p.Log, zap.DebugLevel) // net/http reports broken connections, which need no action
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -104,11 +103,11 @@ func Open(ctx context.Context, p Port) (*Server, error) {
 	}}, nil
 }
 
-// Addr is the address that is listened on.
+// Addr returns the address that the port listens on.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Run serves until the context ends, and returns once every answer under way is
-// through or EndWithin has passed. A port that breaks is the error.
+// Run serves until the context ends. It returns once all responses in progress are complete, or after EndWithin.
+// If the listener fails, Run returns the error.
 func (s *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
@@ -120,7 +119,7 @@ func (s *Server) Run(ctx context.Context) error {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.endWithin)
 	defer cancel()
 	if s.http.Shutdown(within) != nil {
-		_ = s.http.Close() // whoever still reads has had the time
+		_ = s.http.Close() // closes connections whose clients have had EndWithin to read
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the %s %v: %w", s.name, s.Addr(), err)

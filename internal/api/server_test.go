@@ -62,7 +62,7 @@ func open(t *testing.T) *port {
 	return p
 }
 
-// said is an answer.
+// said is a response.
 type said struct {
 	code   int
 	header http.Header
@@ -191,7 +191,7 @@ func TestALoopbackAddressIsForNoOtherHost(t *testing.T) {
 	}
 }
 
-// What is to be put right keeps nobody from asking this process.
+// A warning does not keep clients from this process.
 func TestAWarningLeavesTheProcessReady(t *testing.T) {
 	p := open(t)
 	p.warnings = []Reason{{Reason: "tokens", What: "line 2 isn't a name and a token", Remedy: "put the file right"}}
@@ -246,7 +246,7 @@ func TestAPortThatIsTakenIsAnErrorThatSaysSo(t *testing.T) {
 	require.ErrorContains(t, err, "another process uses this port; set listen to a free one, or to off")
 }
 
-// A client that sends its request byte by byte keeps nothing from ending.
+// A client that sends its request byte by byte does not delay shutdown.
 func TestTheEndWaitsForNobodyForLong(t *testing.T) {
 	p := open(t)
 	slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.server.Addr().String())
@@ -254,10 +254,10 @@ func TestTheEndWaitsForNobodyForLong(t *testing.T) {
 	defer func() { require.NoError(t, slow.Close()) }()
 	_, err = slow.Write([]byte("GET /readyz HT"))
 	require.NoError(t, err)
-	_ = p.get(http.MethodGet, "/healthz") // by now the slow one is being served
+	_ = p.get(http.MethodGet, "/healthz") // by now the server has accepted the slow connection
 	began := time.Now()
 	require.NoError(t, p.end())
-	// Left to itself, the server of net/http closes such a connection five seconds on.
+	// By default, net/http closes such a connection only after five seconds.
 	require.Less(t, time.Since(began), 15*endWithin)
 	_, err = (&net.Dialer{}).DialContext(t.Context(), "tcp", p.server.Addr().String())
 	require.Error(t, err, "nobody listens any more")

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes is a listener without a network: what is written waits until it is read.
+// pipes is a listener without a network or buffers: a write blocks until the other side reads.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -34,16 +34,15 @@ func (p *pipes) Close() error { close(p.done); return nil }
 
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// asks opens a connection and sends a request.
+// asks opens a connection and sends a request for path.
 func (p *pipes) asks(path string) net.Conn {
 	client, server := net.Pipe()
 	p.conns <- server
-	_, _ = io.WriteString(client, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n") // it may be closed already
+	_, _ = io.WriteString(client, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n") // the connection may be closed already
 	return client
 }
 
-// Those who take their answers and hold still would keep the port from everybody else until
-// their time to write is over.
+// Clients that request a response and never read it would block all other clients until the write timeout.
 func TestWhoNeverReadsTheirAnswerMakesRoomForAProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 4
@@ -52,7 +51,7 @@ func TestWhoNeverReadsTheirAnswerMakesRoomForAProbe(t *testing.T) {
 		server := &http.Server{ConnContext: withVisitor, WriteTimeout: writeWithin, ReadHeaderTimeout: readWithin,
 			Handler: whole(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/slow" {
-					<-goOn // it is worked out, and hasn't kept anybody waiting
+					<-goOn // the handler is still computing the response, so the client delays nothing
 				}
 				_, _ = io.WriteString(w, strings.Repeat("metric 1\n", 10_000))
 			}))}
@@ -69,7 +68,7 @@ func TestWhoNeverReadsTheirAnswerMakesRoomForAProbe(t *testing.T) {
 			return errors.Join(err, answer.Body.Close())
 		}
 
-		slow := p.asks("/slow") // the oldest, and in order
+		slow := p.asks("/slow") // the oldest connection, and a legitimate one
 		var unread []net.Conn
 		for range limit - 1 {
 			time.Sleep(10 * time.Millisecond)

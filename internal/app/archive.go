@@ -1,6 +1,6 @@
 package app
 
-// The archive of a configuration.
+// The configured archive.
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// OpenArchive opens the archive; nil where none is configured. Its schema is the caller's to check,
-// or to migrate.
+// OpenArchive opens the archive; it returns nil if none is configured. The caller must check or migrate the
+// schema.
 func OpenArchive(ctx context.Context, cfg *config.Config) (*store.Store, error) {
 	if cfg.Archive.URL == "" {
 		return nil, nil
@@ -24,7 +24,7 @@ func OpenArchive(ctx context.Context, cfg *config.Config) (*store.Store, error) 
 	return store.Open(ctx, cfg.Archive.URL)
 }
 
-// Fenced returns err; of a job whose write to the archive was fenced, with the token that the archive has.
+// Fenced returns err. If a job's write to the archive was fenced, it adds the archive's token.
 func Fenced(ctx context.Context, s *store.Store, err error) error {
 	if !errors.Is(err, store.ErrFenced) {
 		return err
@@ -36,29 +36,29 @@ func Fenced(ctx context.Context, s *store.Store, err error) error {
 	return &jobs.FencedError{Floor: token, Err: err}
 }
 
-// Archive is the archive for who reads it, which may be away: it is opened, and its schema checked,
-// once it is read, and again a while after that has failed.
+// Archive is the archive for readers. It may be unavailable. The first read opens it and checks its schema;
+// after a failure, a read opens it again once openAgain has passed.
 type Archive struct {
 	cfg *config.Config
 	say func(error) // see Say
 	// observe: see Observe
 	observe func(result string, took time.Duration)
 
-	turn chan struct{} // one place: who opens it
+	turn chan struct{} // held by the reader that opens it
 
 	mu     sync.Mutex
-	said   bool // whether anything was
+	said   bool // say was called
 	store  *store.Store
-	ready  bool  // its schema was this program's
-	err    error // why not
+	ready  bool  // its schema was checked
+	err    error // why it is not ready
 	tried  time.Time
 	closed bool
 }
 
-// openAgain is how long after a failure it is opened again.
+// openAgain is the minimum time between a failure and the next attempt to open.
 const openAgain = time.Second
 
-// newArchive is the archive of a configuration; nil where none is configured. It opens nothing yet.
+// newArchive returns the archive of a configuration; nil if none is configured. It does not open it.
 func newArchive(cfg *config.Config) *Archive {
 	if cfg.Archive.URL == "" {
 		return nil
@@ -66,23 +66,24 @@ func newArchive(cfg *config.Config) *Archive {
 	return &Archive{cfg: cfg, turn: make(chan struct{}, 1)}
 }
 
-// Say has a function called when the archive can't be read any more, with why, and with nil when it
-// can: before it is opened.
+// Say sets a function that is called with an error when the archive can no longer be read, and with nil when it
+// can. Say must be called before the archive is opened.
 func (a *Archive) Say(say func(error)) {
 	if a != nil {
 		a.say = say
 	}
 }
 
-// Observe has a function called after every read of a board or a list: before a reader is made.
+// Observe sets a function that is called after every read of a board or a list. Observe must be called before a
+// reader is created.
 func (a *Archive) Observe(observe func(result string, took time.Duration)) {
 	if a != nil {
 		a.observe = observe
 	}
 }
 
-// Open returns the archive once it is open and of this program's schema: store.ErrEmpty of one that
-// has none yet. Who comes while another opens it waits for that.
+// Open returns the archive once it is open and its schema is this program's. It returns store.ErrEmpty if the
+// archive has no schema yet. If another reader is opening it, Open waits for that.
 func (a *Archive) Open(ctx context.Context) (*store.Store, error) {
 	if s, err, done := a.known(); done {
 		return s, err
@@ -119,7 +120,7 @@ func (a *Archive) Open(ctx context.Context) (*store.Store, error) {
 	return s, nil
 }
 
-// known is what is known of it already.
+// known returns the present state, if it is known.
 func (a *Archive) known() (s *store.Store, err error, done bool) { //nolint:revive // done says whether the two mean anything
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,7 +135,7 @@ func (a *Archive) failed(err error) error {
 	return err
 }
 
-// is notes what became of opening it, and says that where it is news.
+// is records the result of opening, and reports it if it has changed.
 func (a *Archive) is(err error) {
 	a.mu.Lock()
 	news := !a.said || (err == nil) != (a.err == nil)
@@ -145,23 +146,23 @@ func (a *Archive) is(err error) {
 	}
 }
 
-// Close closes it: nobody reads it any more.
+// Close closes the archive. No reader may use it any more.
 func (a *Archive) Close() {
 	if a == nil {
 		return
 	}
-	a.turn <- struct{}{} // whoever opens it does that first
+	a.turn <- struct{}{} // a reader that opens it finishes first
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed = true; a.store != nil {
-		_ = a.store.Close() // there is nothing to do about a connection that ends badly
+		_ = a.store.Close() // nothing can be done about an error here
 	}
 	a.ready, a.store = false, nil
 	a.err, a.tried = context.Canceled, time.Now().Add(time.Hour)
 	<-a.turn
 }
 
-// reading is the archive for a reader of boards, so many at a time.
+// reading returns the archive for a reader of boards, with the maximum number of concurrent reads.
 func (a *Archive) reading(cfg *config.Config, reads int) *reading.Archive {
 	if a == nil {
 		return nil

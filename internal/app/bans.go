@@ -1,6 +1,6 @@
 package app
 
-// Bans, between the topic that keeps them and the standings.
+// Bans: the connection of the bans topic and the standings.
 
 import (
 	"context"
@@ -12,38 +12,10 @@ import (
 
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/kafkaconn"
-	"github.com/standings/standings/internal/ledger"
 )
 
-// alignedStandings brings the standings in line with the bans topic between reading where a worker continues and
-// applying anything. A worker reads that at the start of a generation and whenever the ledger has moved. The order
-// matters:
-//
-//	the worker                           Redis
-//	reads the ledger: 120
-//	                                     goes back: to 100, without a ban
-//	hides the banned member again
-//	applies from 120: the ledger moved
-//
-// In the other order the worker would read 100 after it had hidden the member, and count for a member who is shown.
-type alignedStandings struct {
-	ingest.Standings
-
-	align func(context.Context) error
-}
-
-// State returns the whole ledger and what is stored next to it.
-func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
-	state, err := s.Standings.State(ctx)
-	if err != nil {
-		return ledger.State{}, err
-	}
-	return state, s.align(ctx)
-}
-
-// bansWithin is how long the bans topic may take to be read to its end.
+// bansWithin is the maximum time for reading the bans topic to its end.
 const bansWithin = 30 * time.Second
 
 // FollowBans reads the bans topic to its end, and follows it until stop is called.
@@ -68,7 +40,7 @@ func FollowBans(ctx context.Context, client *kafka.Client, topic string) (f *ban
 	return nil, nil, fmt.Errorf("read %s to its end: %w", topic, err)
 }
 
-// BansRights are the rights that run needs on the bans topic.
+// BansRights returns the rights that run needs on the bans topic.
 func BansRights(cfg *config.Config) []kafkaconn.Right {
 	needs := []kafkaconn.Right{bans.Need(cfg.Kafka.BansTopic)}
 	if cfg.API.Listen != config.Off && cfg.API.BansTokensFile != "" {

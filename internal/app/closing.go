@@ -1,6 +1,6 @@
 package app
 
-// What closes a window, and what the archive says of it, as the configuration has it.
+// When a window closes, and how the archive describes windows, by the configuration.
 
 import (
 	"time"
@@ -11,8 +11,8 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Lateness is how long after its end a window takes events; false where it is none of a period that
-// is kept.
+// Lateness returns a function for how long after its end a window accepts events. The function reports false if
+// the window's period is not enabled.
 func Lateness(cfg *config.Config) func(ledger.Window) (time.Duration, bool) {
 	all := map[string]time.Duration{}
 	for _, p := range cfg.Kept() {
@@ -24,12 +24,13 @@ func Lateness(cfg *config.Config) func(ledger.Window) (time.Duration, bool) {
 	}
 }
 
-// Zones are what the times of the periods are shown in.
+// Zones returns a function for the time zone in which a period's times are shown.
 func Zones(cfg *config.Config) func(period string) string {
 	return func(period string) string { return cfg.ZoneOf(periods.Period(period)) }
 }
 
-// ArchivedFields are those of boards by a rule of their own; nil of others.
+// ArchivedFields returns a function for a board's fields. The function returns nil for a board with the default
+// rule.
 func ArchivedFields(cfg *config.Config) (func(board string) []codec.Field, error) {
 	own, err := cfg.Rules()
 	if err != nil {

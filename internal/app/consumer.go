@@ -1,8 +1,8 @@
-// Package app makes of a configuration what talks to Kafka and Redis, and says in
-// one line what an error of theirs means for whoever wrote the configuration.
+// Package app builds the parts that use Kafka and Redis from the configuration, and explains their errors in
+// one line for the operator.
 package app
 
-// The consumer, as it is configured.
+// The configured consumer.
 
 import (
 	"context"
@@ -26,16 +26,11 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// NewConsumer is the consumer, which pauses while it is told to. align, which may be nil, brings
-// the bans in line. It doesn't run yet.
-func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, all *boards.Boards, pause *ingest.Pause, align func(context.Context) error, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
+// NewConsumer returns the consumer, which pauses while pause says so. It does not run yet.
+func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, all *boards.Boards, pause *ingest.Pause, before BeforeCounting, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
 	var standings []ingest.Standings
 	for _, s := range all.Shards() {
-		if align == nil {
-			standings = append(standings, redisStandings{s})
-		} else {
-			standings = append(standings, alignedStandings{redisStandings{s}, align})
-		}
+		standings = append(standings, consumedStandings{redisStandings{s}, before})
 	}
 	c, err := consumerConfig(cfg, settings, transport, standings, log, stats)
 	if err != nil {
@@ -45,7 +40,8 @@ func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kaf
 	return ingest.New(c), nil
 }
 
-// NewReplay reads again as the consumer does, into a rebuild's shadows, one a shard.
+// NewReplay returns a reader that reads the log like the consumer and writes to a rebuild's shadows, one per
+// shard.
 func NewReplay(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, into []*shadow.Store, log *zap.Logger) (*ingest.Replay, error) {
 	var standings []ingest.Standings
 	for _, s := range into {
@@ -59,17 +55,17 @@ func NewReplay(cfg *config.Config, settings kafkaconn.Settings, transport *kafka
 }
 
 const (
-	// fetchWait is how long a broker may hold a fetch that finds nothing. A record that arrives meanwhile is
-	// answered at once, so a longer wait gains nothing but fewer requests of an idle partition.
+	// fetchWait is how long a broker may hold a fetch without records. The broker answers at once when a record
+	// arrives, so a longer wait would only reduce the requests of an idle partition.
 	fetchWait = 500 * time.Millisecond
-	// heartbeat is how often a replica sends a heartbeat to its group: three times at least within the
-	// shortest kafka.session_timeout, and often enough that a rebalance begins within a second.
+	// heartbeat is how often a replica sends a heartbeat to its group: at least three times within the shortest
+	// kafka.session_timeout, and often enough that a rebalance starts within a second.
 	heartbeat = time.Second
-	// commitInterval is how often offsets are committed. Lag monitors read them; a worker starts from the
+	// commitInterval is how often offsets are committed. Lag monitors read them. A worker starts from the
 	// ledger, so a later commit costs nothing.
 	commitInterval = time.Second
-	// pieceTime is how long one call may keep Redis busy: other clients wait as long. Shorter calls cost
-	// Redis more per event (docs/performance.md).
+	// pieceTime is how long one call may keep Redis busy, and so how long other clients may have to wait.
+	// Shorter calls cost Redis more per event (docs/performance.md).
 	pieceTime = 5 * time.Millisecond
 )
 
@@ -109,10 +105,10 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 	}, nil
 }
 
-// redisStandings is a shard's store as ingest needs it: with what its errors mean.
+// redisStandings is a shard's store with the classification of errors that ingest needs.
 type redisStandings struct{ *ranking.Store }
 
-// Classify says what an error of Redis asks for.
+// Classify returns what to do about an error of Redis.
 func (redisStandings) Classify(err error) ledger.Verdict { return ranking.Classify(err) }
 
 func parseStart(text string) (start.Where, error) {
@@ -131,7 +127,7 @@ func parseStart(text string) (start.Where, error) {
 	return start.Where{From: start.FromTime, Time: at}, nil
 }
 
-// Owner names this process for others: in status, and as whose rebuild it is.
+// Owner returns a name of this process for other processes, in status and as the owner of a rebuild.
 func Owner() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -140,8 +136,8 @@ func Owner() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// NewTransport is how the consumer reaches Kafka: it knows the sources, their dead
-// letters, and other topics that are read.
+// NewTransport returns the consumer's transport to Kafka. It knows the source topics, their dead-letter topics,
+// and other topics that are read.
 func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...string) *kafkaconn.Transport {
 	topics := slices.Concat(others, cfg.Kafka.Read())
 	for _, t := range cfg.Kafka.Topics {
@@ -150,5 +146,5 @@ func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...str
 	if cfg.Kafka.FinalTopic != "" {
 		topics = append(topics, cfg.Kafka.FinalTopic, cfg.Kafka.PublishedTopic())
 	}
-	return settings.Transport(time.Second, topics...) // a leader that moved is seen this soon
+	return settings.Transport(time.Second, topics...) // a moved leader is noticed this soon
 }

@@ -1,6 +1,6 @@
 package app
 
-// What a text of rules says to whoever counts.
+// A text of rules as ingest uses it.
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// CountingOf are the rules by which a configuration counts.
+// CountingOf returns the rules by which a configuration counts.
 func CountingOf(cfg *config.Config) (ingest.Counting, error) {
 	set, err := RuleSet(cfg)
 	if err != nil {
@@ -26,9 +26,9 @@ func CountingOf(cfg *config.Config) (ingest.Counting, error) {
 	return Counting(set.Text(), cfg)
 }
 
-// Counting reads the text of a set as those take it who count, with the periods and layouts of a
-// configuration: what isn't in the text is in the schema, which every replica has alike. An error
-// says what of it can't be gone by here.
+// Counting parses the text of a set of rules for ingest, with the periods and layouts of a configuration.
+// Settings that are not in the text are in the schema, which is the same for all replicas. It returns an error
+// if this configuration cannot count by the text.
 func Counting(text string, cfg *config.Config) (ingest.Counting, error) {
 	s, err := rules.Parse(text)
 	if err != nil {
@@ -49,7 +49,7 @@ func Counting(text string, cfg *config.Config) (ingest.Counting, error) {
 	return c, err
 }
 
-// countedPeriods are those of the set in the order of the configuration, each with its layout.
+// countedPeriods adds the periods of the set in the order of the configuration, and returns each one's layout.
 func countedPeriods(c *ingest.Counting, s *rules.Set, cfg *config.Config) (map[periods.Period]codec.Kind, error) {
 	kinds := map[periods.Period]codec.Kind{}
 	for _, p := range cfg.Kept() {
@@ -66,8 +66,8 @@ func countedPeriods(c *ingest.Counting, s *rules.Set, cfg *config.Config) (map[p
 	return kinds, nil
 }
 
-// countedBoards are the boards of the set, if one is by another rule than the default one or has
-// periods of its own, and the names of the fields that their rules have.
+// countedBoards adds the boards of the set, if one has another rule than the default one or its own periods. It
+// returns the names of the fields in the boards' rules.
 func countedBoards(c *ingest.Counting, s *rules.Set, cfg *config.Config, kinds map[periods.Period]codec.Kind) ([]string, error) {
 	if len(s.Boards) == 0 {
 		return nil, errors.New("there is no board")
@@ -77,7 +77,7 @@ func countedBoards(c *ingest.Counting, s *rules.Set, cfg *config.Config, kinds m
 		byRule = rules.Boards{}
 		known  = map[rules.Rule]*rules.Rule{}
 		names  []string
-		apart  bool // a board isn't as they all are by default
+		apart  bool // a board differs from the default
 	)
 	_, others := s.Boards[rules.AnyBoard]
 	for _, name := range slices.Sorted(maps.Keys(s.Boards)) {
@@ -121,7 +121,7 @@ func countedBoards(c *ingest.Counting, s *rules.Set, cfg *config.Config, kinds m
 	return names, nil
 }
 
-// countedFields are where events have what counts.
+// countedFields returns the paths of the fields that count.
 func countedFields(f map[string]string, names []string) (*event.Fields, error) {
 	slices.Sort(names)
 	var more []event.Other

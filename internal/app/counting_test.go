@@ -19,7 +19,7 @@ func writeConfig(t *testing.T, text string) string {
 	return path
 }
 
-// What counts is what the text of the rules says, so it says all of a board.
+// Counting uses the text of the rules alone, so the text must have everything about a board.
 func TestTheTextOfTheRulesHasEachBoardsOwn(t *testing.T) {
 	l, err := config.Load(writeConfig(t, `
 event:

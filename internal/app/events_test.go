@@ -12,10 +12,10 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 )
 
-// exampleTime is the time of the examples, and 100 ms later that of their records.
+// exampleTime is the time of the examples. The time of their records is 100 ms later.
 const exampleTime = 1795248930123
 
-// decodeExample decodes a record under a configuration, by the way of `consumer run`.
+// decodeExample decodes a record under a configuration, with the code of `consumer run`.
 func decodeExample(t *testing.T, text, value string, headers [][2]string) event.Event {
 	t.Helper()
 	l, err := config.Load(writeConfig(t, text), nil)
@@ -37,7 +37,7 @@ func decodeExample(t *testing.T, text, value string, headers [][2]string) event.
 	return e
 }
 
-// Every event in JSON counts by itself, or under the configuration that follows it.
+// Every JSON event counts by itself, or under the configuration that follows it.
 func TestTheEventsInDocumentsCountUnderTheConfigurationBesideThem(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```\n(?:[^`]*```yaml\n(.*?)```)?")
 	for path, want := range map[string]int{"../../README.md": 1, "../../docs/events.md": 2} {
@@ -58,8 +58,7 @@ func TestTheEventsInDocumentsCountUnderTheConfigurationBesideThem(t *testing.T) 
 	}
 }
 
-// What is published by the commands in the documents counts, CloudEvents with their
-// own time.
+// Events that the commands in the documents publish count, CloudEvents with their own time.
 func TestTheCommandsInDocumentsPublishEventsThatCount(t *testing.T) {
 	command := regexp.MustCompile(`echo '([^']*)' \|\s+(?:kcat [^\n]* -P|bin/consumer produce )[^\n]*`)
 	header := regexp.MustCompile(`-H (?:'([^=']*)=([^']*)'|([^=\s]*)=(\S*))`)

@@ -6,7 +6,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// FinalTopicRights are the rights that run needs to publish final windows.
+// FinalTopicRights returns the rights that run needs to publish final windows.
 func FinalTopicRights(cfg *config.Config) []kafkaconn.Right {
 	return topic.Needs(cfg.Kafka.FinalTopic, topic.TransactionalID(cfg.Kafka.Group, cfg.Redis.Prefix))
 }

@@ -1,7 +1,6 @@
 package app
 
-// Talking to Kafka outside of the consumer's own loop: a client with deadlines,
-// what a topic looks like, and one clear line for what went wrong.
+// Using Kafka outside of the consumer's main loop: a client with deadlines, and one clear line for each error.
 
 import (
 	"context"
@@ -18,8 +17,8 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// NewKafka is a client for some topics, each call of it at most kafka.timeout
-// long. Its connections are closed by CloseKafka.
+// NewKafka returns a client for some topics. Each of its calls takes at most kafka.timeout. CloseKafka closes
+// its connections.
 func NewKafka(c *config.Kafka, topics ...string) (*kafka.Client, error) {
 	settings, err := c.Connection()
 	if err != nil {
@@ -35,8 +34,8 @@ func CloseKafka(c *kafka.Client) {
 	}
 }
 
-// KafkaError is an error from Kafka in one line: what was being done, and
-// which of brokers, topic and rights is wrong.
+// KafkaError is an error from Kafka in one line: the failed action, and which of brokers, topic and rights is
+// wrong.
 type KafkaError struct {
 	Line string
 	Err  error
@@ -45,8 +44,8 @@ type KafkaError struct {
 func (p *KafkaError) Error() string { return p.Line }
 func (p *KafkaError) Unwrap() error { return p.Err }
 
-// ExplainKafka says what an error means for the user. Where it may be about being let
-// in at all, the brokers are asked: a *kafkaconn.Refusal says which and why.
+// ExplainKafka returns what an error means for the operator. If the brokers may refuse all connections, it asks
+// them, and returns a *kafkaconn.Refusal that names the broker and the reason.
 func ExplainKafka(ctx context.Context, err error, c *config.Kafka, topic string) error {
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) && !explained(err) {
 		return &KafkaError{"interrupted", err}
@@ -65,14 +64,14 @@ func ExplainKafka(ctx context.Context, err error, c *config.Kafka, topic string)
 		return refusal
 	}
 	if errors.Is(err, kafka.SASLAuthenticationFailed) {
-		// What kafka-go makes of a broker that ends while a user is being proven.
+		// kafka-go reports this if a broker closes the connection during authentication.
 		return &KafkaError{"lost the connection to Kafka at " + strings.Join(c.Brokers, ", "), io.ErrUnexpectedEOF}
 	}
 	return kafkaLine(err, c.Brokers, topic)
 }
 
-// aboutConnecting reports whether brokers that let nobody in could show as err. One
-// that can't be reached isn't asked again.
+// aboutConnecting reports whether err may result from brokers that refuse all connections. A broker that cannot
+// be reached is not asked again.
 func aboutConnecting(err error) bool {
 	if code, ok := errors.AsType[kafka.Error](err); ok {
 		switch code {
@@ -85,12 +84,12 @@ func aboutConnecting(err error) bool {
 	return !isLookup(err) && (!ofNetwork || op.Op != "dial")
 }
 
-// explained reports whether err says clearly what is wrong.
+// explained reports whether err already states clearly what is wrong.
 func explained(err error) bool {
 	return errors.As(err, new(*KafkaError)) || errors.As(err, new(*kafkaconn.Refusal)) || errors.As(err, new(*kafkaconn.RightsError)) || errors.As(err, new(*kafkaconn.GroupError))
 }
 
-// kafkaLine says so by the error alone.
+// kafkaLine explains an error by the error alone.
 func kafkaLine(err error, brokers []string, topic string) error {
 	if err == nil || explained(err) {
 		return err
@@ -131,7 +130,7 @@ func kafkaLine(err error, brokers []string, topic string) error {
 	return line("Kafka at %s, topic %s: %v", at, topic, err)
 }
 
-// detail is what the broker said besides the code, if it said something.
+// detail returns what the broker reported in addition to the code, if anything.
 func detail(err error, code kafka.Error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, code.Description()); i >= 0 {
@@ -140,14 +139,14 @@ func detail(err error, code kafka.Error) string {
 	return text
 }
 
-// isLookup reports whether a host's name couldn't be resolved.
+// isLookup reports whether a host name could not be resolved.
 func isLookup(err error) bool {
 	_, ok := errors.AsType[*net.DNSError](err)
 	return ok
 }
 
-// innermost is the network's own error in a chain of wrapping, which names the
-// address; err itself where there is none.
+// innermost returns the network error in a chain of wrapped errors, which has the address; or err itself if
+// there is none.
 func innermost(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op

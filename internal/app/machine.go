@@ -1,6 +1,6 @@
 package app
 
-// How much memory there is.
+// The memory of this machine.
 
 import (
 	"bufio"
@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// CheckDuplicates refuses an event.duplicates that takes more memory than this process may have,
-// once it has all partitions: as any replica may come to.
+// CheckDuplicates refuses an event.duplicates that needs more memory than this process has if all partitions
+// are assigned to it, which can happen to any replica.
 func CheckDuplicates(cfg *config.Config, partitions int) error {
 	return checkDuplicates(cfg, partitions, memoryOf(os.DirFS("/")))
 }
@@ -37,8 +37,8 @@ func checkDuplicates(cfg *config.Config, partitions int, memory int64) error {
 
 func gibibytes(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }
 
-// memoryOf is the memory that this process may have, in bytes: the machine's, or less if a control
-// group limits it. 0 if the files of Linux don't say.
+// memoryOf returns the memory that this process may use, in bytes: the machine's, or less if a control group
+// limits it. It returns 0 if Linux's files do not state it.
 func memoryOf(root fs.FS) int64 {
 	least := int64(0)
 	limit := func(text string, unit int64) {
@@ -47,7 +47,7 @@ func memoryOf(root fs.FS) int64 {
 		}
 	}
 	file := func(name string) string {
-		text, _ := fs.ReadFile(root, name) // what isn't there limits nothing
+		text, _ := fs.ReadFile(root, name) // a missing file sets no limit
 		return string(text)
 	}
 	for line := range strings.Lines(file("proc/meminfo")) {
@@ -59,7 +59,7 @@ func memoryOf(root fs.FS) int64 {
 	limit(file("sys/fs/cgroup/memory.max"), 1)
 	lines := bufio.NewScanner(strings.NewReader(file("proc/self/cgroup")))
 	for lines.Scan() {
-		if group, ok := strings.CutPrefix(lines.Text(), "0::/"); ok { // and all that it is in
+		if group, ok := strings.CutPrefix(lines.Text(), "0::/"); ok { // and all groups that contain it
 			for ; group != "" && group != "."; group = path.Dir(group) {
 				limit(file(path.Join("sys/fs/cgroup", group, "memory.max")), 1)
 			}

@@ -1,35 +1,37 @@
 package app
 
-// How many shards there are: by Redis, once a reshard has changed that.
+// The number of shards: the record in Redis takes precedence over the configuration.
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Recorded is the configuration with the number of shards that Redis has recorded; false if there is no record.
-func Recorded(ctx context.Context, cfg *config.Config, client redis.UniversalClient) (*config.Config, bool, error) {
-	number, err := ranking.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
-	if err != nil || number.Shards == 0 {
-		return cfg, false, err
+// Numbered returns the configuration with the number of shards that Redis has. The configuration is unchanged if Redis
+// has none.
+func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalClient) (*config.Config, error) {
+	number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+	if several, ok := errors.AsType[*ranking.SeveralError](err); ok && slices.Contains(several.Shards, ledger.Shards(cfg.Redis.Shards)) {
+		return cfg, nil
+	}
+	if err != nil || number == 0 {
+		return cfg, err
 	}
 	numbered := *cfg
-	numbered.Redis.Shards = int64(number.Shards)
-	return &numbered, true, nil
+	numbered.Redis.Shards = int64(number)
+	return &numbered, nil
 }
 
-// Numbered is Recorded, and the configuration as it was if Redis doesn't answer.
-func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalClient) *config.Config {
-	numbered, _, _ := Recorded(ctx, cfg, client)
-	return numbered
-}
-
-// OtherNumber says that Redis has another number of shards than a configuration.
+// OtherNumber returns the message that Redis has another number of shards than the configuration.
 func OtherNumber(cfg *config.Config, shards int64) string {
-	return fmt.Sprintf("redis.shards is %d in the configuration but %d in Redis since a reshard, and Redis takes precedence: set redis.shards to %d", cfg.Redis.Shards, shards, shards)
+	return fmt.Sprintf("redis.shards is %d in the configuration but %d in Redis, which takes precedence: set redis.shards to %d, or change the number of shards by consumer reshard --to %d",
+		cfg.Redis.Shards, shards, shards, cfg.Redis.Shards)
 }

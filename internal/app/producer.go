@@ -1,8 +1,7 @@
 package app
 
-// Publishing for users goes by franz-go: its producer is idempotent, so that what is
-// sent again for want of an answer is written once. kafka-go has no such producer;
-// everything is read by that one.
+// Commands publish with franz-go, whose producer is idempotent: a record that is sent again because the answer
+// was lost is written once. kafka-go has no such producer. Everything is read with kafka-go.
 
 import (
 	"context"
@@ -24,13 +23,13 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// NewProducer is an idempotent producer that reaches Kafka as NewKafka's client does, and
-// whose records are acknowledged by all in-sync replicas. It tries again without end, never
-// blocks, and sends a record to the partition that it names. Whoever has a producer bounds
-// what it holds and how long it tries.
+// NewProducer returns an idempotent producer, which connects to Kafka like the client of NewKafka. All in-sync
+// replicas acknowledge its records. It retries without end, never blocks, and sends each record to the
+// partition that the record names. The caller must limit the number of buffered records and the time of
+// retries.
 //
-// It stops where the broker no longer knows what it has acknowledged: franz-go would begin
-// a new sequence there, by which records could be written twice.
+// The producer stops when the broker no longer knows what it has acknowledged. Otherwise franz-go would start a
+// new sequence there, which could write records twice.
 func NewProducer(c *config.Kafka, options ...kgo.Opt) (*kgo.Client, error) {
 	settings, err := c.Connection()
 	if err != nil {
@@ -52,29 +51,29 @@ func NewProducer(c *config.Kafka, options ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(all, options...)...)
 }
 
-// leaderMoves is how often it is looked, at most, where a partition's leader is.
+// leaderMoves is the minimum interval between two requests for a partition's leader.
 const leaderMoves = 250 * time.Millisecond
 
-// mechanism is one of kafka-go's as franz-go asks for it.
+// mechanism adapts a SASL mechanism of kafka-go for franz-go.
 type mechanism struct{ kafkasasl.Mechanism }
 
-// Authenticate begins to prove the user to one broker.
+// Authenticate starts the authentication with one broker.
 func (m mechanism) Authenticate(ctx context.Context, _ string) (sasl.Session, []byte, error) {
 	state, first, err := m.Start(ctx)
 	return session{ctx, state}, first, err
 }
 
-// session is one proof. Its context is the connection's, as kafka-go's steps take one.
+// session is one authentication. It keeps the connection's context, because kafka-go's steps need one.
 type session struct {
 	ctx   context.Context //nolint:containedctx // franz-go's interface has none
 	state kafkasasl.StateMachine
 }
 
-// Challenge is a step.
+// Challenge is one step of the authentication.
 func (s session) Challenge(from []byte) (bool, []byte, error) { return s.state.Next(s.ctx, from) }
 
-// MayPublishOnce asks for what an idempotent producer needs, before anything is published.
-// An error that may pass is none: the producer asks again.
+// MayPublishOnce checks the rights that an idempotent producer needs, before anything is published. It ignores
+// transient errors: the producer tries again.
 func MayPublishOnce(ctx context.Context, producer *kgo.Client) error {
 	response, err := kmsg.NewPtrInitProducerIDRequest().RequestWith(ctx, producer)
 	if err != nil {
@@ -86,7 +85,7 @@ func MayPublishOnce(ctx context.Context, producer *kgo.Client) error {
 	return nil
 }
 
-// ExplainPublishing says what an error of a producer means for the user.
+// ExplainPublishing returns what an error of a producer means for the operator.
 func ExplainPublishing(ctx context.Context, err error, c *config.Kafka, topic string) error {
 	answer, ok := errors.AsType[*kerr.Error](err)
 	if !ok || explained(err) {
@@ -106,12 +105,12 @@ func ExplainPublishing(ctx context.Context, err error, c *config.Kafka, topic st
 		return &KafkaError{fmt.Sprintf("topic %s at %s no longer has acknowledged records (%s): they were deleted or lost, "+
 			"so check the topic before publishing again", topic, at, answer.Message), err}
 	}
-	// The same codes, which are explained once.
+	// ExplainKafka explains the other codes, which are the same.
 	return ExplainKafka(ctx, kafka.Error(answer.Code), c, topic)
 }
 
-// MaxMessageBytes is how large a topic's batches may be, and false where this user has no
-// right to know (DescribeConfigs), or the broker doesn't say.
+// MaxMessageBytes returns the maximum size of a topic's batches in bytes. It returns false if this user has no
+// right to know (DescribeConfigs), or the broker does not report it.
 func MaxMessageBytes(ctx context.Context, c *kafka.Client, topic string) (int, bool) {
 	var settings kafkaconn.TopicSettings
 	err := kafkaconn.RetryTransient(ctx, c, func() (err error) {

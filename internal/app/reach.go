@@ -19,7 +19,7 @@ type ReadTopic struct {
 	Committed  map[int]kafkaconn.Commit
 }
 
-// ReadTopics are the configured topics, with what the configured group has committed.
+// ReadTopics returns the configured topics, with the offsets that the configured group has committed.
 func ReadTopics(ctx context.Context, cfg *config.Config, client *kafka.Client) (all []ReadTopic, err error) {
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
 	if err != nil {
@@ -38,8 +38,8 @@ func ReadTopics(ctx context.Context, cfg *config.Config, client *kafka.Client) (
 	return all, nil
 }
 
-// Reach returns how far back the logs of some topics reach, of the partition where that is the least. The consumer
-// need not run. The clock is Redis's.
+// Reach returns how far back the logs of some topics reach, for the partition with the shortest reach. The
+// consumer need not run. clock is Redis's clock.
 func Reach(ctx context.Context, c *ingest.Consumer, topics []ReadTopic, clock func() time.Time) (least ingest.Reach, err error) {
 	for _, t := range topics {
 		r, err := c.Reach(ctx, t.Name, t.Partitions, t.Committed, clock)

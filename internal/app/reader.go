@@ -1,6 +1,6 @@
 package app
 
-// The standings of a configuration, for those who read them.
+// The standings of a configuration, for readers.
 
 import (
 	"context"
@@ -23,11 +23,11 @@ type Reader struct {
 	Boards   *boards.Boards
 	Calendar periods.Calendar
 
-	archive *Archive // of windows that Redis doesn't have; nil: there is none
+	archive *Archive // for windows that Redis no longer has; nil: no archive
 }
 
-// OpenReader dials Redis, and asks it how many shards there are. Where that isn't answered, nor
-// is what comes after it. It is closed by Close.
+// OpenReader connects to Redis and reads the number of shards. If that read fails, it uses the configured
+// number, and later calls report the error. The caller must call Close.
 func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	client, err := NewReadingRedis(cfg)
 	if err != nil {
@@ -35,7 +35,7 @@ func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	}
 	r := &Reader{Client: client, archive: newArchive(cfg)}
 	if r.Calendar, err = cfg.Calendar(); err == nil {
-		r.Config = Numbered(ctx, cfg, client)
+		r.Config, _ = Numbered(ctx, cfg, client)
 		r.Boards, err = NewBoards(r.Config, client, "")
 	}
 	if err != nil {
@@ -45,9 +45,9 @@ func OpenReader(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	return r, nil
 }
 
-// Renumber asks again how many shards there are: a reshard may have switched over since.
+// Renumber reads the number of shards again, because a reshard may have changed it.
 func (r *Reader) Renumber(ctx context.Context) error {
-	cfg := Numbered(ctx, r.Config, r.Client)
+	cfg, _ := Numbered(ctx, r.Config, r.Client)
 	all, err := NewBoards(cfg, r.Client, "")
 	if err != nil {
 		return err
@@ -56,17 +56,17 @@ func (r *Reader) Renumber(ctx context.Context) error {
 	return nil
 }
 
-// Archive is the archive of windows that Redis doesn't have; nil where none is configured.
+// Archive returns the archive for windows that Redis no longer has; nil if none is configured.
 func (r *Reader) Archive() *Archive { return r.archive }
 
-// Close closes the connections: nothing is in flight any more.
+// Close closes the connections. No call may be in flight.
 func (r *Reader) Close() {
 	r.archive.Close()
 	_ = r.Client.Close()
 }
 
-// CheckSchema is a *ranking.SchemaError where the configuration differs from what the
-// scores of a shard were written with. Without Kafka, whatever cluster there was is right.
+// CheckSchema returns a *ranking.SchemaError if the configuration differs from the schema of a shard. If
+// cluster is empty, it ignores the Kafka cluster.
 func (r *Reader) CheckSchema(cluster string, states []ledger.State) error {
 	b, err := NewBoards(r.Config, r.Client, cluster)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Reader) CheckSchema(cluster string, states []ledger.State) error {
 			}
 		}
 		if !slices.ContainsFunc(states, func(st ledger.State) bool { return st.Schema != "" && st.Schema != states[i].Schema }) {
-			return other // it is the same in all that have one, and were read
+			return other // it is the same on all shards that have a schema and were read
 		}
 		shard, of := s.Shard()
 		return &ranking.ShardError{Shard: shard, Of: of, Addr: s.Addr(), Err: other}

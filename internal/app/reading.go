@@ -1,33 +1,38 @@
 package app
 
-// Boards for those who show them, as the configuration has them.
+// The configured boards, for commands and ports that show them.
 
 import (
 	"context"
 
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/internal/rules"
 )
 
-// archiveReads is how much of the API's room reads of the archive may take, and as much those who wait
-// for it: the rest is for windows that Redis has, whatever becomes of the archive.
+// archiveReads is the divisor for api.requests: at most this share of the requests may read the archive at a
+// time, and as many may wait for that. The rest remains for windows in Redis, even if the archive is slow or
+// unavailable.
 const archiveReads = 4
 
-// NewReading reads boards as they are configured, by what a reader has.
+// NewReading returns a reader of the configured boards, which uses the connections of r.
 func NewReading(r *Reader) (*reading.Reader, error) {
 	cfg, client, all := r.Config, r.Client, r.Boards
 	c := reading.Config{
 		Boards: all, Named: named(cfg), CheckBoard: config.CheckBoard, Has: cfg.Has,
 		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
 		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
-		Renumber: func(ctx context.Context) (*boards.Boards, error) {
-			numbered, _, err := Recorded(ctx, cfg, client)
-			if err != nil {
+		Renumber: func(ctx context.Context, current ledger.Shards) (*boards.Boards, error) {
+			number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+			if err != nil || number == 0 || number == current {
 				return nil, err
 			}
-			return NewBoards(numbered, client, "")
+			numbered := *cfg
+			numbered.Redis.Shards = int64(number)
+			return NewBoards(&numbered, client, "")
 		},
 	}
 	for _, p := range cfg.Kept() {
@@ -54,7 +59,7 @@ func NewReading(r *Reader) (*reading.Reader, error) {
 	return reading.New(c), nil
 }
 
-// named are the boards that there can be; nil: any.
+// named returns the boards that may exist; nil: any.
 func named(cfg *config.Config) []string {
 	var all []string
 	for _, name := range cfg.Boards {

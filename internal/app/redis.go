@@ -1,7 +1,6 @@
 package app
 
-// Redis as it is configured: how it is dialled, and what its errors mean for whoever
-// wrote the configuration.
+// The configured Redis: connections to it, and what its errors mean for the operator.
 
 import (
 	"context"
@@ -21,7 +20,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// dialRedis is how Redis is reached. Its error is one of the files that TLS needs.
+// dialRedis returns the settings for connections. It returns an error about one of the files for TLS.
 func dialRedis(cfg *config.Config) (redisconn.Settings, error) {
 	c := &cfg.Redis
 	secure, err := c.TLS.Client()
@@ -36,8 +35,8 @@ func dialRedis(cfg *config.Config) (redisconn.Settings, error) {
 	}, nil
 }
 
-// NewRedis dials as configured. connected, which may be nil, is called with
-// every new connection before it is used.
+// NewRedis returns a client as configured. connected, which may be nil, is called with every new connection
+// before it is used.
 func NewRedis(cfg *config.Config, connected func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 	d, err := dialRedis(cfg)
 	if err != nil {
@@ -47,8 +46,8 @@ func NewRedis(cfg *config.Config, connected func(context.Context, *redis.Conn) e
 	return redisconn.NewClient(d), nil
 }
 
-// NewReadingRedis dials as configured for who only reads: a call that is cut off, as by a
-// failover, is made again.
+// NewReadingRedis returns a client as configured, for reads only. It repeats a call that is interrupted, for
+// example by a failover.
 func NewReadingRedis(cfg *config.Config) (redis.UniversalClient, error) {
 	d, err := dialRedis(cfg)
 	if err != nil {
@@ -58,15 +57,15 @@ func NewReadingRedis(cfg *config.Config) (redis.UniversalClient, error) {
 	return redisconn.NewClient(d), nil
 }
 
-// silent keeps go-redis from writing its own line for what is reported anyway.
+// silent suppresses go-redis's own log lines, because callers report these errors.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-func init() { redis.SetLogger(silent{}) } // before any client has a goroutine that reads it
+func init() { redis.SetLogger(silent{}) } // before any client starts a goroutine that reads it
 
-// ExplainRedis says in one line what an error of Redis means for the user, and of several shards
-// which it is. Where the error alone doesn't tell, the servers are asked again.
+// ExplainRedis returns in one line what an error of Redis means for the operator, and names the shard if there
+// are several. If the error alone is not enough, it asks the servers again.
 func ExplainRedis(ctx context.Context, err error, cfg *config.Config) error {
 	line := explainRedis(ctx, err, cfg)
 	shard, ok := errors.AsType[*ranking.ShardError](err)
@@ -131,8 +130,8 @@ func (e redisError) Unwrap() error { return e.err }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
 
-// whateverCluster leaves the Kafka cluster out of a difference: who only reads
-// doesn't know it.
+// whateverCluster removes the Kafka cluster from a difference between schemas, because a reader does not know
+// the cluster.
 func whateverCluster(e *ranking.SchemaError) error {
 	var wanted, found map[string]json.RawMessage
 	if json.Unmarshal([]byte(e.Wanted), &wanted) != nil || json.Unmarshal([]byte(e.Found), &found) != nil {

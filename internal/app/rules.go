@@ -1,6 +1,6 @@
 package app
 
-// What a configuration makes of records, as a text.
+// A configuration's rules as canonical JSON.
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// RuleSet is everything in a configuration that decides what a record results in. Whoever counts
-// goes by its text alone: what isn't in it counts for nobody.
+// RuleSet returns all settings that decide how a record counts. Consumers count by its text alone: a setting
+// that is not in it has no effect on counting.
 func RuleSet(cfg *config.Config) (rules.Set, error) {
 	byDefault, err := rules.Default(cfg.MaxPoints)
 	if err != nil {
@@ -55,7 +55,7 @@ func RuleSet(cfg *config.Config) (rules.Set, error) {
 	return s, nil
 }
 
-// addBoards puts the boards of the section, and where their fields stand, into a set.
+// addBoards adds the boards of the section, and the paths of their fields, to a set.
 func addBoards(s *rules.Set, cfg *config.Config, usual rules.Board) error {
 	all, err := cfg.Ruled()
 	if err != nil {

@@ -1,6 +1,6 @@
 package app
 
-// Errors of several shards at once: a master that is away is one, however many shards it has.
+// Errors of several shards at once: an unavailable master is one error, whatever the number of its shards.
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// ExplainShards says what the errors of shards mean, as ExplainRedis does: one line for all
-// shards of a server that have the same. nil is none.
+// ExplainShards returns what the errors of shards mean, like ExplainRedis: one line for all shards of a server
+// that have the same error. A nil error means that the shard has none.
 func ExplainShards(ctx context.Context, errs []error, cfg *config.Config) []string {
 	type kind struct{ addr, text string }
 	var order []kind
@@ -46,7 +46,7 @@ func ExplainShards(ctx context.Context, errs []error, cfg *config.Config) []stri
 	return lines
 }
 
-// shardsName is what comes before an error of some shards; nothing of one that is all.
+// shardsName returns the prefix for an error of some shards; empty if there is only one shard.
 func shardsName(some []string, of int, addr string) string {
 	if of == 1 {
 		return ""
@@ -62,7 +62,7 @@ func shardsName(some []string, of int, addr string) string {
 	return name + ": "
 }
 
-// ClusterGaps says what a cluster doesn't serve, a line each; nothing where it serves all slots.
+// ClusterGaps returns what a cluster does not serve, one line each; none if it serves all slots.
 func ClusterGaps(ctx context.Context, client *redis.ClusterClient, cfg *config.Config) ([]string, error) {
 	all, err := redisconn.Cover(ctx, client)
 	if err != nil {

@@ -1,7 +1,6 @@
 package app
 
-// What the configuration results in for the standings in Redis: a client, the
-// calendar and the layouts.
+// The standings in Redis, as configured.
 
 import (
 	"fmt"
@@ -16,8 +15,8 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// NewBoards is the standings under the configured prefix, all shards of them. The cluster is the
-// Kafka cluster's id; who only reads leaves it empty.
+// NewBoards returns the standings under the configured prefix, of all shards. cluster is the Kafka cluster's
+// id; readers leave it empty.
 func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string) (*boards.Boards, error) {
 	calendar, err := cfg.Calendar()
 	if err != nil {
@@ -46,8 +45,7 @@ func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string)
 	}), nil
 }
 
-// rankedBoards are the boards by other rules as the standings have them; nil where there is
-// none.
+// rankedBoards returns the boards of the section for the standings; nil if all of them have the default rule.
 func rankedBoards(cfg *config.Config) (map[string]*ranking.Ruled, error) {
 	all, err := cfg.Ruled()
 	if err != nil || !slices.ContainsFunc(all, func(b config.Board) bool { return b.Rule != nil }) {

@@ -9,7 +9,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// schemaOf is the schema that a configuration by environment results in.
+// schemaOf returns the schema of a configuration from the environment.
 func schemaOf(t *testing.T, l *config.Loaded) string {
 	t.Helper()
 	all, err := NewBoards(l.Config, nil, "c")
@@ -23,8 +23,7 @@ func schemaOf(t *testing.T, l *config.Loaded) string {
 	return differs.Wanted
 }
 
-// A setting is marked as one that can't be changed later if, and only if, another value of it
-// makes another schema.
+// A setting is marked as fixed if, and only if, another value of it results in another schema.
 func TestTheSettingsThatCantBeChangedLaterAreThoseOfTheSchema(t *testing.T) {
 	base := []string{}
 	before, err := config.Load("", base)
@@ -32,7 +31,7 @@ func TestTheSettingsThatCantBeChangedLaterAreThoseOfTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range before.Settings {
-		if strings.HasPrefix(s.Key, "periods.") && strings.HasSuffix(s.Key, ".enabled") { // a layout counts where its period is kept
+		if strings.HasPrefix(s.Key, "periods.") && strings.HasSuffix(s.Key, ".enabled") { // layouts count only if enabled
 			base = append(base, s.Variable()+"=true")
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// traces returns what ingest.Config.Traces is: windows in the archive, or records in the final topic.
+// traces returns the function for ingest.Config.Traces, which looks for windows in the archive and for records
+// in the final topic.
 func traces(cfg *config.Config, client *kafka.Client) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		if some, err := archived(ctx, cfg); some || err != nil {

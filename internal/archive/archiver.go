@@ -1,25 +1,26 @@
-// Package archive copies windows from Redis to the archive, where final windows stay once Redis and
-// Kafka don't have them any more.
+// Package archive copies windows from Redis to the archive, which keeps final windows after Redis and Kafka have
+// dropped them.
 //
-//	final, and not in the archive      ─▶ rows by rank, page by page ─▶ whole copy of the revision
-//	open, and its backup is old enough ─▶ rows by a scan             ─▶ whole copy, replaces the backup
-//	closed, not in the archive, and about to expire                  ─▶ stays in Redis for longer
+//	final, not in the archive                        ─▶ rows by rank, page by page ─▶ complete copy of the revision
+//	open, its backup is older than archive.interval  ─▶ rows by a scan             ─▶ complete copy, replaces the backup
+//	closed, not in the archive, about to expire      ─▶ its expiry in Redis is prolonged
 //
-// One process does so, the leader (internal/jobs), and its token fences what it writes (archive/store).
-// Each page is one short read of Redis, and after each the archiver waits.
+// One process does this, the leader (internal/jobs); its token fences its writes (archive/store). Each page is one
+// short read of Redis, and the archiver pauses after each.
 //
-// A final window doesn't change, so the next leader continues after the rows that are in. Four things
-// change it all the same:
+// A final window does not change, so the next leader continues after the rows that are already in the archive.
+// There are four exceptions:
 //
-//   - A ban hides a member, or shows one. A copy has the rows of hidden members too, and reads apply the bans of
-//     their time. A copy that may lack a row because it was moved meanwhile is dropped and begun anew.
+//   - A member is banned or unbanned. A copy also has the rows of hidden members, and reads apply the bans of
+//     their time. If a row was moved during the copy, the copy may lack it; it is then dropped and started
+//     again.
 //   - A member is erased: see erase.go.
-//   - It is reopened. Its listing has no revision any more, which every page shows. The copy isn't
-//     finished; the next seal makes another revision.
-//   - Redis goes back to before the seal, or is lost and rebuilt: the window is sealed again with the
-//     same revision, and may have other standings (docs/guarantees.md, "Final windows"). The archive's
-//     were shown to people, so they stay. If Redis has the same rows, nothing is to be done. Otherwise the
-//     seal is taken back, so that the next one makes the next revision, which is archived.
+//   - The window is reopened. Its listing then has no revision, which every page read shows. The copy is not
+//     finished; the next sealing makes another revision.
+//   - Redis goes back to before the seal, or is lost and rebuilt. The window is then sealed again with the same
+//     revision, and may have other standings (docs/guarantees.md, "Final windows"). The archive's standings were
+//     published, so they stay. If Redis has the same rows, nothing needs to be done. Otherwise the archiver
+//     reopens the window, so that the next sealing makes the next revision, which is archived.
 //
 // An open window changes while it is read: see open.go.
 package archive
@@ -40,65 +41,65 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// Config is what an Archiver is made of.
+// Config is the configuration of an Archiver.
 type Config struct {
 	Boards *boards.Boards
 	Store  *store.Store
-	// Lateness is how long after its end a window takes events; false for a period that isn't configured.
+	// Lateness returns how long after its end a window accepts events; false for a period that is not configured.
 	Lateness func(ledger.Window) (time.Duration, bool)
-	// Zone is the time zone of a period, IANA.
+	// Zone returns the IANA time zone of a period.
 	Zone func(period string) string
-	// Fields are those of a board by a rule of its own, most significant first; nil by the default rule.
+	// Fields returns the fields of a board with its own rule, most significant first; nil for the default rule.
 	Fields func(board string) []codec.Field
-	// Interval is how old the backup of an open window may become; for a window without one, how long
-	// after its start the first is taken. 0: open windows have no backups.
+	// Interval is the maximum age of an open window's backup, and the time from a window's start to its first
+	// backup. 0: open windows have no backups.
 	Interval time.Duration
-	// Turn is how long a pass begins with other backups before it ends; 0: until none is due.
+	// Turn is the time after which a pass starts no further backups; 0: the pass takes all backups that are due.
 	Turn time.Duration
-	// Progress, if there is one, is called after every page, and at the end of a pass.
+	// Progress, if set, is called after every page, and at the end of a pass.
 	Progress func(Progress)
 	Log      *zap.Logger
 }
 
-// Progress is how far an Archiver is.
+// Progress reports the state of an Archiver.
 type Progress struct {
-	Window  string // that is being copied: board:period:name; empty at the end of a pass
-	Rows    int64  // of it that are in the archive
-	Members int64  // how many it has
+	Window  string // the window being copied, as board:period:name; empty at the end of a pass
+	Rows    int64  // its rows that are in the archive
+	Members int64  // its number of members
 
-	Final, Backups Copied // by this archiver so far
-	// Waiting is how many final windows aren't in the archive yet, that one too; NotFinal how many
-	// take no events any more and aren't final yet.
+	Final, Backups Copied // since this archiver started
+	// Waiting is the number of final windows not yet in the archive, including the one being copied. NotFinal is
+	// the number of windows that no longer accept events but are not final yet.
 	Waiting  int
 	NotFinal int
-	// Oldest is when the first of those that wait was sealed; zero if none waits.
+	// Oldest is the earliest sealing time of the waiting windows; zero if none waits.
 	Oldest time.Time
-	// Due is how many backups are due, and Overdue for how long the first of them has been. Incomplete is how
-	// many open windows have no new backup because they aren't complete.
+	// Due is the number of backups that are due, and Overdue how long the first of them has been due. Incomplete
+	// is the number of open windows without a new backup because they are incomplete.
 	Due        int
 	Overdue    time.Duration
 	Incomplete int
-	// More: the pass ended by its Turn, and the next one is to begin at once.
+	// More: the pass ended because of Turn, and the next pass should start at once.
 	More bool
 }
 
-// Copied is a number of windows, and of rows that were written for them.
+// Copied is a number of copied windows and of the rows written for them.
 type Copied struct{ Windows, Rows int64 }
 
-// Archiver copies windows to an archive. It is used by one goroutine.
+// Archiver copies windows to an archive. It must be used by one goroutine.
 type Archiver struct {
 	Config
 
-	kept     map[string]int64     // by final window: the revision that is known to be in the archive
-	backups  map[string]time.Time // by open window: when its backup was taken; nil until it is read
-	erased   map[string]bool      // members of whom the archive has no row; nil until they are read
-	hiddenBy *ranking.Hidden      // the bans as they were when members were erased last
+	kept     map[string]int64     // by final window: the revision known to be in the archive
+	backups  map[string]time.Time // by open window: the time of its backup; nil until read
+	erased   map[string]bool      // members whose rows were removed from all copies; nil until read
+	hiddenBy *ranking.Hidden      // the bans at the last check for erased members
 	progress Progress
-	pages    int // rows of a read of Redis
-	append   int // rows of a transaction of the archive
+	pages    int // rows per read from Redis
+	append   int // rows per transaction of the archive
 }
 
-// New makes an archiver. It talks to nobody.
+// New returns an archiver. It does not connect to Redis or the archive.
 func New(c Config) *Archiver {
 	if c.Progress == nil {
 		c.Progress = func(Progress) {}
@@ -107,22 +108,23 @@ func New(c Config) *Archiver {
 }
 
 const (
-	// rowsOfPage is how many rows one read of Redis has: a millisecond of its time or less.
+	// rowsOfPage is the number of rows per read from Redis: at most about a millisecond of Redis's time.
 	rowsOfPage = 1000
-	// rowsOfAppend is how many rows a transaction of the archive has.
+	// rowsOfAppend is the number of rows per transaction of the archive.
 	rowsOfAppend = 10_000
-	// listPause is between two pages of 500 listed windows.
+	// listPause is the pause between two pages of 500 listed windows.
 	listPause = 25 * time.Millisecond
-	// mostFailed is how many windows a pass fails at before it ends.
+	// mostFailed is the number of failed windows after which a pass ends.
 	mostFailed = 3
 )
 
-// Reached is how far it is.
+// Reached returns the progress.
 func (a *Archiver) Reached() Progress { return a.progress }
 
-// Pass copies all final windows that aren't in the archive, by their ends, prolongs closed windows that
-// would expire before, and takes the backups that are due. If a window can't be copied the others still
-// are, and the error says why. If another process leads the error is store.ErrFenced, and the pass ends.
+// Pass copies all final windows that are not in the archive, earliest end first, prolongs closed windows that
+// would expire before they are archived, and takes the backups that are due. A window that cannot be copied does
+// not prevent the others; the error names the causes. If another process has become the leader, the pass ends with
+// store.ErrFenced.
 func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	closed, open, err := a.Boards.ClosedAndOpen(ctx, a.Lateness, listPause)
 	if err != nil {
@@ -163,7 +165,7 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 			failed = append(failed, err)
 		}
 		if len(failed) == mostFailed {
-			break // the cause isn't a single window
+			break // the cause is not a single window
 		}
 	}
 	if a.Interval > 0 && len(failed) < mostFailed {
@@ -183,15 +185,16 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 	return errors.Join(failed...)
 }
 
-// stay has windows stay in Redis that aren't in the archive, and releases those that are in by now.
+// stay prolongs the expiry of windows that are not in the archive, and restores the expiry of windows that are.
 func (a *Archiver) stay(ctx context.Context, closed, missing []boards.Closed) error {
 	p := Place{Name: "archive", Text: "the archive", Lateness: a.Lateness}
 	err := p.Release(ctx, a.Boards, closed, func(c *boards.Closed) bool { return c.Revision > 0 && a.kept[c.Listing()] == c.Revision })
 	return errors.Join(err, p.Stay(ctx, a.Boards, missing, a.Log))
 }
 
-// missing are the windows whose very seal isn't in the archive, as far as it says so: a new leader
-// knows nothing yet, and mustn't prolong those that are in. If the archive can't be read, all are missing.
+// missing returns the final windows whose current seal is not in the archive. It queries the archive, since a new
+// leader has no state yet and must not prolong windows that are already archived. If the archive cannot be read,
+// all remaining windows count as missing.
 func (a *Archiver) missing(ctx context.Context, final []boards.Closed) (missing []boards.Closed) {
 	for i := range final {
 		c := &final[i]
@@ -222,7 +225,7 @@ func (a *Archiver) done(final []boards.Closed) {
 	a.Progress(*p)
 }
 
-// forget drops what is known of windows that aren't listed any more.
+// forget drops the state of windows that are no longer listed.
 func (a *Archiver) forget(closed []boards.Closed, open []ledger.Window) {
 	listed := map[string]bool{}
 	for i := range closed {
@@ -236,9 +239,10 @@ func (a *Archiver) forget(closed []boards.Closed, open []ledger.Window) {
 	maps.DeleteFunc(a.backups, func(name string, _ time.Time) bool { return !listed[name] })
 }
 
-// wentBack finds an archive that was restored from before this leader wrote to it: then it may lack what is
-// known to be in it. The leader doesn't notice a restore to a moment after that; the next leader looks at all
-// windows anew. If the token can't be read, the first transaction fails.
+// wentBack detects an archive that was restored from a backup taken before this leader first wrote to it, so that
+// it may lack windows known to be archived. A restore to a later moment is not detected by this leader; the next
+// leader checks all windows. If the token cannot be read, wentBack does nothing, since the first transaction will
+// fail.
 func (a *Archiver) wentBack(ctx context.Context, f store.Fence) error {
 	token, err := a.Store.LargestToken(ctx)
 	if err != nil || token >= f.Token || len(a.kept) == 0 && a.backups == nil && a.erased == nil {

@@ -46,7 +46,7 @@ func TestAFinalWindowIsArchivedWithTheRanksThatRedisShows(t *testing.T) {
 				require.Equal(t, time.Duration(f.Layout.Tick)*time.Millisecond, w.Tick)
 				require.Equal(t, rule != "", len(w.Fields) == 2)
 
-				// Nothing is written again, by this process or another.
+				// Neither this process nor another writes anything again.
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
 				require.NoError(t, f.archiver(func(p Progress) { last = p }).Pass(t.Context(), fence(2)))
 				require.Equal(t, Progress{}, last)
@@ -67,11 +67,11 @@ func TestAWindowIsArchivedThoughShardsHaveNobodyOfIt(t *testing.T) {
 	require.Len(t, rows, 1)
 }
 
-// Wherever a leader stops, the next one goes on with the rows that are in.
+// Wherever a leader stops, the next one continues after the rows already written.
 func TestAnotherLeaderGoesOnWhereOneStopped(t *testing.T) {
 	f := newFixture(t, 3, "")
 	f.Fill(125)
-	for place := 20; place < 95; place++ { // some leaders stop among them
+	for place := 20; place < 95; place++ { // some leaders stop among these
 		f.Hide(f.Rows()[place].Member)
 	}
 	f.MakeFinal()
@@ -153,12 +153,12 @@ func TestAWindowThatChangesMeanwhileIsTakenAnew(t *testing.T) {
 				f.MakeFinal()
 			case "a shard has lost it":
 				require.Zero(t, w.ID)
-				return // until it is rebuilt
+				return // nothing is archived until it is rebuilt
 			case "and the leader is another":
 				a = f.archiver(nil)
 			}
 			require.Zero(t, w.ID)
-			for range 2 { // one that goes on with what doesn't fit drops it, and the next begins
+			for range 2 { // the first pass may find that the unfinished copy no longer fits and drop it; the second starts again
 				require.NoError(t, a.Pass(t.Context(), fence(2)))
 			}
 			revision := int64(1)
@@ -200,12 +200,12 @@ func TestTheArchiveKeepsWhatWasShownOnceRedisHasGoneBack(t *testing.T) {
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
 				before := f.Rows()
 				f.GoBack()
-				f.Hide(before[7].Member) // which is no difference
+				f.Hide(before[7].Member) // this is not a difference
 				if !same {
 					f.add(before[9].Member, 1)
 				}
 				f.MakeFinal()
-				a = f.archiver(nil) // after a restart: one that goes on knows of the revision
+				a = f.archiver(nil) // after a restart: a running archiver already knows the revision
 				require.NoError(t, a.Pass(t.Context(), fence(2)))
 				_, rows := f.archived(1)
 				require.Equal(t, before, rows)
@@ -249,7 +249,7 @@ func TestAWindowThatIsNotInTheArchiveStaysInRedis(t *testing.T) {
 			require.Error(t, a.Pass(t.Context(), fence(1)))
 			require.WithinDuration(t, time.Now().Add(stays), f.Expires(), time.Minute, "it isn't in yet")
 
-			if final { // once it is in, it goes when it was to go, also under the next leader
+			if final { // once archived, it expires at its original time, also under the next leader
 				a.Store = f.archive
 				require.NoError(t, a.Pass(t.Context(), fence(1)))
 				require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(2)))
@@ -333,7 +333,7 @@ func TestAWindowThatIsIncompleteIsSoInTheArchive(t *testing.T) {
 	}
 }
 
-// lose is what an operator's DEL does.
+// lose deletes a shard's part of the window, as an operator could by DEL.
 func (f *fixture) lose() {
 	f.t.Helper()
 	require.NoError(f.t, f.Redis.Del(f.t.Context(), f.Shards()[1].Keys().Listed(f.Listed())).Err())

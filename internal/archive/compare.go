@@ -1,7 +1,7 @@
 package archive
 
-// A copy of a final window compared with what Redis has of it. Both are in the order of the board, with the
-// rows of hidden members: a row that one of them lacks has no partner with the same score and id.
+// Comparison of a final window's copy with the window in Redis. Both are in the board's order and include hidden
+// members. A row that only one of them has differs from all rows of the other by score or id.
 
 import (
 	"iter"
@@ -11,9 +11,9 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// Compare calls differs with each row that only the archive has, or only Redis, the other being nil, until
-// that returns false; it must not retain them. Whether a member is hidden is no difference, nor are erased members, whose rows a Redis
-// that went back may have.
+// Compare calls differs with each row that only the archive or only Redis has; the other argument is nil. It stops
+// if differs returns false. differs must not retain the rows. Compare ignores whether a member is hidden. It also
+// ignores erased members, since a Redis that went back may still have their rows.
 func Compare(archived, inRedis iter.Seq2[store.Row, error], erased map[string]bool, differs func(archived, inRedis *store.Row) bool) error {
 	nextArchived, stop := iter.Pull2(kept(archived, nil))
 	defer stop()
@@ -46,7 +46,7 @@ func Compare(archived, inRedis iter.Seq2[store.Row, error], erased map[string]bo
 	return err
 }
 
-// kept are the rows of members who aren't erased.
+// kept returns the rows without those of erased members.
 func kept(rows iter.Seq2[store.Row, error], erased map[string]bool) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		for r, err := range rows {

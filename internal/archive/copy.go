@@ -1,6 +1,6 @@
 package archive
 
-// One window copied to the archive.
+// Copying one window to the archive.
 
 import (
 	"context"
@@ -17,10 +17,11 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// ErrChanged says that a window changed since its copy began. The next try may succeed.
+// ErrChanged reports that a window changed after its copy began. The next attempt may succeed.
 var ErrChanged = errors.New("the window changed")
 
-// archive copies a window, or finds that it is in the archive. The error is ErrChanged if it changed meanwhile.
+// archive copies a window, unless the archive already has it. The error is ErrChanged if the window changed
+// meanwhile.
 func (a *Archiver) archive(ctx context.Context, f store.Fence, c *boards.Closed) error {
 	began := time.Now()
 	w, err := a.write(ctx, f, c)
@@ -49,7 +50,7 @@ func (a *Archiver) archive(ctx context.Context, f store.Fence, c *boards.Closed)
 	return nil
 }
 
-// write writes a window's copy; nil if the archive has the revision.
+// write writes a copy of a window; nil if the archive already has the revision.
 func (a *Archiver) write(ctx context.Context, f store.Fence, c *boards.Closed) (*store.Window, error) {
 	if c.Revision == 0 {
 		return a.writeOpen(ctx, f, c)
@@ -73,8 +74,8 @@ func (a *Archiver) write(ctx context.Context, f store.Fence, c *boards.Closed) (
 	return a.finish(ctx, c, w, a.rows(ctx, of))
 }
 
-// finish appends the rows that aren't in yet, and finishes the copy. A copy whose rows aren't the window's is
-// dropped, and the next pass begins it anew; after any other error the next pass continues it.
+// finish appends the remaining rows and finishes the copy. If the copy's rows turn out not to be the window's, the
+// copy is dropped, and the next pass starts again. After any other error the next pass continues the copy.
 func (a *Archiver) finish(ctx context.Context, c *boards.Closed, w *store.Writing, rows iter.Seq2[store.Row, error]) (*store.Window, error) {
 	is := w.Window()
 	a.progress.Window, a.progress.Members = c.Listing(), is.Places()
@@ -122,7 +123,7 @@ func (a *Archiver) appendAll(ctx context.Context, w *store.Writing, rows iter.Se
 	return nil
 }
 
-// describe is the archive's description of a window.
+// describe returns the archive's description of a window.
 func (a *Archiver) describe(of *begun) store.Window {
 	c, first := of.Closed, &of.first
 	w := store.Window{
@@ -140,8 +141,8 @@ func (a *Archiver) describe(of *begun) store.Window {
 	return w
 }
 
-// compare holds what Redis has against a copy of the same revision that is whole. Most often the
-// copy was made of this very seal, and that is that.
+// compare compares the window in Redis with a complete copy of the same revision. Normally the copy has the same
+// seal, and no rows are read.
 func (a *Archiver) compare(ctx context.Context, of *begun, there store.Window) error {
 	c := of.Closed
 	if there.SealedAt.UnixMilli() == c.SealedAt.UnixMilli() {

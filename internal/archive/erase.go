@@ -1,6 +1,6 @@
 package archive
 
-// Erased members: Redis has no rows of them any more, and their rows are removed from every copy.
+// Erased members: Redis no longer has their rows, and the archiver removes their rows from every copy.
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// erase removes the members from the archive who were erased since. A member of whom a shard may still have rows
-// waits for the next pass: those could be copied after the erasure.
+// erase removes newly erased members from the archive. A member that may still have rows on a shard waits for the
+// next pass, since these rows could be copied after the erasure.
 func (a *Archiver) erase(ctx context.Context, f store.Fence) error {
 	hidden, err := ranking.HiddenEach(ctx, a.Boards.Shards(), a.hiddenBy)
 	if err != nil {

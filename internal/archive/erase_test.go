@@ -32,7 +32,7 @@ func TestAnErasedMemberIsErasedFromEveryRevision(t *testing.T) {
 	_, rows := f.archived(1)
 	require.Equal(t, store.Row{Place: 8, Rank: 8}, rows[7], "the place says that a row was erased")
 
-	// A Redis that went back has the member again, and the next leader reads their row.
+	// A Redis that went back has the member again, and the next leader reads the member's row.
 	require.NoError(t, f.Redis.Del(t.Context(), f.Shard(member).Keys().Banned()).Err())
 	require.NoError(t, f.Redis.ZAdd(t.Context(), f.Shard(member).Keys().Listed(f.Listed()), redis.Z{Score: score, Member: member}).Err())
 	f.Reopen()
@@ -53,7 +53,7 @@ func TestAnErasedMemberIsErasedFromABackup(t *testing.T) {
 	f.hasNot(member, 0)
 }
 
-// A copy that was sealed again is compared without the member.
+// A copy of a window that was sealed again is compared without the member.
 func TestAnErasureIsNoDifferenceToWhatWasArchived(t *testing.T) {
 	f := newFixture(t, 1, "")
 	f.Fill(50)
@@ -70,10 +70,10 @@ func TestAnErasureIsNoDifferenceToWhatWasArchived(t *testing.T) {
 	require.EqualValues(t, 1, closed[0].Revision, "its seal stays")
 }
 
-// hasNot requires that a copy of 50 members has no row of one, and shows all others.
+// hasNot requires that a copy of 50 members has no row of the member, and shows all others.
 func (f *fixture) hasNot(member string, revision int64) {
 	f.t.Helper()
-	w, rows := f.archived(revision) // and verifies it
+	w, rows := f.archived(revision) // also verifies the copy
 	require.NotZero(f.t, w.ID)
 	require.Equal(f.t, []int64{49, 0, 1}, []int64{w.Members, w.Hidden, w.Erased}, "revision %d", revision)
 	require.False(f.t, slices.ContainsFunc(rows, func(r store.Row) bool { return r.Member == member }))

@@ -1,6 +1,6 @@
 package archive
 
-// A final window as whoever keeps it elsewhere reads it: what an archiver does, a step at a time.
+// Final windows for other destinations than the archive: the archiver's steps, one at a time.
 
 import (
 	"context"
@@ -11,7 +11,8 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// Describe is the archive's description of a final window; ErrChanged if it isn't final any more.
+// Describe returns the archive's description of a final window. The error is ErrChanged if the window is no longer
+// final.
 func (a *Archiver) Describe(ctx context.Context, c *boards.Closed) (store.Window, error) {
 	first, err := a.look(ctx, c)
 	if err != nil {
@@ -20,8 +21,8 @@ func (a *Archiver) Describe(ctx context.Context, c *boards.Closed) (store.Window
 	return a.describe(&begun{Closed: c, first: first}), nil
 }
 
-// Unseal takes a window's seal back, as another place has other standings of the same revision: its
-// next seal is the next revision. A window that isn't final any more needs none, nor one whose retention is over.
+// Unseal reopens a final window because another place has other standings of the same revision; its next sealing
+// makes the next revision. Nothing is done if the window is no longer final or its retention is over.
 func Unseal(ctx context.Context, all *boards.Boards, c *boards.Closed, why string) error {
 	now, err := all.Now(ctx)
 	if err == nil {

@@ -43,7 +43,7 @@ func (f *fixture) open() *store.Store {
 	return s
 }
 
-// archiver is one whose pages are small.
+// archiver returns an archiver with small pages.
 func (f *fixture) archiver(progress func(Progress)) *Archiver {
 	a := New(Config{
 		Boards: f.Boards, Store: f.archive, Lateness: finaltest.Always, Zone: finaltest.Zone, Fields: f.Fields,
@@ -53,7 +53,7 @@ func (f *fixture) archiver(progress func(Progress)) *Archiver {
 	return a
 }
 
-// archived are a revision's rows in the archive.
+// archived returns a revision and its rows in the archive.
 func (f *fixture) archived(revision int64) (store.Window, []store.Row) {
 	f.t.Helper()
 	windows, err := f.archive.Windows(f.t.Context(), store.Filter{Board: f.Board, Period: "weekly", Name: f.Window.Name, All: true}, store.Place{}, 10)

@@ -2,16 +2,18 @@ package archive
 
 // Backups: copies of open windows.
 //
-// An open window changes while it is read: members move past a reader that goes by rank, who would find
-// them twice, or not at all. So it is read by a scan, which finds every member that is there all the time
-// at least once, and the database gives ranks once all rows are in (store.Writing.Finish).
+// An open window changes while it is read. A reader that reads by rank would find members that move twice, or not
+// at all. So the archiver reads the window by a scan, which returns every member that is present throughout at
+// least once, and the database assigns ranks once all rows are in (store.Writing.Finish).
 //
-// Every row has at least what counted when the copy began, which its ledger says: a server of Redis that
-// goes back meanwhile restarts or fails over, and the copy fails (boards.OnSameServers). A row may have
-// later events, and members who came first meanwhile may be in it or not.
+// Every row includes at least the events counted when the copy began, which is the state in its ledger. A Redis
+// server that loses some of these meanwhile has restarted or failed over, and then the copy fails
+// (boards.OnSameServers). A row may include later events, and the copy may or may not have members that appeared
+// meanwhile.
 //
-// A window is copied only if it is complete at that moment; otherwise its last backup stays. So what is
-// left of a window after Redis was lost, and the log is too short, never replaces a backup from before.
+// The archiver copies a window only if it is complete at that moment; otherwise the window's last backup stays. So
+// after a loss of Redis, if the log is too short to restore a window, the incomplete rest never replaces an
+// earlier backup.
 
 import (
 	"cmp"
@@ -31,17 +33,17 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// scanWaits is how many times as long as a page took the archiver waits after it: Redis has four fifths of
-// its time for events.
+// scanWaits is the length of the pause after each page, as a multiple of the time that the page took. It leaves
+// four fifths of Redis's time for events.
 const scanWaits = 4
 
-// dueBackup is a window whose backup is due, and for how long.
+// dueBackup is a window whose backup is due, and how long it has been due.
 type dueBackup struct {
 	ledger.Window
 	by time.Duration
 }
 
-// takeBackups takes the backups that are due, the longest due first.
+// takeBackups takes the backups that are due, the most overdue first.
 func (a *Archiver) takeBackups(ctx context.Context, f store.Fence, open []ledger.Window) error {
 	began := time.Now()
 	due, err := a.due(ctx, open)
@@ -79,7 +81,7 @@ func (a *Archiver) overdue(due []dueBackup) {
 	}
 }
 
-// due are the windows whose backups are due, by the clock of Redis, the longest due first.
+// due returns the windows whose backups are due by Redis's clock, the most overdue first.
 func (a *Archiver) due(ctx context.Context, open []ledger.Window) (due []dueBackup, err error) {
 	if a.backups == nil {
 		if a.backups, err = a.readBackups(ctx); err != nil {
@@ -100,7 +102,7 @@ func (a *Archiver) due(ctx context.Context, open []ledger.Window) (due []dueBack
 			continue
 		}
 		at, there := a.backups[w.Listing()]
-		if !there || at.After(now.Add(a.Interval)) { // or the clock of Redis was ahead then
+		if !there || at.After(now.Add(a.Interval)) { // or Redis's clock was ahead at the last backup
 			at = time.UnixMilli(w.Start)
 		}
 		by := now.Sub(at) - a.Interval
@@ -119,7 +121,7 @@ func (a *Archiver) due(ctx context.Context, open []ledger.Window) (due []dueBack
 	return due, nil
 }
 
-// readBackups reads when the backups in the archive were taken, by window.
+// readBackups returns the times of the backups in the archive, by window.
 func (a *Archiver) readBackups(ctx context.Context) (map[string]time.Time, error) {
 	all := map[string]time.Time{}
 	const atOnce = 500
@@ -138,17 +140,17 @@ func (a *Archiver) readBackups(ctx context.Context) (map[string]time.Time, error
 	}
 }
 
-// errIncomplete says that a window isn't complete any more.
+// errIncomplete reports that a window is no longer complete.
 var errIncomplete = errors.New("the window is not complete")
 
-// complete reports whether a window lacks no record that belongs in it, and Redis isn't being refilled.
+// complete reports whether no record that belongs in the window is missing, and Redis is not being refilled.
 func complete(st *ledger.State, w *ledger.Window) (bool, error) {
 	incomplete, err := ranking.Incomplete(st, w.Board, w.Period, w.Start)
 	return len(incomplete) == 0 && len(workers.Of(st, nil).Refilling) == 0, err
 }
 
-// writeOpen writes the backup of an open window. A window that was reopened needs none, nil: its last
-// revision is shown until the next.
+// writeOpen writes the backup of an open window. It returns nil for a window that was reopened, which needs no
+// backup: the archive shows its last revision until the next one.
 func (a *Archiver) writeOpen(ctx context.Context, f store.Fence, c *boards.Closed) (is *store.Window, err error) {
 	newest, err := a.Store.Window(ctx, c.Board, c.Period, c.Name)
 	if err == nil && newest.Final() {
@@ -174,7 +176,7 @@ func (a *Archiver) writeOpen(ctx context.Context, f store.Fence, c *boards.Close
 	return is, err
 }
 
-// scan reads the rows of an open window, in no order, numbered from 1; some members come twice.
+// scan returns the rows of an open window, in no order and numbered from 1. A member may occur several times.
 func (a *Archiver) scan(ctx context.Context, c *boards.Closed) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		fields, place := a.Fields(c.Board) != nil, int64(0)
@@ -207,8 +209,8 @@ func (a *Archiver) scan(ctx context.Context, c *boards.Closed) iter.Seq2[store.R
 	}
 }
 
-// scanShard scans the members of a shard who are shown. Hidden members are read first, and again after each page
-// if a ban has changed: a member who was hidden before the scan reached them is among them.
+// scanShard scans the shown members of a shard. It reads the hidden members first, and again after each page if
+// the bans have changed. So it also finds a member that was hidden before the scan reached it.
 func (a *Archiver) scanShard(ctx context.Context, c *boards.Closed, s *ranking.Store, found func(some []ranking.Standing, hidden bool) bool) (more bool, err error) {
 	bans, read := "", false
 	hidden := func() (bool, error) {
@@ -241,7 +243,7 @@ func (a *Archiver) scanShard(ctx context.Context, c *boards.Closed, s *ranking.S
 	return true, nil
 }
 
-// scanPages scans one of the two sets of a window of a shard, and waits after each page.
+// scanPages scans one of the two sets of a window on a shard, and pauses after each page.
 func scanPages(ctx context.Context, c *boards.Closed, s *ranking.Store, hidden bool) iter.Seq2[[]ranking.Standing, error] {
 	return func(yield func([]ranking.Standing, error) bool) {
 		for cursor := uint64(0); ; {

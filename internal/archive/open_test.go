@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// backups is an archiver for which every backup is due.
+// backups returns an archiver for which every backup is due.
 func (f *fixture) backups(progress func(Progress)) *Archiver {
 	a := f.archiver(progress)
 	a.Interval = time.Nanosecond
@@ -69,7 +69,7 @@ func TestABackupIsTakenEveryIntervalAndReplacesTheOneBefore(t *testing.T) {
 	again, _ := f.archived(0)
 	require.Equal(t, first, again, "it isn't due")
 
-	// The next leader reads from the archive when the next is due.
+	// The next leader reads from the archive when the next backup is due.
 	a = f.archiver(nil)
 	a.Interval = time.Hour
 	require.NoError(t, a.Pass(t.Context(), fence(2)))
@@ -84,7 +84,7 @@ func TestABackupIsTakenEveryIntervalAndReplacesTheOneBefore(t *testing.T) {
 	_, err := f.archive.ByID(t.Context(), first.ID)
 	require.ErrorIs(t, err, store.ErrNotFound, "its rows are removed")
 
-	// A backup from the future is one of a clock that was wrong.
+	// A backup from the future was taken when the clock was wrong.
 	a.backups[f.Listed()] = time.Now().Add(2 * time.Hour)
 	require.NoError(t, a.Pass(t.Context(), fence(2)))
 	third, _ := f.archived(0)
@@ -104,7 +104,7 @@ func TestAFinalWindowReplacesItsBackupAndHasNone(t *testing.T) {
 		w, _ = f.archived(0)
 		require.Zero(t, w.ID)
 	}
-	// Reopened, it has what was final until it is final again.
+	// After it is reopened, the archive shows the final revision until the window is final again.
 	f.Reopen()
 	require.NoError(t, a.Pass(t.Context(), fence(1)))
 	w, _ = f.archived(0)
@@ -114,7 +114,7 @@ func TestAFinalWindowReplacesItsBackupAndHasNone(t *testing.T) {
 	require.Len(t, rows, 50)
 }
 
-// Redis was lost, and is filled again from a log whose beginning is gone.
+// Redis was lost, and is refilled from a log whose beginning is gone.
 func TestABackupStaysWhileItsWindowIsNotComplete(t *testing.T) {
 	for name, lose := range map[string]func(*fixture, bool){
 		"records are missing": func(f *fixture, lost bool) {
@@ -135,7 +135,7 @@ func TestABackupStaysWhileItsWindowIsNotComplete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 3, "")
 			f.Fill(50)
-			if name == "it is refilled" { // from a loss on that is over
+			if name == "it is refilled" { // after an earlier loss
 				f.set(ranking.Keys.Workers, "refill:"+finaltest.Points.String(), "10")
 			}
 			a := f.backups(nil)
@@ -158,8 +158,8 @@ func TestABackupStaysWhileItsWindowIsNotComplete(t *testing.T) {
 	}
 }
 
-// Members overtake one another while it is read, and others come. Every member who was in it is in the
-// backup, once, with at least the points from its begin, and at most those from its end.
+// Members overtake one another during the scan, and new members come. The backup has every member that was present
+// at its begin exactly once, with at least the points from its begin, and at most those from its end.
 func TestEverybodyIsInABackupOnceHoweverTheyMoveMeanwhile(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	for _, of := range []ledger.Shards{1, 3} {
@@ -172,14 +172,14 @@ func TestEverybodyIsInABackupOnceHoweverTheyMoveMeanwhile(t *testing.T) {
 			}
 			moved := 0
 			a := f.backups(func(p Progress) {
-				if p.Rows == 0 || moved > 2000 { // the pass is over, or enough have moved
+				if p.Rows == 0 || moved > 2000 { // the pass is over, or enough members have moved
 					return
 				}
 				f.Hide(fmt.Sprint("m", moved))
 				if moved > 0 {
 					f.Unhide(fmt.Sprint("m", moved-200))
 				}
-				for range 200 { // from the bottom to the top, and many newcomers, so that Redis's tables grow
+				for range 200 { // members move from the bottom to the top, and many new ones make Redis's tables grow
 					f.add(fmt.Sprint("m", rand.Int64N(3000)), 100)
 					f.add(fmt.Sprint("new", moved), 1)
 					moved++
@@ -208,7 +208,8 @@ func TestEverybodyIsInABackupOnceHoweverTheyMoveMeanwhile(t *testing.T) {
 	}
 }
 
-// Wherever a leader stops, its last backup is shown until the next is whole, and the next leader takes that.
+// Wherever a leader stops, its last backup is shown until the next one is complete. The next leader takes that
+// one.
 func TestALeaderThatStopsInABackupLeavesTheOneBefore(t *testing.T) {
 	f := newFixture(t, 3, "")
 	f.Fill(125)
@@ -285,7 +286,7 @@ func TestATurnEndsBetweenTwoWindows(t *testing.T) {
 	}
 }
 
-// add has a member have so many points more, by the default rule.
+// add adds points to a member, by the default rule.
 func (f *fixture) add(member string, points int64) {
 	f.t.Helper()
 	key := f.Shard(member).Keys().Listed(f.Listed())
@@ -300,7 +301,7 @@ func (f *fixture) remove(member string) {
 	require.NoError(f.t, f.Redis.ZRem(f.t.Context(), f.Shard(member).Keys().Listed(f.Listed()), member).Err())
 }
 
-// set sets a field of a hash of every shard.
+// set sets a field of a hash on every shard.
 func (f *fixture) set(key func(ranking.Keys) string, field, value string) {
 	f.t.Helper()
 	for _, s := range f.Shards() {

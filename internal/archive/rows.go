@@ -1,7 +1,7 @@
 package archive
 
-// The rows of a final window: page by page those that are shown, and between them those of hidden members,
-// who are few and are read at once.
+// The rows of a final window. Shown rows are read page by page. Hidden members are few; their rows are read at
+// once and merged between the shown rows.
 
 import (
 	"cmp"
@@ -20,18 +20,18 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// begun is a final window as read before its rows.
+// begun is the state of a final window before its rows are read.
 type begun struct {
 	*boards.Closed
 
 	first  ranking.Board
-	hidden []ranking.Standing // in the order of the board
-	// last is the last row that a copy has already, and shown how many of its rows are shown; zero if it has none.
+	hidden []ranking.Standing // in the board's order
+	// last is the last row that the copy already has, and shown the number of its shown rows; zero if it has none.
 	last  store.Row
 	shown int64
 }
 
-// begin reads a final window without the rows that are shown.
+// begin reads a final window and its hidden members, but not the shown rows.
 func (a *Archiver) begin(ctx context.Context, c *boards.Closed) (*begun, error) {
 	first, err := a.look(ctx, c)
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *Archiver) begin(ctx context.Context, c *boards.Closed) (*begun, error) 
 	return &begun{Closed: c, first: first, hidden: hidden}, err
 }
 
-// hidden are the rows of hidden members, in the order of the board.
+// hidden returns the rows of hidden members, in the board's order.
 func (a *Archiver) hidden(ctx context.Context, c *boards.Closed) (all []ranking.Standing, err error) {
 	for _, s := range a.Boards.Shards() {
 		var some []ranking.Standing
@@ -64,8 +64,8 @@ func (a *Archiver) hidden(ctx context.Context, c *boards.Closed) (all []ranking.
 	return slices.CompactFunc(all, func(x, y ranking.Standing) bool { return x.Member == y.Member }), nil
 }
 
-// Rows are all rows of a final window in the order of the board, of hidden members too: ErrChanged if members
-// are hidden or shown meanwhile, or the window is not final any more.
+// Rows returns all rows of a final window in the board's order, including those of hidden members. The error is
+// ErrChanged if members are hidden or shown meanwhile, or the window is no longer final.
 func (a *Archiver) Rows(ctx context.Context, c *boards.Closed) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		of, err := a.begin(ctx, c)
@@ -77,7 +77,7 @@ func (a *Archiver) Rows(ctx context.Context, c *boards.Closed) iter.Seq2[store.R
 	}
 }
 
-// rows are those below the last that the copy has.
+// rows returns the rows below the last one that the copy has.
 func (a *Archiver) rows(ctx context.Context, of *begun) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		place, rank, hidden := of.last.Place, of.shown, of.hidden
@@ -120,8 +120,8 @@ func isBelow(st *ranking.Standing, p *ranking.Pivot) bool {
 	return cmp.Or(cmp.Compare(p.Score, st.Score), strings.Compare(p.Member, st.Member)) > 0
 }
 
-// sameHidden is ErrChanged if other members are hidden than at the begin: a member who was hidden or shown
-// between two reads may be in none of them.
+// sameHidden returns ErrChanged if the hidden members are not those of the beginning: a member that was hidden or
+// shown between two reads may be in neither result.
 func (a *Archiver) sameHidden(ctx context.Context, of *begun, rows int64) error {
 	if wanted := of.first.Members + int64(len(of.hidden)); rows != wanted {
 		return fmt.Errorf("%w: there are %d rows, and were to be %d", ErrChanged, rows, wanted)
@@ -133,7 +133,7 @@ func (a *Archiver) sameHidden(ctx context.Context, of *begun, rows int64) error 
 	return err
 }
 
-// Shown are the rows that a final window shows, of which there are to be so many: ErrChanged if it has others.
+// Shown returns the rows that a final window shows. The error is ErrChanged if there are not exactly members rows.
 func (a *Archiver) Shown(ctx context.Context, c *boards.Closed, members int64) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		fields, rank := a.Fields(c.Board) != nil, int64(0)
@@ -149,8 +149,9 @@ func (a *Archiver) Shown(ctx context.Context, c *boards.Closed, members int64) i
 	}
 }
 
-// shown are the standings below a pivot, page by page; nil is the top. The error is ErrChanged if a page says
-// another number of members, or there are others than those behind a rank: some were hidden or shown.
+// shown returns the standings below a pivot, page by page; a nil pivot means from the top. rank is the number of
+// shown rows above them. The error is ErrChanged if a page reports another number of members, or if fewer or more
+// than members rows are found in all, since then members were hidden or shown.
 func (a *Archiver) shown(ctx context.Context, c *boards.Closed, after *ranking.Pivot, rank, members int64) iter.Seq2[*ranking.Standing, error] {
 	return func(yield func(*ranking.Standing, error) bool) {
 		for {
@@ -195,7 +196,7 @@ func (a *Archiver) shown(ctx context.Context, c *boards.Closed, after *ranking.P
 	}
 }
 
-// row is a standing as the archive has it, of a board with fields or without. Rank is 0 for a hidden member.
+// row converts a standing to a row of the archive. Rank is 0 for a hidden member.
 func row(fields bool, st *ranking.Standing, place, rank int64) store.Row {
 	r := store.Row{Place: place, Rank: rank, Member: st.Member, Tuple: st.Tuple, Score: st.Score, ReachedAt: st.ReachedAt.UnixMilli()}
 	if !fields {
@@ -208,7 +209,7 @@ func windowOf(c *boards.Closed) periods.Window {
 	return periods.Window{Period: periods.Period(c.Period), Name: c.Name, Start: c.Start, End: c.End}
 }
 
-// look reads what there is to say of a window, without rows.
+// look reads a window without its rows.
 func (a *Archiver) look(ctx context.Context, c *boards.Closed) (ranking.Board, error) {
 	b, err := a.Boards.Top(ctx, c.Board, windowOf(c), 0, 0)
 	if err == nil {
@@ -217,7 +218,7 @@ func (a *Archiver) look(ctx context.Context, c *boards.Closed) (ranking.Board, e
 	return b, err
 }
 
-// check is ErrChanged if a window isn't the one that was listed any more.
+// check returns ErrChanged if a window is no longer in the state that was listed.
 func check(c *boards.Closed, b *ranking.Board) error {
 	switch {
 	case b.Lost != "":

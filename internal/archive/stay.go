@@ -13,34 +13,35 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// Place is where windows are copied to before they expire.
+// Place is a destination to which windows are copied before they expire.
 type Place struct {
-	Name string // a word
-	Text string // for the log: "the archive"
-	// Lateness is how long after its end a window takes events.
+	Name string // an identifier
+	Text string // for the log, such as "the archive"
+	// Lateness returns how long after its end a window accepts events.
 	Lateness func(ledger.Window) (time.Duration, bool)
 }
 
 const (
-	// Windows that expire within staysWhen and aren't in their place stay for stays from then on. Of a window that
-	// is readable only for a short time after it is closed, half of that is enough.
+	// A window that expires within staysWhen and is not in its place is prolonged by stays from now. If a window
+	// is readable only for a short time after it is closed, the threshold is half of that time.
 	staysWhen = 7 * 24 * time.Hour
 	stays     = 14 * 24 * time.Hour
-	// leastLeft is when windows stay at the latest: a leader looks every minute.
+	// leastLeft is the minimum threshold, since a leader checks every minute.
 	leastLeft = 2 * time.Minute
-	// releasedFor is how long a window is readable at least once it is in its place: another place may want it, too.
+	// releasedFor is the minimum time that a window stays readable once it is in its place, since another place
+	// may need it, too.
 	releasedFor = time.Hour
 )
 
-// near is how long before its expiry a closed window that isn't in its place stays.
+// near returns how long before its expiry a closed window that is not in its place is prolonged.
 func (p *Place) near(c *boards.Closed) time.Duration {
 	late, _ := p.Lateness(c.Window)
 	readable := time.Duration(c.Expires-c.End)*time.Millisecond - late
 	return min(staysWhen, max(readable/2, leastLeft))
 }
 
-// Stay has windows stay that expire soon, final or not, and aren't in the place yet. If no process leads
-// meanwhile a window can expire all the same.
+// Stay prolongs windows that expire soon and are not in the place yet, whether or not they are final. A window can
+// still expire while no process is the leader.
 func (p *Place) Stay(ctx context.Context, all *boards.Boards, windows []boards.Closed, log *zap.Logger) error {
 	now, err := all.Now(ctx)
 	if err != nil {
@@ -63,7 +64,7 @@ func (p *Place) Stay(ctx context.Context, all *boards.Boards, windows []boards.C
 	return nil
 }
 
-// Release has windows expire when they were to, once they are in the place.
+// Release restores the original expiry of windows that are in the place.
 func (p *Place) Release(ctx context.Context, all *boards.Boards, closed []boards.Closed, is func(*boards.Closed) bool) error {
 	now, err := all.Now(ctx)
 	if err == nil {

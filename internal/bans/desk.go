@@ -8,17 +8,16 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// Desk is where members are banned, shown again and looked up, by the commands and by the API: it
-// writes the topic, and sees in the standings what has become of that. It writes nothing to them.
+// Desk bans, unbans and looks up members for the commands and the API. It writes to the topic, and reads the
+// standings to see whether a change was applied. It does not write to the standings.
 type Desk struct {
 	Publisher *Publisher
-	// Standings are those that there are at the moment: after a reshard they are others, and on
-	// those that were nobody is banned.
+	// Standings returns the current standings. A reshard replaces them; bans do not apply to the old ones.
 	Standings func(ctx context.Context) (Standings, error)
 }
 
-// Now is the standings' time, which bans end by; where they are away, this machine's. It is to the
-// ms.
+// Now returns the standings' time, which decides when bans end, in ms precision. If the standings cannot be read,
+// it returns this machine's time.
 func (d *Desk) Now(ctx context.Context) time.Time {
 	s, err := d.Standings(ctx)
 	if err != nil {
@@ -39,19 +38,19 @@ func nowOf(ctx context.Context, s Standings) time.Time {
 const (
 	StateBanned = "banned"
 	StateErased = "erased"
-	StateOver   = "over" // it has ended by itself
+	StateOver   = "over" // the ban's time is over
 )
 
-// Listed is a record of the topic, and what has become of it.
+// Listed is a record of the topic, and whether it was applied.
 type Listed struct {
 	*Record
 
 	State string
-	Done  *bool // the standings are as the state says; nil: they couldn't be looked at
+	Done  *bool // whether the standings match the state; nil: they could not be read
 }
 
-// List are all records of the topic, as far as it was read, by member and then by board. With an
-// error the standings couldn't be looked at, and the list is there all the same.
+// List returns all records of the topic that were read so far, by member and then by board. If the standings
+// cannot be read, it returns the list together with the error.
 func (d *Desk) List(ctx context.Context) ([]Listed, error) {
 	now := milliseconds(time.Now())
 	held := map[Key]Ban{}
@@ -86,15 +85,15 @@ func stateOf(r *Record, now time.Time) string {
 	return StateOver
 }
 
-// ErrNotYet says that no consumer has brought the standings in line: one that runs will, as soon as
-// it reads the topic.
+// ErrNotYet reports that no consumer has applied the change to the standings. A running consumer does so when it
+// reads the topic.
 var ErrNotYet = errors.New("no consumer has done it in Redis yet")
 
-// looks is how often the standings are looked at by whoever waits.
+// looks is the schedule on which Await reads the standings.
 var looks = retry.Policy{First: 20 * time.Millisecond, Longest: 500 * time.Millisecond}
 
-// Await waits until the standings hold of a key what the topic says, for as long as the context
-// lasts. An error is ErrNotYet, or why they couldn't be looked at.
+// Await waits until the standings match the topic for a key, or the context ends. The error is then ErrNotYet, or
+// why the standings could not be read.
 func (d *Desk) Await(ctx context.Context, k Key) error {
 	var last error
 	for wait := looks.Start(); ; {
@@ -132,7 +131,7 @@ func (d *Desk) done(ctx context.Context, k Key) (bool, error) {
 	return agree(d.Publisher.Follower.State()[k], now, k, held), nil
 }
 
-// agree reports whether the standings hold a key as its record says; no record: it isn't banned.
+// agree reports whether the standings match a key's record. Without a record the key must not be banned.
 func agree(r *Record, now time.Time, k Key, held map[Key]Ban) bool {
 	inForce := r != nil && r.InForce(now)
 	b, ok := held[k]

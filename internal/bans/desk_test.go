@@ -10,8 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// desk is one over the world's topic and standings in memory, which a keeper keeps in line if it is
-// to.
+// desk returns a desk for the world's topic and standings in memory. With kept, a keeper keeps them up to date.
 func (w *world) desk(s *fake, kept bool) *Desk {
 	w.Helper()
 	f := w.follower(zap.NewNop())

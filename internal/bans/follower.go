@@ -21,31 +21,31 @@ import (
 
 var errNotRead = errors.New("the bans topic hasn't been read to its end yet")
 
-// maxRecord is the longest record that can be a ban, in bytes: the rest are bad ones.
+// maxRecord is the maximum length of a ban's record, in bytes. Longer records are bad.
 const maxRecord = 64 << 10
 
-// Follower reads the topic from its start to its end as it is found, and then on. It is safe for
-// concurrent use; Run runs once.
+// Follower reads the topic from its start and follows it. It is safe for concurrent use, except that Run must be
+// called only once.
 type Follower struct {
 	Client *kafka.Client
 	Topic  string
 	Log    *zap.Logger
 
 	mu      sync.Mutex
-	state   State           // nil until the topic was read to its end once; replaced, never changed
-	read    int64           // the offset that is read next
-	waits   error           // why it doesn't get on; nil where it does
-	bad     int64           // records that were ignored
-	erased  map[Key]*Record // every erasure that was read, whatever came after it
+	state   State           // nil until the topic was read to its end; replaced, never modified
+	read    int64           // the next offset to read
+	waits   error           // why the topic cannot be read; nil if it can
+	bad     int64           // number of ignored records
+	erased  map[Key]*Record // every erasure read, even if a later record replaced it
 	changed chan struct{}
 }
 
-// NewFollower makes one.
+// NewFollower returns a follower of a topic.
 func NewFollower(client *kafka.Client, topic string, log *zap.Logger) *Follower {
 	return &Follower{Client: client, Topic: topic, Log: log, changed: make(chan struct{}), erased: map[Key]*Record{}}
 }
 
-// erasure is the erasure of a key that was read, if a later record hides it.
+// erasure returns the erasure of a key that was read, if a later record has replaced it.
 func (f *Follower) erasure(k Key) *Record {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,36 +55,36 @@ func (f *Follower) erasure(k Key) *Record {
 	return f.erased[k]
 }
 
-// State is what the topic comes to, as far as it is read: nil before its end was reached once.
-// It isn't to be changed.
+// State returns the state of the topic as far as it was read: nil until its end was reached once. The caller must
+// not modify it.
 func (f *Follower) State() State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
 }
 
-// Changed is closed at the next change of State, or of what it waits for.
+// Changed is closed at the next change of State or Waits.
 func (f *Follower) Changed() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changed
 }
 
-// Waits is why the topic can't be read at the moment, and nil where it can.
+// Waits returns why the topic cannot be read at the moment; nil if it can.
 func (f *Follower) Waits() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.waits
 }
 
-// Bad is how many records were ignored because they are no bans.
+// Bad returns the number of records that were ignored because they are not valid bans.
 func (f *Follower) Bad() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.bad
 }
 
-// Ready waits until the topic has been read to its end as it was found, and past an offset.
+// Ready waits until the topic was read to the end that Run found at its start, and up to an offset.
 func (f *Follower) Ready(ctx context.Context, offset int64) error {
 	for {
 		f.mu.Lock()
@@ -101,7 +101,7 @@ func (f *Follower) Ready(ctx context.Context, offset int64) error {
 	}
 }
 
-// UpToDate waits until the topic has been read to its end as it is now.
+// UpToDate waits until the topic was read to its current end.
 func (f *Follower) UpToDate(ctx context.Context) error {
 	log, err := f.ends(ctx)
 	if err != nil {
@@ -118,8 +118,8 @@ func (f *Follower) set(change func()) {
 	f.changed = make(chan struct{})
 }
 
-// Run reads until the context ends. A topic that is away, and whatever else is wrong with it, is
-// waited out, and Waits says so; what was read of it stays in force meanwhile.
+// Run reads until the context ends. On any error, such as a missing topic, it retries, and Waits returns the
+// error. The bans that were read stay in force meanwhile.
 func (f *Follower) Run(ctx context.Context) {
 	wait := retry.ForEver.Start()
 	var logged retry.LogLimit
@@ -140,9 +140,9 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// pass reads the log from its start on, for as long as it is one log: until an error, or until
-// the log ends before what was read of it, as a topic does that was made again. What is in force
-// changes only once the new log was read to its end: who is banned in both isn't shown between.
+// pass reads the log from its start until an error. Such an error is also that the log ends before the offset
+// reached, since the topic was deleted and created again. State changes only once the new log was read to its end,
+// so that a member banned in both logs is never shown in between.
 func (f *Follower) pass(ctx context.Context, gotOn func()) error {
 	log, err := f.ends(ctx)
 	if err != nil {
@@ -183,7 +183,7 @@ func (f *Follower) pass(ctx context.Context, gotOn func()) error {
 	}
 }
 
-// ends is the log as it is found; a topic that isn't there is an error that passes.
+// ends returns the current bounds of the log. A missing topic is a temporary error.
 func (f *Follower) ends(ctx context.Context) (kafkaconn.Log, error) {
 	if _, err := kafkaconn.TopicPartitions(ctx, f.Client, f.Topic); err != nil {
 		return kafkaconn.Log{}, err
@@ -200,8 +200,8 @@ func (f *Follower) publish(state State, read int64) {
 	f.set(func() { f.state, f.read, f.waits = maps.Clone(state), read, nil })
 }
 
-// take adds a record, and reports whether it is a ban or a tombstone. One that is bad is logged,
-// and changes nothing: it must not hold up the others.
+// take adds a record to state, and reports whether it is a ban or a tombstone. It logs and ignores a bad record,
+// so that it does not block the others.
 func (f *Follower) take(state State, rec *recordbatch.Record) bool {
 	k, r, err := Decode(rec.Key, rec.Value)
 	switch {
@@ -226,7 +226,7 @@ func (f *Follower) take(state State, rec *recordbatch.Record) bool {
 	return true
 }
 
-// reader reads responses of the topic's only partition.
+// reader reads responses from the topic's only partition.
 type reader struct {
 	fetcher *fetch.Fetcher
 	records *recordbatch.Reader
@@ -241,7 +241,7 @@ func (f *Follower) open() *reader {
 	}
 }
 
-// close is bounded by what a call that was given up may still take.
+// close takes at most as long as an abandoned call may still take.
 func (r *reader) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.DefaultMaxWait+fetch.Grace)
 	defer cancel()
@@ -249,8 +249,8 @@ func (r *reader) close(ctx context.Context) {
 	r.records.Close()
 }
 
-// response gives the records of one response, and returns where the next begins. An answer
-// without any is waited after: with an open transaction at its end a broker answers at once.
+// response passes on the records of one response, and returns the offset of the next. After a response without
+// records it waits, since a broker replies at once if an open transaction is at the log's end.
 func (r *reader) response(ctx context.Context, at int64, take func(*recordbatch.Record)) (next int64, err error) {
 	began := time.Now()
 	answer, err := r.fetcher.Fetch(ctx, at)
@@ -283,7 +283,7 @@ func (r *reader) response(ctx context.Context, at int64, take func(*recordbatch.
 	return next, nil
 }
 
-// passes reports whether an error of Kafka's may pass.
+// passes reports whether an error of Kafka may be temporary.
 func passes(err error) bool {
 	return errors.Is(err, kafkaconn.ErrNoTopic) || kafkaconn.Classify(err) == ledger.Retry
 }

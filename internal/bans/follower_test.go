@@ -35,7 +35,7 @@ func TestAnEmptyTopicIsReadAtOnce(t *testing.T) {
 func TestABadRecordIsLoggedOnceAndHoldsUpNothing(t *testing.T) {
 	w := newWorld(t, topic)
 	w.ban(of(Key{"", "a"}))
-	w.put(":a", []byte(`{"member":"b"}`)) // what was in force for the key stays so
+	w.put(":a", []byte(`{"member":"b"}`)) // the key's earlier ban stays in force
 	end := w.ban(of(Key{"", "b"}))
 	seen, logs := observer.New(zap.ErrorLevel)
 	f := w.follower(zap.New(seen))
@@ -57,7 +57,7 @@ func TestATopicThatIsAwayIsWaitedFor(t *testing.T) {
 	require.NoError(t, f.Waits())
 }
 
-// While it is away, and while it is read again, who was banned stays banned.
+// While the topic is missing, and while it is read again, banned members stay banned.
 func TestATopicThatIsMadeAgainIsReadAgain(t *testing.T) {
 	w := newWorld(t, topic)
 	w.ban(of(Key{"", "a"}))
@@ -137,8 +137,8 @@ func TestAnErasureIsForGood(t *testing.T) {
 	require.ErrorIs(t, err, ErrErased)
 	require.ErrorIs(t, p.Put(t.Context(), of(erased.Key)), ErrErased)
 	require.True(t, p.Follower.State()[erased.Key].Erased)
-	// Another writer, who looked before the erasure was there, hides it: whoever writes next
-	// without having seen that puts it back.
+	// Another writer, which checked before the erasure existed, replaces it. A later writer that has not seen this
+	// restores the erasure.
 	w.ready(p.Follower, w.ban(of(erased.Key))+1)
 	require.ErrorIs(t, p.Put(t.Context(), of(erased.Key)), ErrErased)
 	require.Eventually(t, func() bool { return p.Follower.State()[erased.Key].Erased }, 20*time.Second, 10*time.Millisecond)

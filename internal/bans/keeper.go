@@ -15,12 +15,12 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// Ban is who isn't shown, as the standings hold it.
+// Ban is a ban as recorded in the standings.
 type Ban struct {
 	Key
 
 	Erased  bool
-	Pending bool // a change of it has begun and not ended
+	Pending bool // a change of this ban has started but not ended
 }
 
 // Standings hide members. Calls return within a bounded time, and can be repeated.
@@ -28,41 +28,40 @@ type Standings interface {
 	Ban(ctx context.Context, b Ban) error
 	Unban(ctx context.Context, k Key) error
 	Banned(ctx context.Context) ([]Ban, error)
-	// Now is the standings' time, one clock for all replicas: it decides when a ban ends, as it
-	// decides when a window does. A clock that is wrong shows a member too early or too late and
-	// nothing else, since hidden standings go on.
+	// Now returns the standings' time, one clock for all replicas. It decides when a ban ends, as it decides when
+	// a window does. A wrong clock only shows a member too early or too late, since events of hidden members are
+	// counted, too.
 	Now(ctx context.Context) (time.Time, error)
 }
 
-// Keeper brings the standings in line with the topic. It is safe for concurrent use.
+// Keeper applies the bans topic to the standings. It is safe for concurrent use.
 type Keeper struct {
 	Follower  *Follower
 	Standings Standings
 	Log       *zap.Logger
 
-	// One bringing in line at a time has its turn: it has put something in. No lock, since it
-	// takes as long as a shard is held, and whoever waits for it ends with its own context.
+	// turn holds a token while one Align works. It is not a mutex, since Align may take as long as a shard is
+	// held, and a waiting Align must end with its own context.
 	turn chan struct{}
-	said map[Key]bool // of whom it was logged that they stay erased; whose turn it is has it, and late
+	said map[Key]bool // logged as staying erased; guarded by turn, as is late
 	late retry.LogLimit
 
 	mu   sync.Mutex
 	next time.Time // when the next ban ends, by the standings' clock
-	done int64     // the number of the last one that ended well
+	done int64     // number of the last Align that succeeded
 
-	begun    atomic.Int64                // the number of the last one that began
-	upToDate func(context.Context) error // the follower's; tests have another
+	begun    atomic.Int64                // number of the last Align that began
+	upToDate func(context.Context) error // Follower.UpToDate; tests replace it
 	woken    chan struct{}
 }
 
-// NewKeeper makes one.
+// NewKeeper returns a keeper.
 func NewKeeper(f *Follower, s Standings, log *zap.Logger) *Keeper {
 	return &Keeper{Follower: f, Standings: s, Log: log, upToDate: f.UpToDate, woken: make(chan struct{}, 1), turn: make(chan struct{}, 1), said: map[Key]bool{}}
 }
 
-// Align compares the standings with the topic once, and changes what differs. The topic has to
-// have been read to its end, see Follower.Ready: it is refused before, as it would show who is
-// banned.
+// Align compares the standings with the topic once, and applies the differences. It returns an error until the
+// topic was read to its end (see Follower.Ready), since it would show banned members before.
 func (k *Keeper) Align(ctx context.Context) error {
 	before := k.begun.Load()
 	if ctx.Err() != nil {
@@ -74,7 +73,7 @@ func (k *Keeper) Align(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	defer func() { <-k.turn }()
-	if k.last() > before { // one that began after this call has ended: all partitions start together
+	if k.last() > before { // another Align began after this call and succeeded: all partitions start at the same time
 		return nil
 	}
 	number := k.begun.Add(1)
@@ -115,25 +114,24 @@ func (k *Keeper) Align(ctx context.Context) error {
 	return nil
 }
 
-// last is the number of the last one that ended well.
+// last returns the number of the last Align that succeeded.
 func (k *Keeper) last() int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.done
 }
 
-// showWithin is how long whoever waits to apply something waits for the topic's end, for others to be
-// shown.
+// showWithin is how long Align waits for the topic's end before it postpones showing members.
 const showWithin = time.Second
 
-// show shows members again, or reports that they may be shown later. Of two replicas one has read
-// further:
+// show shows members again, or reports that they must wait. It prevents this race of two replicas, of which one
+// has read further:
 //
-//	it reads the record of a ban, and hides the member
-//	the other one, which hasn't come to that record, finds the member hidden, and no reason for it
+//	A reads the record of a ban, and hides the member.
+//	B, which has not read that record yet, finds the member hidden without a ban.
 //
-// So whoever shows anybody has read the topic to its end as it was after they were found to be hidden.
-// While the topic is away nobody is shown.
+// So before a replica shows members, it reads the topic up to the end that it has after it found them hidden.
+// While the topic is unavailable, no member is shown.
 func (k *Keeper) show(ctx context.Context, show []Ban) (later bool, err error) {
 	if len(show) == 0 {
 		return false, nil
@@ -141,7 +139,7 @@ func (k *Keeper) show(ctx context.Context, show []Ban) (later bool, err error) {
 	within, cancel := context.WithTimeout(ctx, showWithin)
 	defer cancel()
 	if err := k.upToDate(within); err != nil {
-		if k.Follower.Waits() == nil && k.late.Due(sayEvery) { // else that is logged
+		if k.Follower.Waits() == nil && k.late.Due(sayEvery) { // otherwise Follower.Run logs it
 			k.Log.Warn("members stay hidden whose bans seem to be over or taken back, until the bans topic's end is known: another replica may have read further", zap.Int("members", len(show)), zap.Error(err))
 		}
 		return true, nil
@@ -162,8 +160,8 @@ func (k *Keeper) show(ctx context.Context, show []Ban) (later bool, err error) {
 	return false, nil
 }
 
-// staysErased: what a member had isn't kept, and their events weren't counted, so that to show
-// them would show too little.
+// staysErased reports whether a member must stay erased. The member's standings are gone and its later events were
+// not counted, so showing it would show too little.
 func (k *Keeper) staysErased(b Ban) bool {
 	if b.Erased && !k.said[b.Key] {
 		k.said[b.Key] = true
@@ -173,7 +171,7 @@ func (k *Keeper) staysErased(b Ban) bool {
 	return b.Erased
 }
 
-// differences are what is to be hidden and what is to be shown, in order.
+// differences returns the bans to apply and the bans to lift, in order.
 func differences(wanted map[Key]Ban, found []Ban) (hide, show []Ban) {
 	missing := maps.Clone(wanted)
 	for _, f := range found {
@@ -182,7 +180,7 @@ func differences(wanted map[Key]Ban, found []Ban) (hide, show []Ban) {
 		case !ok:
 			show = append(show, f)
 		case f.Erased && !w.Erased:
-			// For good, whatever the topic says now.
+			// An erasure is permanent, whatever the topic has now.
 			delete(missing, f.Key)
 		case f.Erased == w.Erased && !f.Pending:
 			delete(missing, f.Key)
@@ -195,25 +193,26 @@ func differences(wanted map[Key]Ban, found []Ban) (hide, show []Ban) {
 	return hide, show
 }
 
-// Wake has the standings compared soon: they may be another server's, or have gone back.
+// Wake triggers a comparison soon, since Redis may have failed over or gone back.
 func (k *Keeper) Wake() {
 	select {
 	case k.woken <- struct{}{}:
-	default: // it is going to be compared anyway
+	default: // a comparison is already due
 	}
 }
 
 const (
-	// compareEvery is how often the standings are compared where nothing asks for it.
+	// compareEvery is the interval of comparisons without another trigger.
 	compareEvery = 10 * time.Second
-	// compareAtMost is how often at most: a pool that makes connections wakes for each of them.
+	// compareAtMost is the minimum interval of comparisons triggered by Wake: a connection pool calls Wake for
+	// each new connection.
 	compareAtMost = time.Second
-	// sayEvery is how often a wait that goes on is logged.
+	// sayEvery is the minimum interval between log lines about the same wait.
 	sayEvery = 5 * time.Second
 )
 
-// Watch keeps the standings in line until the context ends: at each record of the topic, when a
-// ban ends by itself, when it is woken, and now and then.
+// Watch keeps the standings up to date until the context ends. It compares at each record of the topic, when a
+// ban's time is over, after Wake, and every compareEvery.
 func (k *Keeper) Watch(ctx context.Context) {
 	var logged retry.LogLimit
 	for {
@@ -234,13 +233,13 @@ func (k *Keeper) Watch(ctx context.Context) {
 	}
 }
 
-// wait waits for what asks for a comparison, or until the context ends.
+// wait waits for the next trigger of a comparison, or until the context ends.
 func (k *Keeper) wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) error {
 	due := time.NewTimer(pause)
 	defer due.Stop()
 	woken := k.woken
 	for {
-		select { // a record goes before all else, and at once: an operator waits
+		select { // a record comes first and without delay, since an operator waits for it
 		case <-changed:
 			return nil
 		default:
@@ -259,7 +258,7 @@ func (k *Keeper) wait(ctx context.Context, changed <-chan struct{}, pause time.D
 	}
 }
 
-// pause is how long the standings need not be looked at: less than most where a ban ends sooner.
+// pause returns the time until the next comparison: most, or less if a ban ends sooner.
 func (k *Keeper) pause(ctx context.Context, most time.Duration) time.Duration {
 	k.mu.Lock()
 	next := k.next

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keeper has a follower that reads nothing: the test says what it has read.
+// keeper returns a keeper whose follower reads nothing: the test sets what it has read.
 func keeper(s *fake, state State) *Keeper {
 	f := NewFollower(nil, topic, zap.NewNop())
 	f.publish(state, 0)
@@ -31,8 +31,8 @@ func standings(held ...Ban) *fake {
 	return s
 }
 
-// Whatever the standings hold, and however often a call of theirs fails, they come to hold what
-// the topic says is in force, and who is erased stays so.
+// Whatever the standings' initial state, and however often their calls fail, they end with the bans in force
+// according to the topic, and erased members stay erased.
 func TestTheStandingsComeToHoldWhatTheTopicSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, state := standings(), State{}
@@ -62,7 +62,7 @@ func TestTheStandingsComeToHoldWhatTheTopicSays(t *testing.T) {
 		}
 		require.NoError(t, k.Align(context.Background()))
 		for key, b := range s.held {
-			if b.Erased && b.Pending { // stays, whatever the topic says
+			if b.Erased && b.Pending { // stays, whatever the topic has
 				s.held[key] = Ban{Key: key, Erased: true}
 			}
 		}
@@ -93,13 +93,13 @@ func TestNothingIsComparedBeforeTheTopicWasRead(t *testing.T) {
 func TestABanEndsByItselfWhenTheStandingsClockSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ends := of(Key{"", "a"})
-		ends.Until = at.Add(85 * time.Second) // between two of the comparisons that come anyway
+		ends.Until = at.Add(85 * time.Second) // between two regular comparisons
 		s := standings()
 		k := keeper(s, State{ends.Key: ends, {"", "b"}: of(Key{"", "b"})})
 		ctx, cancel := context.WithCancel(t.Context())
 		var ended sync.WaitGroup
 		ended.Go(func() { k.Watch(ctx) })
-		ended.Go(func() { // Redis's clock goes as this bubble's does
+		ended.Go(func() { // Redis's clock is in step with this bubble's
 			for began := time.Now(); ctx.Err() == nil; time.Sleep(time.Millisecond) {
 				s.mu.Lock()
 				s.now = at.Add(time.Since(began))
@@ -117,14 +117,14 @@ func TestABanEndsByItselfWhenTheStandingsClockSaysSo(t *testing.T) {
 		holds(2)
 		time.Sleep(1100 * time.Millisecond)
 		holds(1)
-		// Standings that lost it all have it again, soon where it was noticed.
+		// Standings that lost all bans get them again: soon, if Wake was called.
 		s.mu.Lock()
 		s.held = map[Key]Ban{}
 		s.mu.Unlock()
 		k.Wake()
 		time.Sleep(compareAtMost + time.Millisecond)
 		holds(1)
-		// A record is taken at once.
+		// A record is applied at once.
 		k.Follower.publish(State{}, 1)
 		time.Sleep(time.Millisecond)
 		holds(0)
@@ -133,8 +133,8 @@ func TestABanEndsByItselfWhenTheStandingsClockSaysSo(t *testing.T) {
 	})
 }
 
-// A shard that is held keeps whoever hides a member in it waiting. Who waits for that one ends
-// with its own generation all the same, or a process couldn't end before the hold does.
+// While a shard is held, a call that hides a member on it waits. Another Align that waits for this one must still
+// end with its own generation; otherwise a process could not end before the hold does.
 func TestWhoWaitsForAnotherToBringInLineEndsWithTheirOwnContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keeper(standings(), State{{"", "a"}: of(Key{"", "a"})})
@@ -154,7 +154,7 @@ func TestWhoWaitsForAnotherToBringInLineEndsWithTheirOwnContext(t *testing.T) {
 	})
 }
 
-// heldUp are standings in which nobody is hidden for a while.
+// heldUp are standings on which Ban blocks for a while.
 type heldUp struct {
 	Standings
 
@@ -166,12 +166,12 @@ func (h *heldUp) Ban(ctx context.Context, b Ban) error {
 	return h.Standings.Ban(ctx, b)
 }
 
-// A replica that hasn't read the record of a ban yet finds a member hidden by another one that has.
+// A replica that has not read the record of a ban yet finds a member hidden by a replica that has.
 func TestNobodyIsShownByWhoHasNotReadTheTopicToItsEnd(t *testing.T) {
 	s, a, b := standings(Ban{Key: Key{"", "a"}}, Ban{Key: Key{"", "b"}}), Key{"", "a"}, Key{"", "b"}
 	k := keeper(s, State{})
 	k.upToDate = func(context.Context) error { return errors.New("it is away") }
-	require.NoError(t, k.Align(t.Context())) // and whoever waits for it goes on
+	require.NoError(t, k.Align(t.Context())) // and callers of Align are not blocked
 	require.Len(t, s.held, 2)
 	k.upToDate = func(context.Context) error {
 		k.Follower.publish(State{a: of(a)}, 1)

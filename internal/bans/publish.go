@@ -13,18 +13,18 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// tries is for what an operator waits for: some seconds, then the client's timeout ends it.
+// tries is the retry policy of a command: some seconds, until the client's timeout.
 var tries = retry.Policy{First: 50 * time.Millisecond, Longest: time.Second}
 
-// ErrErased says that a member is erased: nothing takes that back.
+// ErrErased reports that a member is erased. An erasure is permanent.
 var ErrErased = errors.New("the member is erased, which is for good: nothing of theirs was kept that could be shown")
 
-// Publisher writes the topic, acknowledged by all replicas that are in sync, and reads back what
-// it wrote. Its follower runs.
+// Publisher writes the topic, acknowledged by all in-sync replicas, and reads back what it wrote. Its follower
+// must be running.
 type Publisher struct{ Follower *Follower }
 
-// Put publishes a ban, and returns once it was read back. A member who is erased stays so: that
-// is ErrErased.
+// Put publishes a ban, and returns once the follower has read it back. The error is ErrErased if the member is
+// erased.
 func (p *Publisher) Put(ctx context.Context, r *Record) error {
 	key, value, err := r.Encode()
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *Publisher) Put(ctx context.Context, r *Record) error {
 	return p.write(ctx, r.Key, key, value, r.Erased)
 }
 
-// Remove publishes a tombstone. It reports false, and writes nothing, where there is no ban.
+// Remove publishes a tombstone for a ban. If there is no ban, it writes nothing and returns false.
 func (p *Publisher) Remove(ctx context.Context, k Key) (bool, error) {
 	if err := p.Follower.Ready(ctx, 0); err != nil {
 		return false, err
@@ -58,8 +58,8 @@ func (p *Publisher) write(ctx context.Context, k Key, key, value []byte, erases 
 	if err := p.Follower.Ready(ctx, offset+1); err != nil {
 		return fmt.Errorf("it was written at offset %d, and reading it back failed: %w", offset, err)
 	}
-	// Another writer may have erased the member after the look above and before this record,
-	// which is later and hides that. The erasure is written again behind it.
+	// Another writer may have erased the member between the check above and this record. The record, which is
+	// later, then replaces the erasure, so the erasure is written again after it.
 	erased := p.Follower.erasure(k)
 	if erased == nil || erases {
 		return nil
@@ -80,7 +80,7 @@ func (p *Publisher) produce(ctx context.Context, key, value []byte) (offset int6
 		return last
 	})
 	if errors.Is(err, context.DeadlineExceeded) && last != nil {
-		err = last // it says more
+		err = last // it is more specific
 	}
 	if err != nil {
 		return 0, fmt.Errorf("write to the bans topic %s: %w", f.Topic, err)

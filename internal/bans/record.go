@@ -1,14 +1,14 @@
-// Package bans keeps who isn't shown on the boards: a record a ban in a compacted topic of
-// Kafka, and the standings brought in line with it. It is below the commands and beside ingest:
-// it reads Kafka by kafkaconn, and states what it needs of the standings as an interface.
+// Package bans manages banned members: it keeps a record per ban in a compacted Kafka topic, and applies the bans
+// to the standings. It is below the commands, on the same level as ingest: it uses kafkaconn to read Kafka, and
+// defines what it needs of the standings as an interface.
 //
-// The topic decides. What the standings hold follows from it and from the time, so that a Redis
-// that was wiped, restored or filled anew has the same members hidden again:
+// The topic is authoritative. The bans in the standings follow from the topic and the time alone, so a Redis that
+// was wiped, restored or refilled gets the same members hidden again:
 //
 //	bans topic ──▶ Follower: State, by key ──▶ Keeper: who is banned now ──▶ Standings
 //	(compacted)     (read to its end first)     (compared, then changed)      (Ban, Unban)
 //
-// Bringing in line is idempotent: every replica does it, and nobody leads.
+// Applying the bans is idempotent: every replica does it, and no leader is needed.
 package bans
 
 import (
@@ -22,23 +22,23 @@ import (
 	"unicode/utf8"
 )
 
-// Key is whom a ban is about, and where: on one board, or, with Board "", on all of them. A
-// member may be banned by both, and each ends alone.
+// Key identifies a ban: a member, and one board or, with Board "", all boards. A member may have both kinds of
+// ban; each ends separately.
 type Key struct{ Board, Member string }
 
 // Limits of a record, in bytes.
 const (
-	MaxMember = 256 // as of events
+	MaxMember = 256 // the same limit as for events
 	MaxReason = 500
 	MaxBy     = 200
 )
 
 var boardPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Text is the key as it stands in the topic: <board>:<member>. Names of boards hold no colon.
+// Text returns the key as it is in the topic: <board>:<member>. Board names contain no colon.
 func (k Key) Text() string { return k.Board + ":" + k.Member }
 
-// ParseKey reads what Text wrote.
+// ParseKey parses the result of Text.
 func ParseKey(text string) (Key, error) {
 	board, member, ok := strings.Cut(text, ":")
 	if !ok {
@@ -48,7 +48,7 @@ func ParseKey(text string) (Key, error) {
 	return k, k.Check()
 }
 
-// Check says what there can be no key with.
+// Check returns an error if the key is invalid.
 func (k Key) Check() error {
 	switch {
 	case k.Board != "" && !boardPattern.MatchString(k.Board):
@@ -59,18 +59,18 @@ func (k Key) Check() error {
 	return nil
 }
 
-// Record is a ban as it stands in the topic. Times are to the ms.
+// Record is a ban as it is in the topic. Times have ms precision.
 type Record struct {
 	Key
 
 	Reason string
-	By     string    // who banned them
-	At     time.Time // when that was, by the clock of whoever published it
-	Until  time.Time // when it ends by itself; zero: when it is taken back
-	Erased bool      // for good, and nothing of theirs is kept
+	By     string    // who published the ban
+	At     time.Time // when the ban was published, by the publisher's clock
+	Until  time.Time // when the ban ends; zero: when it is removed
+	Erased bool      // permanent; the member's standings are deleted
 }
 
-// wire is a record's value. Fields that it doesn't name are ignored.
+// wire is a record's value. Unknown fields are ignored.
 type wire struct {
 	Member *string  `json:"member"`
 	Board  *string  `json:"board"`
@@ -81,7 +81,7 @@ type wire struct {
 	Erased bool     `json:"erased,omitempty"`
 }
 
-// instant is a time as RFC 3339 writes it, to the ms, in UTC.
+// instant is an RFC 3339 time in UTC with ms.
 type instant time.Time
 
 const instantForm = "2006-01-02T15:04:05.000Z07:00"
@@ -91,7 +91,7 @@ func (i instant) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Time(i).UTC().Format(instantForm))
 }
 
-// UnmarshalJSON reads what any RFC 3339 has, and cuts it to the ms.
+// UnmarshalJSON reads any RFC 3339 time, and truncates it to ms.
 func (i *instant) UnmarshalJSON(text []byte) error {
 	var s string
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -107,12 +107,12 @@ func (i *instant) UnmarshalJSON(text []byte) error {
 
 func milliseconds(t time.Time) time.Time { return t.Truncate(time.Millisecond).UTC() }
 
-// InForce reports whether the ban holds at a time.
+// InForce reports whether the ban is in force at a time.
 func (r *Record) InForce(now time.Time) bool {
 	return r.Erased || r.Until.IsZero() || now.Before(r.Until)
 }
 
-// Check says what a record can't be published with.
+// Check returns an error if the record cannot be published.
 func (r *Record) Check() error {
 	switch err := r.Key.Check(); {
 	case err != nil:
@@ -135,10 +135,10 @@ func (r *Record) Check() error {
 	return nil
 }
 
-// written reports whether RFC 3339 has a form for a time, after 1970.
+// written reports whether a time is after 1970 and can be written by RFC 3339.
 func written(t time.Time) bool { return t.Unix() >= 0 && t.UTC().Year() <= 9999 }
 
-// Encode is the record's key and value.
+// Encode returns the record's key and value.
 func (r *Record) Encode() (key, value []byte, err error) {
 	if err := r.Check(); err != nil {
 		return nil, nil, err
@@ -158,8 +158,8 @@ func (r *Record) Encode() (key, value []byte, err error) {
 	return []byte(r.Text()), bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Decode reads a record of the topic. A tombstone, a value that is null, is a key alone. An
-// error says what is wrong with the record, and shows none of it but a board's name.
+// Decode parses a record of the topic. For a tombstone, which has a null value, r is nil. Errors describe the
+// fault, but contain nothing of the record except a board's name.
 func Decode(key, value []byte) (k Key, r *Record, err error) {
 	if key == nil {
 		return Key{}, nil, errors.New("it has no key")

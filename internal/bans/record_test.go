@@ -44,7 +44,7 @@ func TestATombstoneIsAKeyAlone(t *testing.T) {
 	require.Nil(t, r)
 }
 
-// bad are records that are no bans, by what is wrong with them.
+// bad has records that are not valid bans, keyed by their fault.
 var bad = map[string]struct{ key, value string }{
 	"no key":                 {"-", `{}`},
 	"no colon":               {"u42", `{"member":"u42","board":"","reason":"x","at":"2026-11-23T08:15:30Z"}`},
@@ -103,8 +103,8 @@ func TestWhatIsWrittenIsReadAsItWas(t *testing.T) {
 	})
 }
 
-// Compaction drops records that a later one of the same key hides, and may drop tombstones: what
-// is left comes to the same.
+// Compaction removes records that a later one of the same key replaces, and may remove tombstones. The remaining
+// records result in the same state.
 func TestACompactedTopicComesToTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type step struct {
@@ -124,7 +124,7 @@ func TestACompactedTopicComesToTheSame(t *testing.T) {
 		for i, s := range all {
 			last[s.k] = i
 		}
-		for _, k := range []Key{{"", "a"}, {"", "b"}, {"eu", "a"}, {"eu", "b"}} { // a tombstone goes only after all that it hides
+		for _, k := range []Key{{"", "a"}, {"", "b"}, {"eu", "a"}, {"eu", "b"}} { // a tombstone goes last
 			gone[k] = rapid.Bool().Draw(t, "only the last is left of "+k.Text())
 		}
 		whole, compacted := State{}, State{}

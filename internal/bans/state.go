@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// State is what the topic comes to: the latest record of each key that has no tombstone after
-// it. It is a function of the records in their order.
+// State is the content of the topic: the latest record of each key without a later tombstone. It depends only on
+// the records and their order.
 type State map[Key]*Record
 
-// take adds a record of the topic, or with none, a tombstone.
+// take adds a record of the topic. A nil record is a tombstone.
 func (s State) take(k Key, r *Record) {
 	if r == nil {
 		delete(s, k)
@@ -20,14 +20,14 @@ func (s State) take(k Key, r *Record) {
 	s[k] = r
 }
 
-// All are the records, by member and then by board.
+// All returns the records, by member and then by board.
 func (s State) All() []*Record {
 	return slices.SortedFunc(maps.Values(s), func(a, b *Record) int {
 		return a.Compare(b.Key)
 	})
 }
 
-// Count is how many bans are in force at a time, and how many of members who are erased.
+// Count returns the number of bans in force at a time, and the number of erasures.
 func (s State) Count(now time.Time) (banned, erased int) {
 	for _, r := range s {
 		switch {
@@ -45,7 +45,7 @@ func (k Key) Compare(other Key) int {
 	return cmp.Or(cmp.Compare(k.Member, other.Member), cmp.Compare(k.Board, other.Board))
 }
 
-// inForce are those that hold at a time, and when the next of them ends; zero if none does.
+// inForce returns the bans in force at a time, and when the next of them ends; zero if none does.
 func (s State) inForce(now time.Time) (bans map[Key]Ban, next time.Time) {
 	bans = map[Key]Ban{}
 	for k, r := range s {

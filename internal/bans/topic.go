@@ -11,26 +11,26 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// TopicError is a topic that bans can't be kept in, and what to do.
+// TopicError reports a topic that is unsuitable for bans, and the remedy.
 type TopicError struct{ Topic, What, Remedy string }
 
 func (e *TopicError) Error() string {
 	return fmt.Sprintf("kafka.bans_topic %s %s: %s", e.Topic, e.What, e.Remedy)
 }
 
-// Need is the right that is needed to know who is banned.
+// Need returns the right required to read the bans.
 func Need(topic string) kafkaconn.Right {
 	return kafkaconn.Right{Operation: kafka.ACLOperationTypeRead, Topic: topic, For: "to know who is banned"}
 }
 
-// NeedToBan is the right that is needed besides to ban.
+// NeedToBan returns the right required in addition to ban members.
 func NeedToBan(topic string) kafkaconn.Right {
 	return kafkaconn.Right{Operation: kafka.ACLOperationTypeWrite, Topic: topic, For: "to ban"}
 }
 
-// Ensure makes the topic where it is missing, compacted, of one partition, and replicated as the
-// cluster's topics are. It refuses one that would lose bans, or have several orders of them. Where
-// that can't be checked the error is ErrUnchecked, and the topic can be used.
+// Ensure creates a missing topic: compacted, with one partition, and with the replication factor of the cluster's
+// topics. It refuses a topic that could lose bans or that has several partitions, and so no total order. If this
+// cannot be checked, the error is ErrUnchecked, and the topic can be used.
 func Ensure(ctx context.Context, client *kafka.Client, topic, source string) (made bool, err error) {
 	found, err := kafkaconn.Partitions(ctx, client, topic)
 	if err != nil {
@@ -47,12 +47,12 @@ func Ensure(ctx context.Context, client *kafka.Client, topic, source string) (ma
 	return made, Compacted(ctx, client, topic)
 }
 
-// ErrUnchecked says that the topic's configuration isn't reported, for want of a right: whether it is
-// compacted isn't known.
+// ErrUnchecked reports that a right to read the topic's configuration is missing, so it is unknown whether the
+// topic is compacted.
 var ErrUnchecked = errors.New("no right to read the bans topic's configuration: it isn't checked that it is compacted")
 
-// Compacted refuses a topic that forgets bans. One whose configuration isn't reported for want of a
-// right is ErrUnchecked.
+// Compacted returns an error if a topic could lose bans. The error is ErrUnchecked if a right to read the
+// configuration is missing.
 func Compacted(ctx context.Context, client *kafka.Client, topic string) error {
 	var settings kafkaconn.TopicSettings
 	err := kafkaconn.RetryTransient(ctx, client, func() (err error) {
@@ -68,8 +68,8 @@ func Compacted(ctx context.Context, client *kafka.Client, topic string) error {
 	return CheckTopic(topic, 1, settings)
 }
 
-// CheckTopic refuses a topic of that many partitions and these settings, as far as they are known,
-// that would lose bans or have several orders of them: a *TopicError.
+// CheckTopic returns a *TopicError if a topic with this number of partitions and these known settings could lose
+// bans or has several partitions.
 func CheckTopic(topic string, partitions int, settings kafkaconn.TopicSettings) error {
 	if partitions > 1 {
 		return &TopicError{topic, fmt.Sprintf("has %d partitions", partitions), "it has to have one, so that bans have an order; name another topic, or delete this one and it is created"}
@@ -102,7 +102,7 @@ func waitFor(ctx context.Context, client *kafka.Client, topic string) (logs map[
 		return try
 	})
 	if errors.Is(err, context.DeadlineExceeded) && last != nil {
-		err = fmt.Errorf("wait for the leader of %s: %w", topic, last) // it says more
+		err = fmt.Errorf("wait for the leader of %s: %w", topic, last) // it is more specific
 	}
 	return logs, err
 }

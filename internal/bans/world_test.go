@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...)
 
 const topic = "bans"
 
-// world is a Kafka (franz-go's fake broker) with a bans topic.
+// world is a Kafka with a bans topic (franz-go's fake broker).
 type world struct {
 	*testing.T
 
@@ -50,7 +50,7 @@ func newWorld(t *testing.T, topics ...string) *world {
 		client: &kafka.Client{Addr: kafka.TCP(cluster.ListenAddrs()...), Transport: kafkaconn.Robust(transport), Timeout: 10 * time.Second}}
 }
 
-// follower runs until the test ends.
+// follower returns a follower that runs until the test ends.
 func (w *world) follower(log *zap.Logger) *Follower {
 	w.Helper()
 	f := NewFollower(w.client, topic, log)
@@ -69,7 +69,7 @@ func (w *world) ready(f *Follower, offset int64) State {
 	return f.State()
 }
 
-// put writes a record as some other program would.
+// put writes a record as another program would.
 func (w *world) put(key string, value []byte) int64 {
 	w.Helper()
 	r, err := w.other.ProduceSync(w.Context(), &kgo.Record{Topic: topic, Key: []byte(key), Value: value}).First()
@@ -86,12 +86,12 @@ func (w *world) ban(r *Record) int64 {
 
 func of(k Key) *Record { return &Record{Key: k, Reason: "test", By: "eve", At: at} }
 
-// fake are standings in memory.
+// fake is standings in memory.
 type fake struct {
 	mu    sync.Mutex
 	held  map[Key]Ban
 	now   time.Time
-	fails int // so many calls of Ban or Unban fail first
+	fails int // number of calls of Ban or Unban that still fail
 	calls int
 }
 

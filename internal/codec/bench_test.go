@@ -70,8 +70,7 @@ func TestCodingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkTuple packs a tuple into a score, and reads it back, beside the single field that
-// points are.
+// BenchmarkTuple encodes and decodes tuples, and for comparison the single field of points.
 func BenchmarkTuple(b *testing.B) {
 	for name, list := range map[string][]Field{"points": points, "arena": arena, "medals": medals} {
 		for _, kind := range kinds {

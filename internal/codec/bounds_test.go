@@ -1,4 +1,4 @@
-// Where the scores of a tuple are: of all its ticks, and of no other tuple.
+// Bounds contain the scores of a tuple with all of its ticks, and of no other tuple.
 
 package codec
 
@@ -42,7 +42,7 @@ func TestTheBoundsOfATupleHaveAllItsScoresAndNoOthers(t *testing.T) {
 		if low != scoreOf(values, 0) {
 			t.Fatalf("%v: %v begins at %v, and the least of its scores is %v", l, values, low, scoreOf(values, 0))
 		}
-		// Nothing is lost between two: the next number begins where this one ends.
+		// There is no gap: the next packed number begins where this one ends.
 		packed := mustPack(t, l.Packing, values)
 		if next, err := l.Packing.Unpack(packed + 1); err == nil {
 			if begins, _ := mustBounds(t, l, next); begins != high {
@@ -62,8 +62,8 @@ func TestTheBoundsOfATupleHaveAllItsScoresAndNoOthers(t *testing.T) {
 	})
 }
 
-// The first number of the layout, the last, and those on both sides of a power of two, where a
-// wide score's exponent changes.
+// The first and the last number of a layout, and the numbers on both sides of a power of two, where a wide
+// score's exponent changes.
 func TestBoundsAtTheEndsOfALayout(t *testing.T) {
 	field := func(limit int64, signed bool) Fields {
 		return mustFields(t, Field{Name: "n", Max: limit, Signed: signed})
@@ -80,7 +80,7 @@ func TestBoundsAtTheEndsOfALayout(t *testing.T) {
 		{Readable, field(9, true), -1, -1, 0},
 		{Readable, field(9, true), 0, 0, 1},
 		{Wide, field(9, true), -9, 0x1p-1022, 0},
-		// With k 42 a power of two has 2^10 numbers.
+		// With k 42, 2^10 numbers have the same exponent.
 		{Wide, field(1023<<11-1, false), 1023<<11 - 1, 0, math.Inf(1)},
 		{Wide, field(1023<<11-1, false), 1<<10 - 1, 0, 0x1p-1021},
 		{Wide, field(1023<<11-1, false), 1 << 10, 0x1p-1021, 0x1p-1021 + 0x1p-1031},

@@ -38,7 +38,7 @@ func ExampleNew_refused() {
 	// layout readable: points within ±10000000000000000: out of range: ±1 to ±4503599627370495 fits, and up to ±268435455 keeps the tick of a 8796h0m0s window within a second
 }
 
-// A board of stages, of equal ones the fewest revives first.
+// A board of stages; of equal stages, fewer revives rank first.
 func ExampleTupleLayout() {
 	fields, err := codec.NewFields(codec.Field{Name: "stage", Max: 999}, codec.Field{Name: "revives", Max: 99, Fewest: true})
 	if err != nil {

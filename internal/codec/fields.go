@@ -1,4 +1,4 @@
-// What a board counts: the numbers that make up a standing, most significant first.
+// The fields of a board: the numbers that make up a standing, most significant first.
 
 package codec
 
@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// MaxFields is how many fields a board may have.
+// MaxFields is the maximum number of fields of a board.
 const MaxFields = 5
 
-// Tuple is a standing's numbers, or a change of them, in the order of its board's fields.
-// Those past the last field are 0.
+// Tuple has a standing's numbers, or a change of them, in the order of its board's fields. The elements
+// past the last field are 0.
 type Tuple [MaxFields]int64
 
-// Field is a whole number that counts on a board.
+// Field is an integer that counts on a board.
 type Field struct {
-	Name   string // as events and answers have it: [A-Za-z_][A-Za-z0-9_]{0,63}
-	Max    int64  // its values are 0 to Max; at least 1
-	Signed bool   // its values are within ±Max: for a board's only field
-	Fewest bool   // the smaller is the better
+	Name   string // name in events and answers: [A-Za-z_][A-Za-z0-9_]{0,63}
+	Max    int64  // the values are 0 to Max; at least 1
+	Signed bool   // the values are within ±Max; only for a board's only field
+	Fewest bool   // the smaller value is better
 }
 
-// String is the field and its range: revives 0 to 99, fewest first.
+// String returns the field and its range: revives 0 to 99, fewest first.
 func (f Field) String() string {
 	text := fmt.Sprintf("%s 0 to %d", f.Name, f.Max)
 	if f.Signed {
@@ -34,12 +34,12 @@ func (f Field) String() string {
 	return text
 }
 
-// Holds reports whether the field has a value.
+// Holds reports whether a value is in the field's range.
 func (f Field) Holds(value int64) bool {
 	return value <= f.Max && (value >= 0 || f.Signed && value >= -f.Max)
 }
 
-// ranked is a value's digit in a packed tuple: the better, the greater. It is its own
+// ranked returns a value's digit in a packed tuple: the better value has the greater digit. It is its own
 // inverse.
 func (f Field) ranked(value int64) int64 {
 	switch {
@@ -51,15 +51,15 @@ func (f Field) ranked(value int64) int64 {
 	return f.Max - value
 }
 
-// Fields are the fields of a board. Only NewFields makes one; the zero Fields has none.
+// Fields are the fields of a board. Only NewFields creates them; the zero Fields is empty.
 type Fields struct {
 	of [MaxFields]Field
 	n  int
 }
 
-// NewFields checks the fields of a board, the most significant first: 1 to MaxFields, each
-// with a name of its own and a range of more than one value, and more than one only from 0
-// on. Whether they fit a layout is for NewTupleLayout to say.
+// NewFields checks the fields of a board, most significant first. There must be 1 to MaxFields, with
+// distinct names, and each with a range of more than one value. Several fields must be unsigned.
+// NewTupleLayout checks whether they fit a layout.
 func NewFields(list ...Field) (Fields, error) {
 	if len(list) == 0 || len(list) > MaxFields {
 		return Fields{}, fmt.Errorf("%d fields: a board must have 1 to %d", len(list), MaxFields)
@@ -97,13 +97,13 @@ func named(name string) bool {
 // Len is the number of fields.
 func (f Fields) Len() int { return f.n }
 
-// At is the field at a place of the tuple, from 0.
+// At returns the field at index i of the tuple, from 0.
 func (f Fields) At(i int) Field { return f.of[i] }
 
 // List returns the fields, most significant first.
 func (f Fields) List() []Field { return append([]Field(nil), f.of[:f.n]...) }
 
-// Index is the place of a field in the tuple, or -1.
+// Index returns the index of a field in the tuple, or -1.
 func (f Fields) Index(name string) int {
 	for i := range f.n {
 		if f.of[i].Name == name {
@@ -113,7 +113,7 @@ func (f Fields) Index(name string) int {
 	return -1
 }
 
-// Holds reports whether every field has the tuple's value.
+// Holds reports whether every value of the tuple is in its field's range.
 func (f Fields) Holds(t Tuple) bool {
 	for i := range f.n {
 		if !f.of[i].Holds(t[i]) {
@@ -131,13 +131,13 @@ func (f Fields) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// withMax are the same fields, one of them with another max.
+// withMax returns the fields with another max for one of them.
 func (f Fields) withMax(i int, limit int64) Fields {
 	f.of[i].Max = limit
 	return f
 }
 
-// capped are the same fields, none of them with a max above limit.
+// capped returns the fields with no max above limit.
 func (f Fields) capped(limit int64) Fields {
 	for i := range f.n {
 		f.of[i].Max = min(f.of[i].Max, limit)

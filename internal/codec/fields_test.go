@@ -1,4 +1,4 @@
-// What fields a board may have.
+// The fields that a board may have.
 
 package codec
 
@@ -27,7 +27,7 @@ var (
 	golf   = []Field{{Name: "over_par", Max: 999, Signed: true, Fewest: true}}
 )
 
-// fieldSets draws fields that a kind of layout has room for, often at the end of what it has.
+// fieldSets draws fields that fit a kind of layout, often at its limit.
 func fieldSets(kind Kind) *rapid.Generator[Fields] {
 	return rapid.Custom(func(t *rapid.T) Fields {
 		n := rapid.IntRange(1, MaxFields).Draw(t, "fields")
@@ -47,7 +47,7 @@ func fieldSets(kind Kind) *rapid.Generator[Fields] {
 				l[at].Max = limit
 				return mustFields(t, l...)
 			}
-			// The largest that fits, by halving: the test of what a refusal says does without.
+			// Find the largest max that fits by bisection, independently of wouldFit.
 			low, high := int64(1), room
 			for low < high {
 				middle := low + (high-low+1)/2

@@ -1,6 +1,5 @@
-// The golden vectors: worked out with math/big from the contract's formulas, by none of
-// the package's code, and shared with the test of the Lua that writes the scores.
-// testdata/README.md tells the form of the file.
+// The golden vectors. They are computed with math/big from the design's formulas, without the package's
+// code, and the test of the Lua code uses them too. testdata/README.md describes the file's format.
 
 package codec
 
@@ -59,8 +58,7 @@ func (g goldenLayout) layout() Layout {
 
 const hour = int64(time.Hour / time.Millisecond)
 
-// goldenCases are the periods' lengths at the ranges that are documented, and
-// ranges at the ends of what each kind can hold.
+// goldenCases have the periods' lengths with the documented ranges, and ranges at the limits of each kind.
 var goldenCases = []struct {
 	kind   Kind
 	length int64
@@ -107,8 +105,8 @@ func goldenVectors(t testing.TB) []goldenLayout {
 	return all
 }
 
-// goldenPoints has the range's ends, their neighbours, and the points at which a
-// wide score's exponent changes.
+// goldenPoints returns the range's ends and their neighbours, and the points at which a wide score's
+// exponent changes.
 func goldenPoints(limit int64, k int) []int64 {
 	ps := []int64{-limit, -limit + 1, -limit + 2, -limit / 2, -limit / 3, -2, -1, 0, 1, 2, limit / 3, limit / 2, limit - 2, limit - 1, limit}
 	step := int64(1) << (52 - k)
@@ -131,8 +129,8 @@ func within(values []int64, lo, hi int64) []int64 {
 	return slices.Compact(values)
 }
 
-// goldenRefusals has the neighbours of a layout's first and last score, fractions
-// finer than a tick, and the doubles that are no numbers to count with.
+// goldenRefusals returns the neighbours of a layout's first and last score, fractions finer than a tick,
+// and doubles that aren't usable numbers.
 func goldenRefusals(t testing.TB, g goldenLayout) []goldenRefused {
 	t.Helper()
 	const sign = uint64(1) << 63
@@ -157,8 +155,8 @@ func goldenRefusals(t testing.TB, g goldenLayout) []goldenRefused {
 	return list
 }
 
-// goldenTimes has a window of the full length, a shorter one that no tick divides,
-// and times at their ends, at the borders of ticks, and outside.
+// goldenTimes returns a window of the full length and a shorter one that isn't a multiple of a tick, with
+// times at their ends, at the ends of ticks, and outside.
 func goldenTimes(length, tick int64) []goldenTime {
 	var list []goldenTime
 	for _, w := range []struct{ start, end int64 }{
@@ -183,7 +181,7 @@ func text(bits uint64) string {
 	return strconv.FormatFloat(math.Float64frombits(bits), 'g', -1, 64)
 }
 
-// goldenFile prints one vector a line, so that a change reads well in a diff.
+// goldenFile prints one vector per line, so that diffs are readable.
 func goldenFile(t testing.TB, all []goldenLayout) []byte {
 	t.Helper()
 	var b bytes.Buffer

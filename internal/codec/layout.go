@@ -1,19 +1,18 @@
-// Package codec turns a member's points and the time they were reached into the
-// one float64 that Redis sorts by, and back. Where a board has several fields in place of
-// points, their tuple is packed into one whole number first (Packing). It is pure.
+// Package codec converts a member's points, and the time at which they were reached, to the float64 that
+// Redis sorts by, and back. If a board has several fields in place of points, their tuple is first packed
+// into an integer (Packing). The package is pure.
 //
-// The promise: Encode is strictly increasing in points, then in ticks, and Decode
-// returns both exactly. So a sorted set's order is "most points, earliest first",
-// and nothing but the score is stored. What a layout has no room for is refused,
-// never rounded or clamped.
+// Encode is strictly increasing in points, then in ticks, and Decode returns both exactly. So a sorted set
+// has the order "most points, earliest first", and needs no data but the scores. A layout refuses values
+// that it has no room for; it never rounds or clamps.
 //
 //	readable   score = points + ticks/2^k
 //	           ┌─ points ─┬─ ticks ─┐  53 bits, what a double holds exactly
 //	wide       bits  = 2^52 + (points+max)·2^k + ticks
 //	           0┌─ points+max ─┬─ ticks ─┐  the bits of a positive normal double
 //
-// The same arithmetic stands in Lua in the script that writes the scores;
-// testdata/golden.json holds the two together.
+// The Lua script that writes the scores implements the same arithmetic; testdata/golden.json checks that
+// both agree.
 package codec
 
 import (
@@ -23,51 +22,48 @@ import (
 	"time"
 )
 
-// Kind is the name of a way to lay out a score.
+// Kind is the name of a kind of layout.
 type Kind string
 
 const (
-	// Readable scores are points + ticks/2^k: any Redis client sees the points as
-	// floor(score).
+	// Readable scores are points + ticks/2^k: any Redis client can read the points as floor(score).
 	Readable Kind = "readable"
-	// Wide scores have finer ticks or larger ranges (63 bits in place of 53), and
-	// say nothing to the eye.
+	// Wide scores have finer ticks or larger ranges (63 bits instead of 53), but aren't readable.
 	Wide Kind = "wide"
 )
 
-// Layout is how a period's points and time are laid out in a score. Only New
-// makes one whose numbers fit each other; the zero Layout has no scores.
+// Layout is how scores hold a period's points and time. Only New creates a consistent Layout; the zero
+// Layout has no scores.
 type Layout struct {
 	Kind Kind
 	K    int   // bits of ticks, 1 to 44
-	Tick int64 // the time step that scores tell apart, in ms; at least 1
-	Max  int64 // points lie within ±Max
+	Tick int64 // duration of a tick in ms; at least 1
+	Max  int64 // points are within ±Max
 }
 
-// ErrRange says that something lies outside of what a layout can hold.
+// ErrRange reports that a value is out of the range of a layout.
 var ErrRange = errors.New("out of range")
 
 const (
-	// readableBits is the length of a double's significand.
+	// readableBits is the number of bits of a double's significand.
 	readableBits = 53
-	// firstNormal is the bits of the smallest positive normal double. Below it
-	// lie zero and the subnormals, which some platforms flush to zero.
+	// firstNormal is the smallest positive normal double, as bits. Below it are zero and the subnormals,
+	// which some platforms flush to zero.
 	firstNormal = 1 << 52
 	// wideCodes is the number of positive normal doubles.
 	wideCodes = 1<<63 - 1<<53
-	// widest is the largest range: it leaves readable one bit of ticks, and keeps
-	// wide's points+max below 2^53, where Lua's numbers are exact.
+	// widest is the largest range: it leaves readable one bit of ticks, and keeps wide's points+max below
+	// 2^53, where Lua's numbers are exact.
 	widest = 1<<52 - 1
-	// widestUnsigned is the largest range of wide from 0 on, for the same reason.
+	// widestUnsigned is the largest range of wide without negative values, for the same reason.
 	widestUnsigned = 1<<53 - 1
 	// coarse is the tick, in ms, above which a configuration gets a warning.
 	coarse = 1000
 )
 
-// New works out the layout for windows of at most length, with points within
-// ±limit (1 to 2^52-1): as many bits of ticks as the range leaves, though no more
-// than a tick of 1 ms can use. What can't fit is ErrRange, and the error says
-// what would.
+// New returns the layout for windows of at most length, with points within ±limit (1 to 2^52-1). It uses as
+// many bits of ticks as the range leaves, but no more than a tick of 1 ms needs. If the range doesn't fit,
+// the error is ErrRange and says what would fit.
 func New(kind Kind, length time.Duration, limit int64) (Layout, error) {
 	ms, err := checked(kind, length)
 	if err != nil {
@@ -82,7 +78,7 @@ func New(kind Kind, length time.Duration, limit int64) (Layout, error) {
 	return Layout{Kind: kind, K: k, Tick: ceilDiv(ms, 1<<k), Max: limit}, nil
 }
 
-// checked is the length in ms, rounded up, if there are layouts of the kind for it.
+// checked returns the length in ms, rounded up, or an error if no layout of the kind has it.
 func checked(kind Kind, length time.Duration) (ms int64, err error) {
 	if kind != Readable && kind != Wide {
 		return 0, fmt.Errorf("layout %q: must be %q or %q", kind, Readable, Wide)
@@ -93,18 +89,17 @@ func checked(kind Kind, length time.Duration) (ms int64, err error) {
 	return ceilDiv(int64(length), int64(time.Millisecond)), nil
 }
 
-// Coarse reports whether the tick is above a second, so that people would notice
-// who is ranked first among equals.
+// Coarse reports whether the tick is longer than a second, so that users could notice a wrong order of
+// equal points.
 func (l Layout) Coarse() bool { return l.Tick > coarse }
 
-// String says all that a configuration came to: readable: k 26, tick 10ms, points
-// within ±99999999.
+// String describes the layout: readable: k 26, tick 10ms, points within ±99999999.
 func (l Layout) String() string {
 	return fmt.Sprintf("%s: k %d, tick %v, points within ±%d",
 		l.Kind, l.K, time.Duration(l.Tick)*time.Millisecond, l.Max)
 }
 
-// room is how many bits of ticks a range of low to limit leaves; low is 0 or -limit.
+// room returns the number of bits that the range from low to limit leaves for ticks. low is 0 or -limit.
 func room(kind Kind, limit, low int64) int {
 	if kind == Readable {
 		return readableBits - bits.Len64(uint64(limit))
@@ -112,7 +107,7 @@ func room(kind Kind, limit, low int64) int {
 	return bits.Len64(wideCodes/uint64(limit-low+1)) - 1
 }
 
-// largest is the largest range that leaves k bits of ticks.
+// largest returns the largest range that leaves k bits for ticks.
 func largest(kind Kind, k int) int64 {
 	if kind == Readable {
 		return 1<<(readableBits-k) - 1
@@ -120,7 +115,7 @@ func largest(kind Kind, k int) int64 {
 	return min(int64(widest), (int64(wideCodes)>>k-1)/2)
 }
 
-// bitsFor is how many bits tell n ticks apart; at least one.
+// bitsFor returns the number of bits for n ticks; at least 1.
 func bitsFor(n int64) int { return max(1, bits.Len64(uint64(n-1))) }
 
 func ceilDiv(n, d int64) int64 {

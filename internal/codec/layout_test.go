@@ -1,4 +1,4 @@
-// What a configuration comes to, and what is refused with what would fit.
+// The layouts that configurations result in, and the refusals with what would fit.
 
 package codec
 

@@ -1,5 +1,4 @@
-// The contract once more, in exact arithmetic: the contract's formulas as they stand, in
-// integers and fractions of any size.
+// The design's formulas in exact arithmetic, with integers and fractions of any size.
 
 package codec
 
@@ -12,7 +11,7 @@ import (
 
 func pow2(n int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(n)) }
 
-// bigLayout tries k from 1 on, while the scores still fit and 1 ms isn't reached.
+// bigLayout increases k from 1 while the scores fit and a tick is longer than 1 ms.
 func bigLayout(kind Kind, length, limit int64) (k int, tick int64) {
 	for k = 1; pow2(k).Cmp(big.NewInt(length)) < 0 && bigFits(kind, k+1, limit); k++ {
 	}
@@ -24,8 +23,7 @@ func bigLayout(kind Kind, length, limit int64) (k int, tick int64) {
 func bigFits(kind Kind, k int, limit int64) bool {
 	n := big.NewInt(limit)
 	if kind == Readable {
-		// The largest score, in ticks, is one below this; a double has all
-		// integers up to 2^53.
+		// The largest score, in ticks, is one less than this; doubles represent all integers up to 2^53.
 		n.Add(n, big.NewInt(1)).Mul(n, pow2(k))
 		return n.Cmp(pow2(53)) <= 0
 	}
@@ -52,7 +50,7 @@ func bigEncode(t rapid.TB, l Layout, points, ticks int64) uint64 {
 	return n.Uint64()
 }
 
-// bigDecode reports whether bits are a score of the layout, and of what.
+// bigDecode reports whether bits are a score of the layout, and returns its points and ticks.
 func bigDecode(l Layout, bits uint64) (points, ticks int64, ok bool) {
 	n := new(big.Int)
 	if l.Kind == Readable {
@@ -66,13 +64,13 @@ func bigDecode(l Layout, bits uint64) (points, ticks int64, ok bool) {
 		}
 		n.Set(r.Num()).Add(n, new(big.Int).Mul(big.NewInt(l.Max), pow2(l.K)))
 	} else {
-		exponent := bits >> 52 // with the sign
+		exponent := bits >> 52 // with the sign bit
 		if exponent == 0 || exponent >= 0x7ff {
 			return 0, 0, false
 		}
 		n.SetUint64(bits).Sub(n, pow2(52))
 	}
-	// From here on both are (points+max)·2^k + ticks.
+	// Here both kinds have (points+max)·2^k + ticks.
 	p, m := new(big.Int).DivMod(n, pow2(l.K), new(big.Int))
 	if p.Sign() < 0 || p.Cmp(big.NewInt(2*l.Max)) > 0 {
 		return 0, 0, false
@@ -80,8 +78,8 @@ func bigDecode(l Layout, bits uint64) (points, ticks int64, ok bool) {
 	return p.Int64() - l.Max, m.Int64(), true
 }
 
-// bigTicks is the ticks of a time, and the first time that has them: -1 and none
-// for a time that isn't before end.
+// bigTicks returns the ticks of a time, and the first time with these ticks; -1 and nil for a time that
+// isn't before end.
 func bigTicks(start, end, at, tick int64) (int64, *int64) {
 	if at < start {
 		at = start

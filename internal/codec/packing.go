@@ -1,5 +1,4 @@
-// A tuple to one whole number, and back, so that the order of the numbers is the order of
-// the tuples.
+// Packs a tuple into an integer, and back, so that the integers have the order of the tuples.
 
 package codec
 
@@ -9,15 +8,16 @@ import (
 	"math/bits"
 )
 
-// Packing is how a board's tuples are packed into whole numbers, by one kind of layout. Each
-// field is a digit, the most significant first, and fewest counts down from its max:
+// Packing is how one kind of layout packs a board's tuples into integers. Each field is a digit, the most
+// significant first; the digit of a fewest field is its max less the value:
 //
 //	readable   in powers of ten   stage 42 of 999, revives 3 of 99, fewest first:
 //	                              42·100 + (99-3) = 4296
 //	wide       in mixed radix     each field's radix is its max + 1, so that no number
 //	                              between is lost
 //
-// A single field is its own number, below 0 too if it is signed. Only NewPacking makes one.
+// A single field is its own number, which may be negative if the field is signed. Only NewPacking creates a
+// Packing.
 type Packing struct {
 	Fields Fields
 	Kind   Kind
@@ -25,8 +25,8 @@ type Packing struct {
 	weight [MaxFields]int64
 }
 
-// NewPacking works out how fields are packed by a kind of layout. ErrRange says that they
-// take more than it can hold: NewTupleLayout says what would fit.
+// NewPacking returns how a kind of layout packs the fields. If it can't hold them, the error is ErrRange;
+// NewTupleLayout reports what would fit.
 func NewPacking(kind Kind, fields Fields) (Packing, error) {
 	p, ok := pack(kind, fields)
 	if !ok {
@@ -40,7 +40,7 @@ func pack(kind Kind, fields Fields) (p Packing, ok bool) {
 	p = Packing{Fields: fields, Kind: kind}
 	weight := uint64(1)
 	for i := fields.n - 1; i >= 0; i-- {
-		// Up to here weight is at most limit·10, and the sum below 2^53.
+		// Here weight is at most limit·10, and the sum is below 2^53.
 		p.weight[i] = int64(weight)
 		high, top := bits.Mul64(weight, uint64(fields.of[i].Max))
 		if high != 0 || top > uint64(limit-p.Max) {
@@ -52,7 +52,7 @@ func pack(kind Kind, fields Fields) (p Packing, ok bool) {
 	return p, fields.n > 0
 }
 
-// largestPacked is the largest number that a tuple may be packed into.
+// largestPacked returns the largest number that a tuple may be packed into.
 func largestPacked(kind Kind, fields Fields) int64 {
 	if kind == Readable || fields.of[0].Signed {
 		return widest
@@ -60,7 +60,7 @@ func largestPacked(kind Kind, fields Fields) int64 {
 	return widestUnsigned
 }
 
-// radix is how many digits there are for a field. Its max is below 2^53.
+// radix returns the number of digits of a field. Its max must be below 2^53.
 func radix(kind Kind, limit int64) uint64 {
 	if kind != Readable {
 		return uint64(limit) + 1
@@ -72,7 +72,7 @@ func radix(kind Kind, limit int64) uint64 {
 	return n
 }
 
-// Min is the smallest packed tuple: 0, or -Max where the single field is signed.
+// Min returns the smallest packed tuple: 0, or -Max if the single field is signed.
 func (p *Packing) Min() int64 {
 	if p.Fields.of[0].Signed {
 		return -p.Max
@@ -80,13 +80,13 @@ func (p *Packing) Min() int64 {
 	return 0
 }
 
-// Weight is what one more in the digit of a field adds to a packed tuple.
+// Weight returns what 1 in a field's digit adds to a packed tuple.
 func (p *Packing) Weight(field int) int64 { return p.weight[field] }
 
-// Radix is how many digits there are for a field; the first field's is its max + 1, or more.
+// Radix returns the number of digits of a field. For the first field it is at least its max + 1.
 func (p *Packing) Radix(field int) int64 { return int64(radix(p.Kind, p.Fields.of[field].Max)) }
 
-// Pack packs a tuple. A field out of its range is ErrRange.
+// Pack packs a tuple. If a field is out of range, the error is ErrRange.
 func (p *Packing) Pack(t Tuple) (int64, error) {
 	var packed int64
 	for i := range p.Fields.n {
@@ -99,7 +99,7 @@ func (p *Packing) Pack(t Tuple) (int64, error) {
 	return packed, nil
 }
 
-// Unpack returns the tuple that Pack packed. ErrRange says that there is none.
+// Unpack returns the tuple that was packed. If no tuple is packed so, the error is ErrRange.
 func (p *Packing) Unpack(packed int64) (Tuple, error) {
 	t, ok := p.unpack(packed)
 	if !ok {
@@ -127,16 +127,16 @@ func (p *Packing) unpack(packed int64) (t Tuple, ok bool) {
 	return t, packed <= f.Max
 }
 
-// Delta is what a change of the tuple adds to it when it is packed:
+// Delta returns what a change of a tuple adds to the packed tuple:
 //
 //	Pack(t + change) = Pack(t) + Delta(change)
 //
-// where t + change is in range. Its sign is the sign of the first field that changes, turned
-// round where fewest counts, as long as no field changes by more than its max.
+// if t + change is in range. If no field changes by more than its max, the result's sign is that of the
+// first change, reversed for a fewest field.
 //
-// It doesn't say by how much each field changes: with two fields from 0 to 9 (+1, -1) and
-// (0, +9) both are 9. So a sum of packed changes can't be checked field by field, and what
-// adds them up has to have the fields (rules.Rule's changes do).
+// Delta doesn't determine the change of each field: with two fields from 0 to 9, both (+1, -1) and (0, +9)
+// give 9. So a sum of packed changes can't be checked field by field. Code that adds changes up must keep
+// the fields, as rules.Rule does.
 func (p *Packing) Delta(change Tuple) int64 {
 	var delta int64
 	for i := range p.Fields.n {
@@ -145,7 +145,7 @@ func (p *Packing) Delta(change Tuple) int64 {
 	return delta
 }
 
-// turned is what a change of the value changes its digit by. It is its own inverse.
+// turned returns the change of a value's digit. It is its own inverse.
 func (f Field) turned(change int64) int64 {
 	if f.Fewest {
 		return -change
@@ -153,8 +153,7 @@ func (f Field) turned(change int64) int64 {
 	return change
 }
 
-// Digits is a tuple as the digits that packing has for it, the better the greater. Values
-// and digits turn into each other: Digits of digits is the tuple.
+// Digits converts a tuple to the digits of its packing, where greater is better. It is its own inverse.
 func (f Fields) Digits(t Tuple) Tuple {
 	for i := range f.n {
 		t[i] = f.of[i].ranked(t[i])
@@ -162,7 +161,7 @@ func (f Fields) Digits(t Tuple) Tuple {
 	return t
 }
 
-// Turned is a change of a tuple as the change of its digits, and the other way round.
+// Turned converts a change of a tuple to the change of its digits. It is its own inverse.
 func (f Fields) Turned(change Tuple) Tuple {
 	for i := range f.n {
 		change[i] = f.of[i].turned(change[i])
@@ -170,11 +169,11 @@ func (f Fields) Turned(change Tuple) Tuple {
 	return change
 }
 
-// Zero is the tuple that a sum begins with: 0 in every field.
+// Zero returns the packed tuple that a sum starts from: 0 in every field.
 func (p *Packing) Zero() int64 {
 	zero, err := p.Pack(Tuple{})
 	if err != nil {
-		return math.MinInt64 // every field has 0
+		return math.MinInt64 // unreachable: every field can be 0
 	}
 	return zero
 }

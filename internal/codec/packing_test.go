@@ -1,5 +1,5 @@
-// The laws of packing, against exact arithmetic: decimal digits side by side, and mixed
-// radix step by step.
+// The laws of packing, tested against exact arithmetic: concatenated decimal digits, and mixed radix step
+// by step.
 
 package codec
 
@@ -15,8 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// bigPack packs by the words of the contract: readable writes the digits side by side, wide
-// counts on its radices.
+// bigPack packs as the design describes: readable concatenates decimal digits, wide uses mixed radix.
 func bigPack(kind Kind, list []Field, t Tuple) *big.Int {
 	n := new(big.Int)
 	var text strings.Builder
@@ -41,7 +40,7 @@ func bigPack(kind Kind, list []Field, t Tuple) *big.Int {
 	return n
 }
 
-// bestOf is the tuple that ranks first.
+// bestOf returns the tuple that ranks first.
 func bestOf(list []Field) (t Tuple) {
 	for i, f := range list {
 		switch {
@@ -126,7 +125,7 @@ func TestPackedTuplesComeBackExactly(t *testing.T) {
 	})
 }
 
-// compare ranks tuples field by field, as a reader would.
+// compare compares tuples field by field.
 func compare(list []Field, a, b Tuple) int {
 	for i, f := range list {
 		if a[i] != b[i] {
@@ -189,7 +188,7 @@ func TestAChangeIsPackedByDifferences(t *testing.T) {
 		if sign(delta) != compare(f.List(), b, a) {
 			t.Fatalf("%v of %v changed to %v by %d", a, f, b, delta)
 		}
-		// Any change within its fields, whatever it leads to: the first one decides.
+		// Any change within the fields' ranges, whatever the result: its first changed field decides.
 		if got, want := sign(p.Delta(half)), compare(f.List(), half, Tuple{}); got != want {
 			t.Fatalf("a change of %v of %v has the sign %d, want %d", half, f, got, want)
 		}
@@ -216,8 +215,8 @@ func TestWhatIsNoPackedTupleIsRefused(t *testing.T) {
 	})
 }
 
-// checkUnpack holds Unpack to Pack: what it takes is packed again as it was, and what it
-// refuses is a number that has a digit past its field's max.
+// checkUnpack checks Unpack against Pack: an accepted number is packed to the same number, and a refused
+// number has a digit above its field's max.
 func checkUnpack(t rapid.TB, p Packing, packed int64) {
 	t.Helper()
 	tuple, err := p.Unpack(packed)

@@ -1,5 +1,4 @@
-// Points and ticks to a score, and back: integers throughout, so that nothing is
-// ever rounded.
+// Converts points and ticks to a score, and back, with integers only, so that nothing is rounded.
 
 package codec
 
@@ -9,12 +8,12 @@ import (
 	"math"
 )
 
-// ErrScore says that a score is none that the layout writes: another layout's, or
-// changed by someone else.
+// ErrScore reports that the layout doesn't write a score: it is of another layout, or another program
+// changed it.
 var ErrScore = errors.New("not a score of this layout")
 
-// Encode is the score of points (within ±Max) and ticks (0 to 2^K-1), both
-// inclusive. Anything else is ErrRange. A score is never NaN, infinite or -0.
+// Encode returns the score of points (within ±Max) and ticks (0 to 2^K-1). If they are out of range, the
+// error is ErrRange. A score is never NaN, infinite or -0.
 func (l Layout) Encode(points, ticks int64) (float64, error) {
 	if points < -l.Max || points > l.Max || ticks < 0 || ticks >= 1<<l.K {
 		return 0, l.rangeError(points, ticks)
@@ -28,10 +27,9 @@ func (l Layout) Encode(points, ticks int64) (float64, error) {
 	return 0, l.rangeError(points, ticks)
 }
 
-// Decode returns the points and ticks that Encode made score of. What Encode
-// never writes is ErrScore: NaN, ±Inf, points past Max, a fraction finer than
-// 2^-K. A readable -0 is the score 0, which it equals everywhere: not every Lua
-// can tell them apart.
+// Decode returns the points and ticks of a score that Encode returned. For any other score (NaN, ±Inf,
+// points past Max, a fraction finer than 2^-K) the error is ErrScore. A readable -0 is accepted as 0: the
+// two are equal everywhere, and not every Lua can distinguish them.
 func (l Layout) Decode(score float64) (points, ticks int64, err error) {
 	var code int64
 	switch l.Kind {
@@ -57,26 +55,24 @@ func readableScore(points int64, k int, ticks int64) float64 {
 	return float64(points<<k+ticks) * power(-k)
 }
 
-// readableCode is points and ticks side by side; ok is false where there are more digits than
-// a score has.
+// readableCode returns points<<k + ticks; ok is false if the score has a finer fraction or is too large.
 func readableCode(score float64, k int) (code int64, ok bool) {
 	v := score * power(k)
-	return int64(v), v >= -widestCode && v <= widestCode && v == math.Floor(v) // NaN isn't even itself
+	return int64(v), v >= -widestCode && v <= widestCode && v == math.Floor(v) // NaN isn't equal to itself
 }
 
 func wideScore(biased int64, k int, ticks int64) float64 {
 	return math.Float64frombits(firstNormal + uint64(biased)<<k + uint64(ticks))
 }
 
-// wideCode is biased points and ticks side by side. What isn't a positive normal double comes
-// out above or below the range: subnormals and numbers with a sign are negative here, or past
-// all codes.
+// wideCode returns biased points<<k + ticks. For anything but a positive normal double the result is out of
+// range: it is negative for subnormals and negative numbers, or larger than any code.
 func wideCode(score float64) int64 { return int64(math.Float64bits(score) - firstNormal) }
 
-// widestCode is past every readable score, scaled: up to it doubles are exact.
+// widestCode is past every readable score times 2^k; up to it doubles represent all integers.
 const widestCode = 1 << readableBits
 
-// power is 2^n for a normal result: multiplying by it moves the exponent alone.
+// power returns 2^n, which must be normal: a multiplication by it changes only the exponent.
 func power(n int) float64 { return math.Float64frombits(uint64(1023+n) << 52) }
 
 func (l Layout) rangeError(points, ticks int64) error {

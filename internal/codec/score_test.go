@@ -1,4 +1,4 @@
-// The laws of scores, on random layouts and on numbers near their ends.
+// The laws of scores, for random layouts and for numbers near their limits.
 
 package codec
 
@@ -20,7 +20,7 @@ func wantRefused(t rapid.TB, l Layout, score float64) {
 	}
 }
 
-// layouts draws any layout that New makes, ranges near powers of two included.
+// layouts draws any layout that New can return, also with ranges near powers of two.
 func layouts() *rapid.Generator[Layout] {
 	return rapid.Custom(func(t *rapid.T) Layout {
 		kind := rapid.SampledFrom([]Kind{Readable, Wide}).Draw(t, "kind")
@@ -34,7 +34,7 @@ func layouts() *rapid.Generator[Layout] {
 	})
 }
 
-// near draws from [lo, hi], often close to its ends or to zero.
+// near draws from [lo, hi], often near its ends or zero.
 func near(lo, hi int64) *rapid.Generator[int64] {
 	return rapid.OneOf(
 		rapid.Int64Range(lo, hi),
@@ -123,7 +123,7 @@ func TestDecodeTakesOnlyWhatEncodeWrites(t *testing.T) {
 	})
 }
 
-// checkDecode holds Decode to exact arithmetic, and Encode to Decode.
+// checkDecode checks Decode against exact arithmetic, and Encode against Decode.
 func checkDecode(t rapid.TB, l Layout, score float64) {
 	t.Helper()
 	bits := math.Float64bits(score)

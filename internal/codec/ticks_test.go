@@ -1,5 +1,4 @@
-// The laws of ticks, on random layouts and on windows up to the length they were
-// made for.
+// The laws of ticks, for random layouts and for windows up to the length that they were made for.
 
 package codec
 
@@ -11,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawWindow is one of a layout's windows: at most 2^K ticks long.
+// drawWindow draws a window of at most 2^K ticks.
 func drawWindow(t *rapid.T, l Layout) (start, end int64) {
 	longest := l.Tick << l.K
 	length := near(1, longest).Draw(t, "length")
@@ -89,7 +88,7 @@ func TestAWindowTooLongForTheLayoutIsRefused(t *testing.T) {
 			t.Fatalf("%v: start of [%d, %d) was taken: %v", l, start, end, err)
 		}
 	})
-	// Wider than an int64, so that the difference would wrap to -3.
+	// The window is longer than an int64, so the difference would overflow to -3.
 	l := mustNew(t, Readable, allTime, 99_999_999)
 	if ticks := l.Ticks(-math.MaxInt64, math.MaxInt64, math.MinInt64); ticks < 1<<l.K {
 		t.Errorf("%v: a window of nearly 2^64 ms has %d ticks", l, ticks)

@@ -1,5 +1,5 @@
-// The contract of unsigned layouts in exact arithmetic, and the golden vectors of tuples,
-// worked out by none of the package's code. testdata/README.md tells the form of the file.
+// The formulas of unsigned layouts in exact arithmetic, and the golden vectors of tuples, which are
+// computed without the package's code. testdata/README.md describes the file's format.
 
 package codec
 
@@ -20,7 +20,7 @@ import (
 
 const tuplesPath = "testdata/tuples.json"
 
-// bigTupleLayout tries k from 1 on, as bigLayout does.
+// bigTupleLayout increases k from 1, like bigLayout.
 func bigTupleLayout(kind Kind, length, low, limit int64) (k int, tick int64) {
 	if low < 0 {
 		return bigLayout(kind, length, limit)
@@ -57,7 +57,7 @@ func bigEncodeTuple(t rapid.TB, l Layout, low int64, packed *big.Int, ticks int6
 	return n.Add(n, big.NewInt(ticks)).Add(n, pow2(52)).Uint64()
 }
 
-// bigDecodeTuple reports whether bits are a score of the layout, and of what packed number.
+// bigDecodeTuple reports whether bits are a score of the layout, and returns its packed number and ticks.
 func bigDecodeTuple(l Layout, low int64, bits uint64) (packed, ticks int64, ok bool) {
 	if low < 0 {
 		return bigDecode(l, bits)
@@ -124,7 +124,7 @@ func (g goldenTuples) layout(t testing.TB) TupleLayout {
 	return mustTupleLayout(t, g.Kind, time.Duration(g.LengthMS)*time.Millisecond, mustFields(t, g.list()...))
 }
 
-// goldenTupleCases are boards that people have, and fields at the ends of what fits.
+// goldenTupleCases are realistic boards, and fields at the limits.
 var goldenTupleCases = []struct {
 	kind   Kind
 	length int64
@@ -178,8 +178,8 @@ func goldenTupleVectors(t testing.TB) []goldenTuples {
 	return all
 }
 
-// goldenTupleValues are the worst and the best tuple, and those in which one field after
-// another is at an end of its range or beside it.
+// goldenTupleValues returns the worst and the best tuple, and tuples in which one field is at an end of its
+// range or next to it.
 func goldenTupleValues(list []Field) []Tuple {
 	low := make([]int64, len(list))
 	var worst, middle Tuple
@@ -206,8 +206,8 @@ func goldenTupleValues(list []Field) []Tuple {
 	return slices.Compact(all)
 }
 
-// goldenTupleRefusals has the doubles beside the first and the last score, those that are no
-// numbers to count with, and, in readable, numbers with a digit past its field's max.
+// goldenTupleRefusals returns the neighbours of the first and the last score, doubles that aren't usable
+// numbers, and, for readable, numbers with a digit above its field's max.
 func goldenTupleRefusals(t testing.TB, l Layout, lowest int64, list []Field) []goldenRefused {
 	t.Helper()
 	low := math.Float64frombits(bigEncodeTuple(t, l, lowest, big.NewInt(lowest), 0))

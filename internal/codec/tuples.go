@@ -1,4 +1,4 @@
-// Tuples and time in one score: a packing, and a layout for what is packed.
+// Tuples and time in one score: a packing, and a layout for the packed tuples.
 
 package codec
 
@@ -10,22 +10,20 @@ import (
 	"time"
 )
 
-// TupleLayout is how a board's tuples and a period's time are laid out in a score: the tuple
-// is packed, and the packed number stands where Layout has points. Only NewTupleLayout
-// makes one.
+// TupleLayout is how scores hold a board's tuples and a period's time: the packed tuple takes the place of
+// a Layout's points. Only NewTupleLayout creates it.
 //
 //	readable   score = packed + ticks/2^k
 //	wide       bits  = 2^52 + packed·2^k + ticks, packed above the least
 type TupleLayout struct {
 	Packing Packing
 	K       int   // bits of ticks, 1 to 44
-	Tick    int64 // the time step that scores tell apart, in ms; at least 1
+	Tick    int64 // duration of a tick in ms; at least 1
 }
 
-// NewTupleLayout works out the layout of a board's fields for windows of at most length: as
-// many bits of ticks as the fields leave, though no more than a tick of 1 ms can use. One
-// signed field comes to what New makes of its max. What can't fit is ErrRange, and the error
-// says what would.
+// NewTupleLayout returns the layout of a board's fields for windows of at most length. It uses as many bits
+// of ticks as the fields leave, but no more than a tick of 1 ms needs. For a single signed field the result
+// is like that of New. If the fields don't fit, the error is ErrRange and says what would fit.
 func NewTupleLayout(kind Kind, length time.Duration, fields Fields) (TupleLayout, error) {
 	ms, err := checked(kind, length)
 	if err != nil {
@@ -38,12 +36,11 @@ func NewTupleLayout(kind Kind, length time.Duration, fields Fields) (TupleLayout
 	return l, nil
 }
 
-// OfPoints is the layout as one of tuples: of one field, points within ±Max. The scores are
-// the same.
+// OfPoints returns the layout as a TupleLayout with one field, points within ±Max. The scores are the same.
 func (l Layout) OfPoints() TupleLayout {
 	fields, err := NewFields(Field{Name: "points", Max: l.Max, Signed: true})
 	if err != nil {
-		return TupleLayout{} // of a layout that New didn't make
+		return TupleLayout{} // l was not created by New
 	}
 	packing, _ := pack(l.Kind, fields)
 	return TupleLayout{packing, l.K, l.Tick}
@@ -58,8 +55,8 @@ func tupleLayout(kind Kind, ms int64, fields Fields) (l TupleLayout, ok bool) {
 	return TupleLayout{packing, k, ceilDiv(ms, 1<<k)}, true
 }
 
-// wouldFit says what would: less of the field that takes most, less of every field, the
-// other layout.
+// wouldFit describes what would fit: a smaller max of the largest field, a smaller max of all fields, or
+// the other layout.
 func wouldFit(kind Kind, ms int64, length time.Duration, fields Fields) string {
 	if fields.n == 0 {
 		return fmt.Sprintf("1 to %d fields fit", MaxFields)
@@ -96,8 +93,8 @@ func wouldFit(kind Kind, ms int64, length time.Duration, fields Fields) string {
 	return strings.Join(fits, "; or ")
 }
 
-// largestMax is the largest max for which the fields fit, and if fine with a tick within a
-// second; 0 if there is none.
+// largestMax returns the largest max for which the fields fit, and if fine is set with a tick of at most a
+// second; 0 if none does.
 func largestMax(kind Kind, ms int64, fine bool, fields func(limit int64) Fields) int64 {
 	return int64(sort.Search(widestUnsigned, func(limit int) bool {
 		l, ok := tupleLayout(kind, ms, fields(int64(limit)+1))
@@ -105,7 +102,8 @@ func largestMax(kind Kind, ms int64, fine bool, fields func(limit int64) Fields)
 	}))
 }
 
-// Encode is the score of a tuple and of ticks (0 to 2^K-1). What is out of range is ErrRange.
+// Encode returns the score of a tuple and ticks (0 to 2^K-1). If they are out of range, the error is
+// ErrRange.
 func (l TupleLayout) Encode(t Tuple, ticks int64) (float64, error) {
 	packed, err := l.Packing.Pack(t)
 	if err != nil {
@@ -120,8 +118,8 @@ func (l TupleLayout) Encode(t Tuple, ticks int64) (float64, error) {
 	return wideScore(packed-l.Packing.Min(), l.K, ticks), nil
 }
 
-// Decode returns the tuple and the ticks that Encode made score of, both exactly. What
-// Encode never writes is ErrScore: for readable also a digit past its field's max.
+// Decode returns the tuple and ticks of a score that Encode returned. For any other score the error is
+// ErrScore, also for a readable score with a digit above its field's max.
 func (l TupleLayout) Decode(score float64) (t Tuple, ticks int64, err error) {
 	var code, packed int64
 	ok := true
@@ -141,10 +139,10 @@ func (l TupleLayout) Decode(score float64) (t Tuple, ticks int64, err error) {
 	return t, code & (1<<l.K - 1), nil
 }
 
-// Bounds is where the scores of a tuple are, of all ticks: low is that of ticks 0, the latest, and
-// high, exclusive, is what the next packed number has at ticks 0, whether or not a tuple is
-// packed so. In readable that is low + 1; in wide it is the next double above the score of the
-// most ticks, which past the largest double is +Inf. A tuple out of range is ErrRange.
+// Bounds returns the range [low, high) of the scores of a tuple. low is the score with ticks 0, the latest
+// time. high is the score of the next packed number with ticks 0, whether or not that number is a packed
+// tuple. For readable high is low + 1. For wide it is the next double after the score with the most ticks;
+// after the largest double it is +Inf. If the tuple is out of range, the error is ErrRange.
 func (l TupleLayout) Bounds(t Tuple) (low, high float64, err error) {
 	if low, err = l.Encode(t, 0); err != nil {
 		return 0, 0, err
@@ -155,22 +153,22 @@ func (l TupleLayout) Bounds(t Tuple) (low, high float64, err error) {
 	return low, math.Float64frombits(math.Float64bits(low) + 1<<l.K), nil
 }
 
-// layout has the time of the scores.
+// layout returns a Layout for the time of the scores.
 func (l TupleLayout) layout() Layout {
 	return Layout{Kind: l.Packing.Kind, K: l.K, Tick: l.Tick, Max: l.Packing.Max}
 }
 
-// Coarse is that of Layout.
+// Coarse is like Layout.Coarse.
 func (l TupleLayout) Coarse() bool { return l.layout().Coarse() }
 
-// Ticks are those of Layout.
+// Ticks is like Layout.Ticks.
 func (l TupleLayout) Ticks(start, end, at int64) int64 { return l.layout().Ticks(start, end, at) }
 
-// Time is that of Layout.
+// Time is like Layout.Time.
 func (l TupleLayout) Time(start, end, ticks int64) int64 { return l.layout().Time(start, end, ticks) }
 
-// String says all that a configuration came to: readable: k 30, tick 1ms, stage 0 to 999;
-// revives 0 to 99, fewest first; packed 0 to 99999.
+// String describes the layout: readable: k 30, tick 1ms, stage 0 to 999; revives 0 to 99, fewest first;
+// packed 0 to 99999.
 func (l TupleLayout) String() string {
 	p := &l.Packing
 	text := fmt.Sprintf("%s: k %d, tick %v, %v", p.Kind, l.K, time.Duration(l.Tick)*time.Millisecond, p.Fields)

@@ -1,4 +1,4 @@
-// Tuples and ticks in a score: what a configuration comes to, what would fit, and the laws.
+// Tuples and ticks in a score: resulting layouts, what would fit, and the laws.
 
 package codec
 
@@ -191,8 +191,8 @@ func TestTicksThatALayoutHasNoRoomForAreRefused(t *testing.T) {
 	}
 }
 
-// checkDecodeTuple holds Decode to exact arithmetic: what it takes is a score, and what it
-// refuses is a double that is none, or has a digit past its field's max.
+// checkDecodeTuple checks Decode against exact arithmetic: it accepts scores, and refuses doubles that are
+// no scores or have a digit above its field's max.
 func checkDecodeTuple(t rapid.TB, l TupleLayout, score float64) {
 	t.Helper()
 	packed, ticks, ok := bigDecodeTuple(l.layout(), l.Packing.Min(), math.Float64bits(score))
@@ -243,7 +243,7 @@ func FuzzDecodeTuple(f *testing.F) {
 	})
 }
 
-// FuzzUnpack has fields of any max, also those that no layout has room for.
+// FuzzUnpack uses fields with any max, also fields that fit no layout.
 func FuzzUnpack(f *testing.F) {
 	f.Add(uint64(999), uint64(99), uint64(0), uint8(2), int64(4296))
 	f.Fuzz(func(t *testing.T, a, b, c uint64, form uint8, packed int64) {

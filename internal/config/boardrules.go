@@ -1,6 +1,6 @@
 package config
 
-// What the boards of the section count: their rules and periods.
+// The boards of a section: their rules and periods.
 
 import (
 	"errors"
@@ -14,15 +14,15 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// Board is a board with what it counts.
+// Board is a board with its rule and periods.
 type Board struct {
 	Name    string      // or rules.AnyBoard
-	Rule    *rules.Rule // nil: the default rule. Boards of equal rules share it
-	Periods []Period    // the enabled ones that it has
+	Rule    *rules.Rule // nil: the default rule. Boards with equal rules share it
+	Periods []Period    // its enabled periods
 	Layouts map[periods.Period]codec.TupleLayout
 }
 
-// Ruled are the boards of the section, by name; none where boards is a list.
+// Ruled returns the boards of the section, by name. It returns none if boards is a list.
 func (c *Config) Ruled() ([]Board, error) {
 	all, problems := c.ruled()
 	if len(problems) > 0 {
@@ -56,7 +56,7 @@ func (c *Config) ruled() (all []Board, problems []string) {
 			b.Periods = append(b.Periods, *p)
 			cut, err := c.Rule(p)
 			if err != nil {
-				continue // which is said of the period
+				continue // reported for the period
 			}
 			if b.Layouts[p.Name], err = codec.NewTupleLayout(codec.Kind(p.Layout), cut.Length(), r.Fields); err != nil {
 				wrong(fmt.Errorf("%s scores: %w", p.Name, err))
@@ -70,8 +70,8 @@ func (c *Config) ruled() (all []Board, problems []string) {
 	return all, problems
 }
 
-// whatWouldFit is the error of fields that no layout has room for, with what the layout of a
-// period has room for: that of the longest windows, which leave least.
+// whatWouldFit returns the error for fields that no layout has room for. It names what would fit in the layout
+// of the period with the longest windows, which has the least room.
 func (c *Config) whatWouldFit(s *BoardSpec, err error) error {
 	fields, unnamed := s.fields()
 	if unnamed != nil || !errors.Is(err, codec.ErrRange) {
@@ -90,7 +90,7 @@ func (c *Config) whatWouldFit(s *BoardSpec, err error) error {
 	return err
 }
 
-// notKept is the error of a board that has a period which isn't enabled.
+// notKept returns the error for a board with a period that is not enabled.
 func (c *Config) notKept(name string) error {
 	var all []string
 	for i := range c.Periods {
@@ -128,8 +128,7 @@ func (s *BoardSpec) rule(maxPoints int64) (rules.Rule, error) {
 	return rules.New(score, fields)
 }
 
-// Rules are the boards by other rules than the default one, as events are read by them; nil
-// where there is none.
+// Rules returns the boards of the section for reading events, or nil if all of them have the default rule.
 func (c *Config) Rules() (rules.Boards, error) {
 	all, err := c.Ruled()
 	if err != nil || !slices.ContainsFunc(all, func(b Board) bool { return b.Rule != nil }) {
@@ -142,8 +141,8 @@ func (c *Config) Rules() (rules.Boards, error) {
 	return boards, nil
 }
 
-// Lists has the periods of the boards that list theirs, by name, in the order of the periods; nil if none
-// does. If the boards that aren't named list theirs, every named board does.
+// Lists returns the periods of the boards that list their own, by board, in the order of the periods; nil if
+// none does. If the entry for all other boards lists its periods, the result contains every named board.
 func (c *Config) Lists() map[string][]periods.Period {
 	others := slices.ContainsFunc(c.Specs, func(s BoardSpec) bool { return s.Name == rules.AnyBoard && s.Periods != nil })
 	var lists map[string][]periods.Period
@@ -163,12 +162,13 @@ func (c *Config) Lists() map[string][]periods.Period {
 	return lists
 }
 
-// Allows reports whether events may name a board, or, of rules.AnyBoard, any board.
+// Allows reports whether events may name a board. For rules.AnyBoard it reports whether they may name any
+// board.
 func (c *Config) Allows(board string) bool {
 	return len(c.Boards) == 0 || slices.Contains(c.Boards, board)
 }
 
-// Has reports whether a board has windows of a period that is enabled.
+// Has reports whether a board has windows of an enabled period.
 func (c *Config) Has(board string, period periods.Period) bool {
 	of := -1
 	for i, s := range c.Specs {

@@ -1,7 +1,7 @@
 package config
 
-// boards: which there are, as they are written. As a list, the names that events may use; as
-// a section, a rule for each.
+// The setting boards, as it is written: either a list of the names that events may use, or a section with a
+// rule for each board.
 
 import (
 	"encoding/json"
@@ -20,15 +20,15 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// BoardSpec is a board as the configuration has it.
+// BoardSpec is a board as it is configured.
 type BoardSpec struct {
-	Name    string      `json:"-"` // or rules.AnyBoard, for those that aren't named
+	Name    string      `json:"-"` // or rules.AnyBoard, for all boards without an entry
 	Score   rules.Score `json:"score,omitempty"`
 	Fields  []FieldSpec `json:"fields,omitempty"`
 	Periods []string    `json:"periods,omitempty"`
 }
 
-// FieldSpec is a field of a board.
+// FieldSpec is a field of a board, as it is configured.
 type FieldSpec struct {
 	Name   string `json:"name"`
 	Max    int64  `json:"max"`
@@ -47,7 +47,7 @@ func boardsValue(c *Config) value {
 	list, names, check := v.set, v.text, v.check
 	v.check = func() error {
 		if c.Specs != nil {
-			return nil // as it was read
+			return nil // checked when it was read
 		}
 		return check()
 	}
@@ -96,7 +96,7 @@ func boardsValue(c *Config) value {
 	return v
 }
 
-// listedBoard holds a name in a list of boards to its form.
+// listedBoard checks a name in a list of boards.
 func listedBoard(name string) error {
 	if name == rules.AnyBoard {
 		return errors.New("is only valid in a section of boards: leave the list empty to accept any name")
@@ -104,7 +104,7 @@ func listedBoard(name string) error {
 	return CheckBoard(name)
 }
 
-// boardSpec reads a board, and says all that is wrong with it.
+// boardSpec reads a board, and returns all its problems.
 func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 	s.Name = name
 	wrong := func(format string, args ...any) {
@@ -163,7 +163,7 @@ func boardSpec(name string, raw any) (s BoardSpec, problems []string) {
 	return s, problems
 }
 
-// mostMax is what no layout holds more than.
+// mostMax is the maximum that any layout can hold.
 const mostMax = 1<<53 - 1
 
 func fieldSpec(raw any) (f FieldSpec, problems []string) {
@@ -208,7 +208,7 @@ func fieldSpec(raw any) (f FieldSpec, problems []string) {
 	return f, problems
 }
 
-// asSection is a section, or nothing, which is an empty one.
+// asSection returns raw as a section. An absent value is an empty section.
 func asSection(raw any) (map[string]any, bool) {
 	switch v := raw.(type) {
 	case nil:
@@ -233,8 +233,8 @@ func joined[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// otherFields are the names of the fields that boards count, but for points: those for which
-// there is a setting event.fields.<name>. What is no name is for whoever reads the boards.
+// otherFields returns the names of the fields that boards count, except points. Each of them has a setting
+// event.fields.<name>. It skips invalid names, which boardSpec reports.
 func otherFields(raw any) []string {
 	if text, ok := raw.(string); ok && strings.HasPrefix(text, "{") {
 		var section map[string]any
@@ -265,7 +265,7 @@ func otherFields(raw any) []string {
 
 var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// otherOptions are where the fields stand that boards count.
+// otherOptions returns the settings for the paths of the fields that boards count.
 func otherOptions(c *Config, names []string) []option {
 	c.Others = make([]event.Other, len(names))
 	var all []option

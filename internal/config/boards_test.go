@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each says which board and field, what was wrong, and what would be right.
+// Each message names the board and the field, the fault, and a valid value.
 func TestWhatIsWrongWithABoardIsNamed(t *testing.T) {
 	field := func(settings string) string { return "a: {fields: [{name: x, " + settings + "}]}" }
 	for _, c := range []struct{ boards, says string }{
@@ -40,7 +40,7 @@ func TestWhatIsWrongWithABoardIsNamed(t *testing.T) {
 		{field("max: 5, signed: perhaps"), `board a: field "x": signed "perhaps" must be true or false`},
 		{field("max: 5, sign: true"), `board a: field "x": unknown setting "sign"; did you mean signed?`},
 		{"a: {fields: [{name: x, max: 5, signed: true}, {name: y, max: 6}]}", "board a: field x: only a board's single field can be signed"},
-		// For the layout with the least room, what has room in it.
+		// For the layout with the least room, the message names what would fit.
 		{field("max: 9007199254740991"), "board a: yearly scores: layout readable: x 0 to 9007199254740991: out of range: max 4503599627370495 of x fits"},
 		{"a: {fields: [{name: x, max: 999999999}, {name: y, max: 999999999}]}", "board a: yearly scores: layout readable: "},
 		{"a: {fields: [{name: x, max: 999999999}, {name: y, max: 999999999}]}", "fits"},
@@ -50,7 +50,7 @@ func TestWhatIsWrongWithABoardIsNamed(t *testing.T) {
 			t.Errorf("%s: found %v, want boards: …%s", c.boards, found, c.says)
 		}
 		if _, err := Load(writeFile(t, "boards:\n  "+c.boards+"\n"), nil); err != nil && strings.Count(err.Error(), "\n") > 2 {
-			t.Errorf("%s: %v", c.boards, err) // a line for each period at most
+			t.Errorf("%s: %v", c.boards, err) // at most one line for each period
 		}
 	}
 	for _, c := range []struct{ file, says string }{
@@ -67,7 +67,7 @@ func TestWhatIsWrongWithABoardIsNamed(t *testing.T) {
 	}
 }
 
-// One fault is one problem, and it is with the key that has it.
+// One fault is one problem, reported for the key that has it.
 func TestWhatIsWrongWithAPeriodIsSaidOnceAndOfItsKey(t *testing.T) {
 	const start, end = "2026-12-01T00:00:00Z", "2027-03-01T00:00:00Z"
 	for _, c := range []struct{ period, key, says string }{

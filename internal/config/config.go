@@ -1,7 +1,6 @@
-// Package config is the configuration: what can be set, by a YAML file and by the
-// environment, what holds by default, and what can't work. A setting is declared once,
-// in options.go: its name, default, range and documentation come from there. Load is
-// the way in; Config is what the rest of the program reads.
+// Package config has the configuration: the settings of a YAML file and the environment, their defaults and
+// their validation. Each setting is declared once, in options.go, with its name, default, range and
+// documentation. Load reads the settings; the rest of the program uses Config.
 package config
 
 import (
@@ -14,36 +13,34 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Config is what is in force.
+// Config has the values in effect.
 type Config struct {
 	Kafka   Kafka
 	Redis   Redis
-	Periods []Period // the built-in ones in the order of periods.All, then those of one's own by name
+	Periods []Period // the built-in ones in the order of periods.All, then the operator's own by name
 
 	Start string // window, earliest, latest, or an RFC 3339 time
 	OnGap string // halt or continue
-	// Disorder is how far a record's time may lie before that of an earlier one; nil: no
-	// word.
+	// Disorder is how much earlier a record may be than an earlier record of its partition; nil: unknown.
 	Disorder *time.Duration
-	Boards   []string // that events may name; none: any
-	// Specs are the boards by name, where boards is a section.
+	Boards   []string // the names that events may use; none: any
+	// Specs are the boards by name, if boards is a section.
 	Specs []BoardSpec
 
 	TimeZone  string
 	WeekStart string
 	MaxPoints int64
-	// MaxWindows is how many windows may be listed.
+	// MaxWindows is the maximum number of listed windows.
 	MaxWindows int64
 
 	Fields        event.Paths
-	Others        []event.Other // the fields that boards count besides
+	Others        []event.Other // the other fields that boards count
 	MaxEventBytes int64
 	MaxFuture     time.Duration
 	Lateness      time.Duration
 	Seal          bool
 
-	// Duplicates is how many records an event is looked for that has the same ids; 0: repeats
-	// count.
+	// Duplicates is the number of preceding records in which an event with the same ids is a duplicate; 0: off.
 	Duplicates int64
 
 	FoldMemory int64 // bytes
@@ -58,13 +55,13 @@ type Config struct {
 	ShutdownTimeout time.Duration
 }
 
-// Kafka is kafka.*: the brokers, the group, and how to talk to them.
+// Kafka has the settings kafka.*: the brokers, the group, and how to connect.
 type Kafka struct {
 	Brokers        []string // host:port
 	Topics         []string
 	Group          string
-	BansTopic      string // empty: nobody is banned
-	FinalTopic     string // empty: final windows aren't published
+	BansTopic      string // empty: no bans
+	FinalTopic     string // empty: final windows are not published
 	FetchBytes     int64
 	SessionTimeout time.Duration
 	Timeout        time.Duration // of one call
@@ -72,7 +69,7 @@ type Kafka struct {
 	SASL           SASL
 }
 
-// Read are the topics that are read: those of events, and that of bans.
+// Read returns the topics to read: those of events, and that of bans.
 func (k *Kafka) Read() []string {
 	all := slices.Clone(k.Topics)
 	if k.BansTopic != "" {
@@ -81,7 +78,8 @@ func (k *Kafka) Read() []string {
 	return all
 }
 
-// PublishedTopic is where it is recorded which windows are published in FinalTopic; empty where none are.
+// PublishedTopic returns the topic that records which windows were published to FinalTopic; empty if FinalTopic
+// is.
 func (k *Kafka) PublishedTopic() string {
 	if k.FinalTopic == "" {
 		return ""
@@ -89,31 +87,31 @@ func (k *Kafka) PublishedTopic() string {
 	return k.FinalTopic + publishedSuffix
 }
 
-// API is api.*: who reads the boards over HTTP, and how much of the process that takes.
+// API has the settings api.*: the HTTP API, who may use it, and its limits.
 type API struct {
 	Listen     string // host:port, or off
-	TokensFile string // empty: anyone may read
-	// BansTokensFile has the tokens of those who may ban; empty: nobody bans by the API.
+	TokensFile string // empty: no authentication
+	// BansTokensFile has the tokens for bans; empty: no bans through the API.
 	BansTokensFile string
 	Origins        []string
 	Hosts          []string
-	TrustedProxies []string // Proxies reads them
+	TrustedProxies []string // parsed by Proxies
 	Requests       int64
 	Streams        int64
 	Timeout        time.Duration
 }
 
-// Archive is archive.*: where final windows are kept for good, and backups of the others.
+// Archive has the settings archive.*: the database of final windows and backups.
 type Archive struct {
-	URL      string // empty: nowhere
+	URL      string // empty: no archive
 	URLFile  string
 	Interval time.Duration // of backups; 0: none
 }
 
-// ArchiveInterval is the default of archive.interval: a night's.
+// ArchiveInterval is the default of archive.interval.
 const ArchiveInterval = 24 * time.Hour
 
-// Redis is redis.*: one server, a cluster, or what Sentinels watch.
+// Redis has the settings redis.*: one server, a cluster, or a master that Sentinels monitor.
 type Redis struct {
 	Addresses        []string // host:port
 	Cluster          bool
@@ -129,7 +127,7 @@ type Redis struct {
 	TLS              TLS
 }
 
-// Sentinel is redis.sentinel.*; without a master there are no Sentinels.
+// Sentinel has the settings redis.sentinel.*. Without a master, Sentinels are not used.
 type Sentinel struct {
 	Master       string
 	Username     string
@@ -137,23 +135,24 @@ type Sentinel struct {
 	PasswordFile string
 }
 
-// Period is one of periods.*.
+// Period has the settings of one of periods.*.
 type Period struct {
 	Name      periods.Period
 	Enabled   bool
 	Layout    string // a codec.Kind
 	Retention time.Duration
-	Lateness  *time.Duration // nil: as of all
-	Own       *OwnPeriod     // nil: it is built in
+	Lateness  *time.Duration // nil: Config.Lateness
+	Own       *OwnPeriod     // nil: a built-in period
 }
 
-// Defaults is the configuration of someone who has set nothing.
+// Defaults returns the configuration with all default values.
 func Defaults() *Config {
 	cfg, _ := defaults()
 	return cfg
 }
 
-// defaults also returns the options that are kept in it, with those of periods of one's own.
+// defaults returns the default configuration and the options that write to it, including those of the
+// operator's own periods.
 func defaults(own ...periods.Period) (*Config, []option) {
 	cfg := &Config{}
 	all := options(cfg, own...)
@@ -165,7 +164,7 @@ func defaults(own ...periods.Period) (*Config, []option) {
 	return cfg, all
 }
 
-// Name is Redis in a line, as the configuration has it.
+// Name returns a one-line description of the configured Redis.
 func (c *Redis) Name() string {
 	at := strings.Join(c.Addresses, ", ")
 	switch {

@@ -18,7 +18,7 @@ func writeFile(t *testing.T, text string) string {
 	return path
 }
 
-// problems loads and validates, and returns what is wrong, by key.
+// problems loads and validates a configuration, and returns its problems by key.
 func problems(t *testing.T, file string, environ ...string) map[string]*settingError {
 	t.Helper()
 	path := ""

@@ -1,7 +1,6 @@
 package config
 
-// The file: every value by its path, and on which line it is, where what is misspelt is
-// found.
+// The configuration file: every value by its path, and its line, for messages about unknown keys.
 
 import (
 	"fmt"
@@ -12,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readFile returns the values and lines of a YAML file's sections and settings, none
-// without a path.
+// readFile returns the values and lines of the sections and settings of a YAML file. It returns none without a
+// path.
 func readFile(path string) (values map[string]any, lines map[string]int, err error) {
 	values, lines = map[string]any{}, map[string]int{}
 	if path == "" {
@@ -38,8 +37,9 @@ func readFile(path string) (values map[string]any, lines map[string]int, err err
 	return values, lines, nil
 }
 
-// noteValues goes through a section, in the order of its keys: a.b beside a, with b in it,
-// is the later one. A key that isn't text is as it is written.
+// noteValues collects the values of a section, in the order of its keys. If a section has both a key a with b in
+// it and a key a.b, the latter wins, because it is later in that order. A key that is not text is taken as it is
+// written.
 func noteValues(tree map[string]any, section string, values map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		value := tree[key]
@@ -57,7 +57,8 @@ func noteValues(tree map[string]any, section string, values map[string]any) {
 	}
 }
 
-// noteLines goes through a section. An alias isn't followed: its keys are where it is used.
+// noteLines collects the lines of a section's keys. It does not follow aliases: their keys have the line of
+// their use.
 func noteLines(node *yaml.Node, section string, lines map[string]int) {
 	if node.Kind != yaml.MappingNode {
 		return

@@ -15,9 +15,8 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 )
 
-// Whatever stands in a file and in the environment is a configuration or refused, each
-// problem in a line that names what it is about; and what is valid is the same again
-// when all of it is set by environment.
+// Every file and environment is either a valid configuration, or is refused with one line per problem that
+// names its subject. A valid configuration is the same again if all of it is set by environment variables.
 func FuzzAConfigurationIsValidOrSaysWhatIsWrong(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"", ""},
@@ -34,7 +33,7 @@ func FuzzAConfigurationIsValidOrSaysWhatIsWrong(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "standings.yaml")
 	f.Fuzz(func(t *testing.T, file, environment string) {
 		if strings.Contains(file+strings.ToLower(environment), "_file") {
-			return // the machine's own files are no part of what is tried
+			return // do not read this machine's own files
 		}
 		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 			t.Fatal(err)
@@ -69,12 +68,11 @@ func FuzzAConfigurationIsValidOrSaysWhatIsWrong(f *testing.F) {
 	})
 }
 
-// A problem begins with a name, quoted where it could be taken for something else.
+// A problem starts with a name, in quotes if it could be confused with other text.
 var namesASetting = regexp.MustCompile(`^([^\s":]+|"([^"\\]|\\.)*"): `)
 
-// namesWhatIsWrong holds an error to what people can act upon: a line a problem, which
-// begins with a key, with a variable or with the file, and nothing in it that a
-// terminal obeys.
+// namesWhatIsWrong checks that an operator can act on an error: one line per problem, which starts with a key,
+// a variable or the file, and no control characters for a terminal.
 func namesWhatIsWrong(t *testing.T, err error, path string) {
 	t.Helper()
 	if !errors.Is(err, ErrInvalid) {

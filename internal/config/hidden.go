@@ -1,7 +1,6 @@
 package config
 
-// What a message leaves out of what it found: passwords are written where they don't
-// belong, and a message goes to a log.
+// hidden replaces parts of messages: operators write passwords in the wrong settings, and messages are logged.
 
 import (
 	"errors"
@@ -16,8 +15,8 @@ import (
 
 const hidden = "(hidden)"
 
-// addressesValue is a list of host:port. One with a user, a password or anything else of
-// a URL isn't an address, and isn't shown: redis://user:password@host:6379.
+// addressesValue is a list of host:port. A text with a user, a password or other parts of a URL is not an
+// address, and is not shown: redis://user:password@host:6379.
 func addressesValue(p *[]string) value {
 	v := listValue(p, 1, "host:port, …", checkAddress)
 	each := v.check
@@ -31,9 +30,9 @@ func addressesValue(p *[]string) value {
 	return v
 }
 
-// harmlessAddress leaves out of an address, or a list of them, what may be a password: all
-// up to the last @, and what a URL has behind the host. A password may hold a comma, a
-// slash and an @, so nothing before the last of them is trusted.
+// harmlessAddress hides the parts of an address, or of a list of addresses, that may contain a password:
+// everything up to the last @, and everything behind the host of a URL. A password may contain a comma, a slash
+// and an @, so everything before the last @ is hidden.
 func harmlessAddress(text string) string {
 	if short := withoutUser(text); short != text {
 		return short
@@ -41,7 +40,7 @@ func harmlessAddress(text string) string {
 	return cutBehindHost(text, 0)
 }
 
-// withoutUser does so with a text that has a user or is a URL, and leaves any other.
+// withoutUser does this for a text that has a user or is a URL, and returns any other text unchanged.
 func withoutUser(text string) string {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		return cutBehindHost(hidden+text[at:], len(hidden))
@@ -59,8 +58,8 @@ func cutBehindHost(text string, host int) string {
 	return text
 }
 
-// secretPathValue is the path of a file with a secret. Who gave the secret itself isn't
-// shown it: what doesn't begin as a path may be one.
+// secretPathValue is the path of a file with a secret. A value that does not start like a path may be the
+// secret itself, and is not shown.
 func secretPathValue(p *string) value {
 	return pathValue(p, func(path string) bool {
 		return strings.ContainsAny(path, "\r\n") || path != "" && !beginsAsPath.MatchString(path)
@@ -69,7 +68,7 @@ func secretPathValue(p *string) value {
 
 var beginsAsPath = regexp.MustCompile(`^(/|\./|\.\./|~)`)
 
-// pemPathValue is the path of a file with a certificate or a key, likewise.
+// pemPathValue is the path of a file with a certificate or a key. A value that contains PEM data is not shown.
 func pemPathValue(p *string) value {
 	return pathValue(p, func(path string) bool {
 		return strings.ContainsAny(path, "\r\n") || strings.Contains(path, "-----BEGIN")
@@ -87,13 +86,13 @@ func pathValue(p *string, maySecret func(string) bool) value {
 	return v
 }
 
-// withoutSecrets joins problems, and leaves out of what they say the users and passwords of
-// URLs, whatever the setting, and the secrets that are set: a password that is in another
-// variable as well. It is nil for no problems.
+// withoutSecrets joins the problems. It hides in their messages the users and passwords of URLs, whatever the
+// setting, and the values of all secrets, because a password may be in another variable as well. It returns nil
+// for no problems.
 func (l *Loaded) withoutSecrets(problems []*settingError) error {
 	var secrets []string
 	for _, s := range l.Settings {
-		if text := s.value.text(); s.Secret && len(text) >= 4 { // a shorter one hides every message, and is none
+		if text := s.value.text(); s.Secret && len(text) >= 4 { // a shorter one would hide every message
 			secrets = append(secrets, text, hidden)
 		}
 	}
@@ -110,9 +109,8 @@ var (
 	yamlAnchor = regexp.MustCompile(`(?s)^unknown anchor '(.*)' referenced$`)
 )
 
-// fileProblem is one line for a file that can't be read or isn't YAML: which line it is,
-// and what the parser says as long as that is its own words. What it quotes is the file's,
-// a password for instance.
+// fileProblem returns a one-line error for a file that cannot be read or is not YAML: the line, and the
+// parser's message without quoted text, because that comes from the file and may contain a password.
 func fileProblem(path string, err error) error {
 	if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, terminal.Harmless(path), pathErr.Err)
@@ -126,7 +124,7 @@ func fileProblem(path string, err error) error {
 	return fmt.Errorf("%w: %s: %s", ErrInvalid, terminal.Harmless(path), strings.Join(found, "; "))
 }
 
-// yamlProblem is one of the parser's lines.
+// yamlProblem rewrites one line of the parser's message.
 func yamlProblem(path, text string) string {
 	line := ""
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
@@ -145,7 +143,7 @@ func yamlProblem(path, text string) string {
 	return line + "is invalid YAML; quote values with special characters"
 }
 
-// lineOf is where a text first stands in a file: "line 3: "; empty if it isn't found.
+// lineOf returns the line on which a text first occurs in a file, as "line 3: "; empty if it does not occur.
 func lineOf(path, text string) string {
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -158,5 +156,5 @@ func lineOf(path, text string) string {
 	return "line " + strconv.Itoa(1+strings.Count(before, "\n")) + ": "
 }
 
-// plainHost reports whether a host is no more than one: SplitHostPort takes password@host.
+// plainHost reports whether a host has no other parts of a URL: SplitHostPort accepts password@host.
 func plainHost(host string) bool { return !strings.ContainsAny(host, "@/?# \t") }

@@ -1,6 +1,6 @@
 package config
 
-// What the configured layouts come to: how much room points leave for time.
+// The configured layouts: how many bits points leave for time.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// Layout is the layout that a period's scores are written in.
+// Layout returns the layout of a period's scores.
 func (c *Config) Layout(p Period) (codec.Layout, error) {
 	rule, err := c.Rule(&p)
 	if err != nil {
@@ -22,7 +22,7 @@ func (c *Config) Layout(p Period) (codec.Layout, error) {
 	return codec.New(codec.Kind(p.Layout), rule.Length(), c.MaxPoints)
 }
 
-// LayoutReport is one enabled period's layout, as `consumer config` shows it.
+// LayoutReport describes the layout of an enabled period, as `consumer config` shows it.
 type LayoutReport struct {
 	Period    string `json:"period"`
 	Layout    string `json:"layout"`
@@ -32,14 +32,14 @@ type LayoutReport struct {
 	MaxPoints int64  `json:"max_points"`
 	Retention string `json:"retention"`
 	Lateness  string `json:"lateness"`
-	Windows   string `json:"windows"` // what decides them
-	// Current and Next are windows by this machine's clock: of a season that hasn't begun there is
-	// only a next one, of one that is over none.
+	Windows   string `json:"windows"` // the rule that decides them
+	// Current and Next are windows by this machine's clock. A season that has not started has only Next; a
+	// season that has ended has neither.
 	Current *Window `json:"current"`
 	Next    *Window `json:"next"`
 }
 
-// Window is a window in words.
+// Window describes a window.
 type Window struct {
 	Name  string `json:"name"`
 	Start string `json:"start"` // RFC 3339
@@ -53,7 +53,7 @@ func windowReport(w periods.Window, ok bool) *Window {
 	return &Window{w.Name, units.TimeMS(w.Start), units.TimeMS(w.End)}
 }
 
-// windowsAt are the window at a moment, and the one after it.
+// windowsAt returns the current window and the next one.
 func windowsAt(r *periods.Rule, now time.Time) (current, next *Window) {
 	w, place, err := r.At(now.UnixMilli())
 	switch {
@@ -65,7 +65,7 @@ func windowsAt(r *periods.Rule, now time.Time) (current, next *Window) {
 	return windowReport(w, true), windowReport(r.Next(w))
 }
 
-// BoardReport is a board of a section, as `consumer config` shows it.
+// BoardReport describes a board of a section, as `consumer config` shows it.
 type BoardReport struct {
 	Board   string              `json:"board"`
 	Rule    string              `json:"rule"`
@@ -74,7 +74,7 @@ type BoardReport struct {
 	Layouts []BoardLayoutReport `json:"layouts"`
 }
 
-// FieldReport is a field of a board.
+// FieldReport describes a field of a board.
 type FieldReport struct {
 	Name  string `json:"name"`
 	Min   int64  `json:"min"`
@@ -82,16 +82,16 @@ type FieldReport struct {
 	Order string `json:"order"`
 }
 
-// BoardLayoutReport is what the layout of a period comes to for a board's fields.
+// BoardLayoutReport describes the layout of a period for a board's fields.
 type BoardLayoutReport struct {
 	Period  string `json:"period"`
 	Layout  string `json:"layout"`
 	K       int    `json:"k"`
 	TickMS  int64  `json:"tick_ms"`
-	Largest int64  `json:"largest"` // packed
+	Largest int64  `json:"largest"` // the largest packed value
 }
 
-// BoardReports are the boards of the section, by name, and what an operator may not have meant.
+// BoardReports returns reports on the boards of the section, by name, and warnings about probable mistakes.
 func (c *Config) BoardReports() (reports []BoardReport, warnings []string, err error) {
 	all, err := c.Ruled()
 	if err != nil {
@@ -129,8 +129,8 @@ func (c *Config) BoardReports() (reports []BoardReport, warnings []string, err e
 	return reports, warnings, nil
 }
 
-// Layouts works out the enabled periods' layouts and windows as of a moment, and says what an operator may not have
-// meant: each warning ends in what to do, after its last "; ". The configuration is valid.
+// Layouts returns reports on the layouts and windows of the enabled periods at a time, and warnings about
+// probable mistakes. Each warning ends in a remedy, after its last "; ". The configuration must be valid.
 func (c *Config) Layouts(now time.Time) (reports []LayoutReport, warnings []string, err error) {
 	warnings = c.insecure()
 	for _, p := range c.Periods {
@@ -167,7 +167,8 @@ func (c *Config) Layouts(now time.Time) (reports []LayoutReport, warnings []stri
 	return reports, append(warnings, more...), err
 }
 
-// coarse is the warning of scores with a long tick; of names their board, and is empty for the default rule.
+// coarse returns the warning about scores with a long tick. of names their board; it is empty for the default
+// rule.
 func coarse(p Period, of, remedy string, kind codec.Kind, tick int64) string {
 	if kind == codec.Readable {
 		remedy += fmt.Sprintf(", or set periods.%s.layout to wide", p.Name)
@@ -176,7 +177,7 @@ func coarse(p Period, of, remedy string, kind codec.Kind, tick int64) string {
 		p.Name, of, units.FormatDuration(time.Duration(tick)*time.Millisecond), remedy)
 }
 
-// insecure says which connections others can read or change.
+// insecure returns warnings about connections that an attacker can read or change.
 func (c *Config) insecure() (warnings []string) {
 	if c.Kafka.SASL.Mechanism == "plain" && !c.Kafka.TLS.Enabled {
 		warnings = append(warnings, "kafka.sasl.mechanism is plain and kafka.tls.enabled is false: the password is sent in clear text; "+

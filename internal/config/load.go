@@ -1,7 +1,7 @@
 package config
 
-// Loading the configuration: defaults, then the file, then the environment. Each
-// is a layer of its own, so that where a value came from is never lost.
+// Loading the configuration: defaults, then the file, then the environment. Each is a layer, so that each value
+// keeps its origin.
 
 import (
 	"errors"
@@ -14,21 +14,20 @@ import (
 )
 
 const (
-	// Prefix begins the name of every variable.
+	// Prefix is the prefix of all environment variables.
 	Prefix        = "STANDINGS_"
-	FileVariable  = Prefix + "CONFIG" // names the file, as --config does
-	testVariables = Prefix + "TEST_"  // the tests' own; not checked here
+	FileVariable  = Prefix + "CONFIG" // names the file, like --config
+	testVariables = Prefix + "TEST_"  // used by tests; not checked here
 )
 
-// ofService is what Kubernetes sets in every pod of a namespace with a service
-// whose name begins with standings. Nobody set these for us.
+// ofService matches variables that Kubernetes sets in every pod of a namespace with a service whose name starts
+// with standings. They are not settings.
 var ofService = regexp.MustCompile(`^` + Prefix + `([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// Origin is where a value came from: a layer, and the file's path or the
-// variable's name in it.
+// Origin is the source of a value: a layer, and in it the file's path or the variable's name.
 type Origin struct{ Layer, Name string }
 
-// String is as `consumer config` shows it: environment STANDINGS_START.
+// String returns the form that `consumer config` shows: environment STANDINGS_START.
 func (o Origin) String() string {
 	if o.Name == "" {
 		return o.Layer
@@ -36,13 +35,13 @@ func (o Origin) String() string {
 	return o.Layer + " " + o.Name
 }
 
-// Setting is an option with where its value came from.
+// Setting is an option with the origin of its value.
 type Setting struct {
 	option
 	From Origin
 }
 
-// Shown is the value as it may be shown.
+// Shown returns the value without secrets.
 func (s Setting) Shown() string {
 	text := s.value.text()
 	if s.Secret && text != "" {
@@ -54,8 +53,8 @@ func (s Setting) Shown() string {
 	return text
 }
 
-// Loaded is a configuration with the origin of each of its settings, and what
-// couldn't be read. It is good for nothing before validate says so, as Load does.
+// Loaded is a configuration with the origin of each setting, and the problems found while reading. It must not
+// be used before validate has returned nil, as Load ensures.
 type Loaded struct {
 	Config   *Config
 	Settings []Setting
@@ -66,8 +65,8 @@ func (l *Loaded) setting(key string) Setting {
 	return l.Settings[slices.IndexFunc(l.Settings, func(s Setting) bool { return s.Key == key })]
 }
 
-// Load loads the file at path, or the one that environ names, with environ over
-// it, and validates. Its error holds every problem, one a line.
+// Load reads the file at path, or the file that environ names, then applies environ, and validates the result.
+// Its error contains every problem, one per line.
 func Load(path string, environ []string) (*Loaded, error) {
 	if path == "" {
 		path = lookup(environ, FileVariable)
@@ -88,15 +87,15 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-// layer is one source of values: the raw value and origin of each key it has.
+// layer is one source of values: the raw value and origin of each key.
 type layer struct {
 	name   string
 	values map[string]any
 	from   func(key string) Origin
 }
 
-// read reads the file at path (empty for none) and environ over the defaults.
-// Unknown keys and values that can't be read are left to validate to tell.
+// read applies the file at path (empty for none) and environ to the defaults. Unknown keys and unreadable
+// values become problems, which validate returns.
 func read(path string, environ []string) (*Loaded, error) {
 	inFile, lines, err := readFile(path)
 	if err != nil {
@@ -137,7 +136,7 @@ func read(path string, environ []string) (*Loaded, error) {
 	return l, nil
 }
 
-// readLayers reads what is over the defaults, the later the higher.
+// readLayers returns the layers above the defaults. Later ones take precedence.
 func readLayers(declared []option, path string, inFile map[string]any, lines map[string]int, environ []string) ([]layer, []*settingError) {
 	problems := unknownKeys(declared, inFile, func(key string) Origin {
 		return Origin{"file", fmt.Sprintf("%s, line %d", path, lines[key])}
@@ -149,7 +148,7 @@ func readLayers(declared []option, path string, inFile map[string]any, lines map
 	}, append(problems, unknown...)
 }
 
-// assign puts a raw value, as YAML or the environment gave it, into an option.
+// assign sets an option to a raw value from YAML or the environment.
 func assign(o option, raw any) error {
 	switch v := raw.(type) {
 	case map[string]any:
@@ -175,7 +174,7 @@ func assign(o option, raw any) error {
 	return o.value.set(strings.TrimSpace(text))
 }
 
-// scalar is the text of a YAML value that isn't a list or a section.
+// scalar returns the text of a YAML value that is not a list or a section.
 func scalar(raw any) (string, bool) {
 	switch v := raw.(type) {
 	case nil, map[string]any, []any:
@@ -186,13 +185,13 @@ func scalar(raw any) (string, bool) {
 	return fmt.Sprint(raw), true
 }
 
-// isBuiltIn reports whether a key would change which windows a built-in period has.
+// isBuiltIn reports whether a key would change the windows of a built-in period.
 func isBuiltIn(key string) bool {
 	name, setting := ownSetting(key)
 	return name.Length() != 0 && slices.Contains(windowSettings, setting)
 }
 
-// ofNoPeriod reports whether a key makes a period of one's own, but for what decides its windows.
+// ofNoPeriod reports whether a key belongs to a period that is not defined.
 func ofNoPeriod(key string) bool {
 	if name, section := strings.CutPrefix(key, "periods."); section && !strings.Contains(name, ".") {
 		return true
@@ -211,8 +210,8 @@ func unknownKeys(declared []option, values map[string]any, from func(key string)
 		below, isSection := values[key].(map[string]any)
 		empty := values[key] == nil || isSection && len(below) == 0
 		switch {
-		case isSection && !empty: // its keys are here, too
-		// Below a setting: that it got a section is reported with the setting.
+		case isSection && !empty: // its keys are checked as well
+		// Below a setting: that the setting got a section is reported for the setting.
 		case slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(key+".", name+".") }):
 		case isBuiltIn(key):
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
@@ -223,7 +222,7 @@ func unknownKeys(declared []option, values map[string]any, from func(key string)
 		case !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, key+".") }):
 			problems = append(problems, &settingError{kind: errUnknown, key: key,
 				problem: "unknown setting; did you mean " + nearest(key, names) + "?", from: from(key)})
-		case !empty: // `redis:` with all below it commented out is
+		case !empty: // `redis:` with everything below it commented out is valid
 			problems = append(problems, &settingError{kind: errType, key: key,
 				problem: "is a value, but must be a section", from: from(key)})
 		}
@@ -231,7 +230,7 @@ func unknownKeys(declared []option, values map[string]any, from func(key string)
 	return problems
 }
 
-// variables are the keys of settings by their names in the environment.
+// variables returns the keys of settings by the names of their environment variables.
 func variables(declared []option) map[string]string {
 	keys := make(map[string]string, len(declared))
 	for _, o := range declared {
@@ -240,8 +239,8 @@ func variables(declared []option) map[string]string {
 	return keys
 }
 
-// readEnvironment returns the values by their keys, and the variables that mean none. An
-// empty one is as good as not set: `${VAR:-}` in a compose file.
+// readEnvironment returns the values by their keys, and the unknown variables. An empty variable counts as not
+// set, as `${VAR:-}` in a compose file sets it.
 func readEnvironment(declared []option, environ []string) (values map[string]any, problems []*settingError) {
 	values = map[string]any{}
 	keys := variables(declared)

@@ -87,7 +87,7 @@ A built-in period has only ` + "`enabled`, `layout`, `retention` and `lateness`"
 	writeTable(b, ownOptions(&Period{Name: "<name>"}))
 }
 
-// writeTable writes a row for each setting. Those that differ in their section only share one.
+// writeTable writes one row per setting. Settings that differ only in their section share a row.
 func writeTable(b *strings.Builder, options []option) {
 	b.WriteString("| setting | default | range | meaning |\n|---|---|---|---|\n")
 	var rows []string

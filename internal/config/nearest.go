@@ -1,6 +1,6 @@
 package config
 
-// What someone who mistyped a name may have meant.
+// Suggestions for mistyped names.
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Nearest are the n names with the fewest letters to change, add or drop, the nearest first.
+// Nearest returns the n names that differ from typed in the fewest characters, the nearest first.
 func Nearest(typed string, names []string, n int) []string {
 	sorted, far := slices.Clone(names), make(map[string]int, len(names))
 	for _, name := range names {
@@ -20,7 +20,7 @@ func Nearest(typed string, names []string, n int) []string {
 
 func nearest(typed string, names []string) string { return Nearest(typed, names, 1)[0] }
 
-// distance is Levenshtein's, in bytes.
+// distance returns the Levenshtein distance, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

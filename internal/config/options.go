@@ -1,7 +1,7 @@
 package config
 
-// Every setting, declared once: the source of the defaults, the names in the
-// environment, the checks, `consumer config` and docs/configuration.md.
+// Every setting, declared once: the source of the defaults, the environment variables, the checks, `consumer
+// config` and docs/configuration.md.
 
 import (
 	"slices"
@@ -22,34 +22,34 @@ import (
 type option struct {
 	Key    string
 	value  value
-	def    string // the default, as a person would write it
+	def    string // the default, as an operator would write it
 	doc    string // Markdown
 	Secret bool   // never shown
-	// Fixed is a setting that decides the bytes of the scores or the names of their keys.
-	// It is part of the schema in Redis, and cannot be changed under a prefix.
+	// Fixed is true for a setting that decides the bytes of the scores or the names of their keys. It is part
+	// of the schema in Redis, and cannot be changed under a prefix.
 	Fixed bool
-	// ChangedBy is the command that changes a fixed setting, or the fields and the score of one
-	// of boards; empty if there is none.
+	// ChangedBy is the command that changes a fixed setting, or the fields and score of a board; empty if there
+	// is no such command.
 	ChangedBy string
 }
 
-// Off is the value of listen for no port at all.
+// Off is the value of a listen setting that opens no port.
 const Off = "off"
 
-// Variable is the option's name in the environment.
+// Variable returns the name of the option's environment variable.
 func (o option) Variable() string {
 	return Prefix + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(o.Key))
 }
 
-// chapter is a part of the documentation: settings that belong together.
+// chapter is a part of the documentation: related settings.
 type chapter struct {
 	title   string
 	intro   string
 	options []option
 }
 
-// chapters declares all settings, kept in cfg, in the order in which they are shown. own are
-// the names of the periods that aren't built in.
+// chapters declares all settings, which write to cfg, in the order in which they are shown. own are the names
+// of the operator's own periods.
 func chapters(cfg *Config, own ...periods.Period) []chapter {
 	return []chapter{
 		{"Kafka", "", kafkaOptions(&cfg.Kafka)},
@@ -66,7 +66,7 @@ func chapters(cfg *Config, own ...periods.Period) []chapter {
 	}
 }
 
-// options are the settings of all chapters.
+// options returns the settings of all chapters.
 func options(cfg *Config, own ...periods.Period) []option {
 	var all []option
 	for _, c := range chapters(cfg, own...) {
@@ -160,7 +160,7 @@ func periodOptions(cfg *Config, own []periods.Period) []option {
 	return all
 }
 
-// fieldOption is the name or path of an event's field.
+// fieldOption is the setting for the name or path of an event's field.
 func fieldOption(name string, path *string, doc string) option {
 	return option{Key: "event.fields." + name, def: name, value: textValue(path, "a name, or names joined by dots: `player.id`", fieldPath),
 		doc: doc}
@@ -180,8 +180,8 @@ func eventOptions(c *Config) []option {
 			doc: "First day of a week. Weeks from Monday are named by ISO 8601, others by their first day."},
 		{Key: "max_points", Fixed: true, def: "99999999", value: intValue(&c.MaxPoints, 1, 1<<52-1),
 			doc: "Points of an event and of a standing are within ± this value. A larger range makes times coarser: see `consumer config`."},
-		// A rebuild's swap is one call with three arguments a window, and up to Redis 6.2 a
-		// call has 1,048,576 at most.
+		// A rebuild's swap is one call with three arguments per window, and Redis up to 6.2 accepts at most
+		// 1,048,576 arguments per call.
 		{Key: "max_windows", def: "200000", value: intValue(&c.MaxWindows, 1, 300_000),
 			doc: "Maximum windows of all boards, per shard, including those that are about to be dropped. An event that would open another becomes a dead letter (`window_limit`). The last tenth is reserved for boards that already have a window."},
 		{Key: "max_event_bytes", def: "1MiB", value: bytesValue(&c.MaxEventBytes, smallestEvent, 64*units.MiB),
@@ -241,7 +241,7 @@ func archiveOptions(c *Archive) []option {
 			doc: "Age at which the [backup](archive.md#backups) of an open window is replaced, at least 1m. 0: no backups."})
 }
 
-// smallestEvent is the least that max_event_bytes can be.
+// smallestEvent is the minimum of max_event_bytes.
 const smallestEvent = units.KiB
 
 func processOptions(c *Config) []option {

@@ -1,7 +1,7 @@
 package config
 
-// Periods of an operator's own: which the file and the environment name, their settings, and
-// what is wrong with them together.
+// The operator's own periods: their names in the file and the environment, their settings, and the checks
+// across settings.
 
 import (
 	"errors"
@@ -17,8 +17,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// OwnPeriod is what decides the windows of a period that isn't built in, as text: a calendar,
-// a season or stretches of equal length. What isn't given is empty.
+// OwnPeriod has the settings that decide the windows of a period that is not built in, as text: a calendar, a
+// season, or stretches of equal length. Settings that are not given are empty.
 type OwnPeriod struct {
 	Calendar  string
 	TimeZone  string
@@ -31,24 +31,24 @@ type OwnPeriod struct {
 	From  string
 
 	every     *time.Duration
-	retention *time.Duration // nil: as the rule has it
+	retention *time.Duration // nil: the rule's own
 }
 
-// kindSettings are the settings that make a period of one's own: with one of them there is one.
+// kindSettings are the settings that define an own period: any of them creates it.
 var kindSettings = []string{"calendar", "start", "end", "every", "from"}
 
-// windowSettings are all that decide the windows, none of which a built-in period has.
+// windowSettings are all settings that decide windows. A built-in period has none of them.
 var windowSettings = append([]string{"time_zone", "week_start"}, kindSettings...)
 
 const (
 	kindsText = "either calendar, or start and end, or every and from"
-	// mostWindows is how many windows of a board may be kept by a period: all are gone through
-	// at times.
+	// mostWindows is the maximum number of windows of a board that a period may keep: some operations read all
+	// of them.
 	mostWindows = 100_000
 	manyWindows = 10_000
 )
 
-// ownOptions are the settings of a period of one's own.
+// ownOptions returns the settings of an own period.
 func ownOptions(p *Period) []option {
 	o := &OwnPeriod{}
 	p.Own = o
@@ -82,7 +82,7 @@ func ownOptions(p *Period) []option {
 	}
 }
 
-// latenessOption is how long after their end a period's windows take events.
+// latenessOption returns the setting for how long after their end a period's windows accept events.
 func latenessOption(section string, p *Period) option {
 	return option{Key: section + ".lateness", value: optionalDuration(&p.Lateness, 36500*units.Day),
 		doc: "How long after its end a window accepts events, by record time. Empty: `lateness`."}
@@ -97,7 +97,7 @@ func instantText(text string) error {
 	return nil
 }
 
-// instant is a time in Unix ms.
+// instant returns a time in Unix ms.
 func instant(text string) (int64, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -115,7 +115,7 @@ func orNone(ok func(string) error) func(string) error {
 	}
 }
 
-// choiceOrNone is one of a few words, the first of which is none.
+// choiceOrNone is one of a few words. The first word is empty and means none.
 func choiceOrNone(p *string, words []string) value {
 	v := choiceValue(p, words[1:])
 	check := v.check
@@ -129,7 +129,7 @@ func choiceOrNone(p *string, words []string) value {
 	return v
 }
 
-// optionalAtLeast is nil if it is empty.
+// optionalAtLeast is a duration between low and high; an empty text is nil.
 func optionalAtLeast(p **time.Duration, low, high time.Duration) value {
 	v := optionalDuration(p, high)
 	rule := units.FormatDuration(low) + " to " + units.FormatDuration(high)
@@ -143,8 +143,8 @@ func optionalAtLeast(p **time.Duration, low, high time.Duration) value {
 	return v
 }
 
-// ownPeriods are the names of the periods that the file or the environment makes, in order.
-// declared are the variables of all other settings.
+// ownPeriods returns the names of the periods that the file or the environment defines, in order. declared has
+// the variables of all other settings.
 func ownPeriods(inFile map[string]any, environ []string, declared map[string]string) []periods.Period {
 	own := map[periods.Period]bool{}
 	for key := range inFile {
@@ -179,12 +179,12 @@ func ownPeriods(inFile map[string]any, environ []string, declared map[string]str
 	return slices.Sorted(maps.Keys(own))
 }
 
-// ofVariable is a period's name by its part of a variable's.
+// ofVariable returns a period's name from its part of a variable's name.
 func ofVariable(part string) periods.Period {
 	return periods.Period(strings.ReplaceAll(strings.ToLower(part), "_", "-"))
 }
 
-// ownSetting cuts the key of a period's setting.
+// ownSetting splits the key of a period's setting.
 func ownSetting(key string) (name periods.Period, setting string) {
 	rest, ok := strings.CutPrefix(key, "periods.")
 	i := strings.LastIndexByte(rest, '.')
@@ -194,8 +194,7 @@ func ownSetting(key string) (name periods.Period, setting string) {
 	return periods.Period(rest[:i]), rest[i+1:]
 }
 
-// complete works out what isn't given of periods of one's own from what is. What is wrong with
-// them is left to validate.
+// complete fills in the settings of own periods that follow from others. It leaves errors to validate.
 func (c *Config) complete() {
 	for i := range c.Periods {
 		p := &c.Periods[i]
@@ -213,7 +212,7 @@ func (c *Config) complete() {
 	}
 }
 
-// Rule is how a period cuts time into windows.
+// Rule returns the rule that divides time into a period's windows.
 func (c *Config) Rule(p *Period) (periods.Rule, error) {
 	zone, week := c.TimeZone, c.WeekStart
 	if o := p.Own; o != nil {
@@ -260,8 +259,8 @@ func bothInstants(a, b string) (int64, int64, error) {
 	return start, end, nil
 }
 
-// ZoneOf is the name of the zone that a period's times are shown in: its calendar's, or that of
-// the configuration.
+// ZoneOf returns the name of the time zone in which a period's times are shown: its calendar's, or that of the
+// configuration.
 func (c *Config) ZoneOf(name periods.Period) string {
 	for _, p := range c.Periods {
 		if p.Name == name && p.Own != nil && p.Own.TimeZone != "" {
@@ -271,7 +270,7 @@ func (c *Config) ZoneOf(name periods.Period) string {
 	return c.TimeZone
 }
 
-// LatenessOf is how long after their end a period's windows take events.
+// LatenessOf returns how long after their end a period's windows accept events.
 func (c *Config) LatenessOf(p *Period) time.Duration {
 	if p.Lateness != nil {
 		return *p.Lateness
@@ -279,7 +278,7 @@ func (c *Config) LatenessOf(p *Period) time.Duration {
 	return c.Lateness
 }
 
-// Kept are the enabled periods.
+// Kept returns the enabled periods.
 func (c *Config) Kept() []*Period {
 	var kept []*Period
 	for i := range c.Periods {
@@ -290,8 +289,7 @@ func (c *Config) Kept() []*Period {
 	return kept
 }
 
-// validateOwn holds the settings of each period of one's own together, and to what a period can
-// be.
+// validateOwn checks that the settings of each own period go together, and that the period is possible.
 func validateOwn(cfg *Config, complain func(key, problem string, args ...any)) {
 	for i := range cfg.Periods {
 		p := &cfg.Periods[i]
@@ -338,7 +336,7 @@ func beyondTime(text string) bool {
 	return err == nil && (at < 0 || at >= int64(1)<<32*1000)
 }
 
-// validateRule holds a period of one kind to what its windows can be.
+// validateRule checks that the windows of a period of one kind are possible.
 func validateRule(cfg *Config, p *Period, complain func(key, problem string, args ...any)) {
 	section := "periods." + string(p.Name)
 	rule, err := cfg.Rule(p)
@@ -363,7 +361,7 @@ func validateRule(cfg *Config, p *Period, complain func(key, problem string, arg
 	}
 }
 
-// KnowsPeriod refuses a name that no period has here, enabled or not.
+// KnowsPeriod returns an error if no configured period, enabled or not, has this name.
 func (c *Config) KnowsPeriod(name string) error {
 	var own []string
 	for i := range c.Periods {

@@ -19,8 +19,8 @@ lateness: 3h
 
 func TestPeriodsOfOnesOwnStandBesideTheBuiltInOnes(t *testing.T) {
 	l, err := Load(writeFile(t, ownFile), []string{
-		"STANDINGS_PERIODS_SPRINT_EVERY=48h",                                                                 // over the file
-		"STANDINGS_PERIODS_CUP_START=2026-01-01T00:00:00Z", "STANDINGS_PERIODS_CUP_END=2026-02-01T00:00:00Z", // by itself
+		"STANDINGS_PERIODS_SPRINT_EVERY=48h",                                                                 // overrides the file
+		"STANDINGS_PERIODS_CUP_START=2026-01-01T00:00:00Z", "STANDINGS_PERIODS_CUP_END=2026-02-01T00:00:00Z", // only in the environment
 		"STANDINGS_PERIODS_GAME_WEEK_START=2026-11-01T00:00:00Z", "STANDINGS_PERIODS_GAME_WEEK_END=2026-11-02T00:00:00Z",
 		"STANDINGS_PERIODS_WEEKLY_US_WEEK_START=friday",
 	})

@@ -1,6 +1,6 @@
 package config
 
-// The proxies whose word on who their client is counts.
+// The proxies whose statement about the client's address is trusted.
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 
 const networkRule = "networks such as 10.0.12.0/24, or addresses, …"
 
-// Proxies are the networks of api.trusted_proxies; an address is a network of one.
+// Proxies returns the networks of api.trusted_proxies. An address is a network of one.
 func (c *API) Proxies() []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range c.TrustedProxies {
-		if network, err := parseNetwork(text); err == nil { // which validation has seen to
+		if network, err := parseNetwork(text); err == nil { // validated before
 			all = append(all, network)
 		}
 	}
@@ -27,8 +27,8 @@ func checkNetwork(text string) error {
 	return err
 }
 
-// parseNetwork reads a network, or an address. One that says another thing than it seems to, and one
-// that is everybody, is refused: whoever reaches the port from a trusted network can be any client.
+// parseNetwork parses a network or an address. It refuses misleading forms, and a network of all addresses,
+// because a client in a trusted network can claim any address.
 func parseNetwork(text string) (netip.Prefix, error) {
 	network, err := netip.ParsePrefix(text)
 	if !strings.Contains(text, "/") {

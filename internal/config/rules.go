@@ -1,7 +1,6 @@
 package config
 
-// What the settings come to in the words of those who count: the calendar and the
-// windows that are kept.
+// The settings in the form that the ingest packages use: the calendar and the retentions.
 
 import (
 	"fmt"
@@ -10,7 +9,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Calendar cuts time into windows, by time_zone and week_start.
+// Calendar returns the calendar of time_zone and week_start.
 func (c *Config) Calendar() (periods.Calendar, error) {
 	calendar, err := periods.NewCalendar(c.TimeZone, c.WeekStart)
 	if err != nil {
@@ -19,7 +18,7 @@ func (c *Config) Calendar() (periods.Calendar, error) {
 	return calendar, nil
 }
 
-// Retentions is how long after its end a window of each enabled period lives.
+// Retentions returns how long after its end a window of each enabled period stays in Redis.
 func (c *Config) Retentions() map[periods.Period]time.Duration {
 	all := map[periods.Period]time.Duration{}
 	for _, p := range c.Kept() {

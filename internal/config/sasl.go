@@ -1,7 +1,6 @@
 package config
 
-// Who this is to Kafka, and how it is reached: SASL and TLS, the same for every
-// command.
+// The Kafka user and connection: SASL and TLS, the same for every command.
 
 import (
 	"fmt"
@@ -12,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// SASL is who this is to Kafka.
+// SASL has the Kafka user.
 type SASL struct {
 	Mechanism    string // none, or one of kafkaconn.Mechanisms in lower case
 	Username     string
@@ -40,7 +39,7 @@ func kafkaSASLOptions(c *SASL) []option {
 	return append(all, secretOptions("kafka.sasl.password", &c.Password, &c.PasswordFile, "Password.")...)
 }
 
-// client is what proves the user, nil for nothing.
+// client returns the SASL mechanism, nil for none.
 func (c *SASL) client() (sasl.Mechanism, error) {
 	if c.Mechanism == noSASL {
 		return nil, nil //nolint:nilnil // no SASL is what was asked for
@@ -48,7 +47,7 @@ func (c *SASL) client() (sasl.Mechanism, error) {
 	return kafkaconn.Mechanism(strings.ToUpper(c.Mechanism), c.Username, c.Password)
 }
 
-// validateSASL sees that mechanism, user and password go together.
+// validateSASL checks that mechanism, user and password go together.
 func validateSASL(c *SASL, complain func(key, problem string, args ...any)) {
 	switch {
 	case c.Mechanism == noSASL && (c.Username != "" || c.Password != ""):
@@ -66,8 +65,8 @@ func validateSASL(c *SASL, complain func(key, problem string, args ...any)) {
 	}
 }
 
-// Connection is how brokers are reached. The files may have gone since the
-// configuration was checked.
+// Connection returns the settings for connections to the brokers. It can fail although the configuration was
+// valid, because files may have been removed since.
 func (k *Kafka) Connection() (kafkaconn.Settings, error) {
 	settings := kafkaconn.Settings{Brokers: k.Brokers, Timeout: k.Timeout, User: k.SASL.Username}
 	var err error

@@ -8,7 +8,7 @@ import (
 )
 
 func TestSASLSettingsThatDoNotGoTogetherSayWhatWouldBeRight(t *testing.T) {
-	const secret = "hunter2\u0007" // a control character: SCRAM can't carry it
+	const secret = "hunter2\u0007" // a control character, which SCRAM cannot carry
 	for name, c := range map[string]struct{ file, says string }{
 		"mechanism without user":     {"{sasl: {mechanism: plain}}", "kafka.sasl.username: is required for kafka.sasl.mechanism plain"},
 		"mechanism without password": {"{sasl: {mechanism: scram-sha-256, username: u}}", "kafka.sasl.password: is required for kafka.sasl.mechanism scram-sha-256: set it or kafka.sasl.password_file"},

@@ -1,7 +1,7 @@
 package config
 
-// Secrets from files: each secret setting has a neighbour that names a file which
-// holds it, as Docker and Kubernetes mount them.
+// Secrets from files: for each secret setting, another setting names a file that holds the secret, as Docker
+// and Kubernetes mount them.
 
 import (
 	"errors"
@@ -13,13 +13,13 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// fileSuffix makes a secret's key the key of its file.
+// fileSuffix turns a secret's key into the key of its file.
 const fileSuffix = "_file"
 
-// maxSecret is more than any password has; what is longer is some other file.
+// maxSecret is more than any password needs. A longer file is the wrong file.
 const maxSecret = 64 << 10
 
-// secretOptions declares a secret, kept in p, and the path of its file, kept in path.
+// secretOptions declares a secret, stored in p, and the path of its file, stored in path.
 func secretOptions(key string, p, path *string, doc string) []option {
 	return []option{
 		{Key: key, Secret: true, value: textValue(p, "", nil),
@@ -29,8 +29,8 @@ func secretOptions(key string, p, path *string, doc string) []option {
 	}
 }
 
-// readSecrets fills in the secrets that files hold. Where the secret itself is set,
-// too, the later layer counts: the environment before the configuration file.
+// readSecrets reads secrets from their files. If the secret itself is set too, the later layer takes
+// precedence: the environment over the configuration file.
 func (l *Loaded) readSecrets(layers []layer) {
 	for i := range l.Settings {
 		s := &l.Settings[i]
@@ -58,11 +58,11 @@ func (l *Loaded) readSecrets(layers []layer) {
 			continue
 		}
 		s.From = Origin{"secret file", path.value.text()}
-		_ = s.value.set(text) // any text will do
+		_ = s.value.set(text) // any text is valid
 	}
 }
 
-// rank is the place of an origin's layer: the higher counts.
+// rank returns the index of an origin's layer. The higher takes precedence.
 func rank(layers []layer, of Origin) int {
 	for i := range layers {
 		if layers[i].name == of.Layer {
@@ -92,7 +92,7 @@ func readSecret(path string) (string, error) {
 	return secret, nil
 }
 
-// unreadable is why a file can't be read, without its path, which is shown anyway.
+// unreadable returns why a file cannot be read, without its path, which is shown anyway.
 func unreadable(err error) error {
 	if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
 		err = pathErr.Err

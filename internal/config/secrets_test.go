@@ -87,8 +87,8 @@ func TestEverySecretHasAFile(t *testing.T) {
 	}
 }
 
-// Passwords are given where they don't belong, and what a file or a variable holds goes
-// into no message. Each case has the secret, or parts of it, in what Load is given.
+// If a password is in the wrong setting, no message contains it. In each case the input of Load contains the
+// secret, or parts of it.
 func TestNoMessageHoldsASecretThatIsInTheWrongPlace(t *testing.T) {
 	const secret = "hunter2"
 	pem := "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----"

@@ -1,6 +1,6 @@
 package config
 
-// TLS, the same for Kafka and Redis: whom to trust, and which certificate to show.
+// TLS, the same for Kafka and Redis: which servers to trust, and which client certificate to present.
 
 import (
 	"crypto/tls"
@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// TLS is how servers are verified, and what is shown to them.
+// TLS has the settings for verifying servers, and the client certificate.
 type TLS struct {
 	Enabled    bool
 	CAFile     string
@@ -19,7 +19,7 @@ type TLS struct {
 	SkipVerify bool
 }
 
-// tlsOptions declares the settings of one side, kafka or redis.
+// tlsOptions declares the TLS settings of kafka or redis.
 func tlsOptions(section string, c *TLS) []option {
 	section += ".tls."
 	return []option{
@@ -38,15 +38,15 @@ func tlsOptions(section string, c *TLS) []option {
 	}
 }
 
-// TLSError is what is wrong with one of the files, or with how they go together.
+// TLSError describes what is wrong with one of the files, or with their combination.
 type TLSError struct {
-	Setting string // within the section: ca_file
+	Setting string // such as ca_file
 	Problem string
 }
 
 func (p *TLSError) Error() string { return p.Setting + " " + p.Problem }
 
-// Client is the configuration for dialling, nil for none. Its errors are TLSErrors.
+// Client returns the TLS configuration for connecting, nil if TLS is off. Its errors are TLSErrors.
 func (c *TLS) Client() (*tls.Config, error) {
 	if !c.Enabled {
 		for setting, path := range map[string]string{"ca_file": c.CAFile, "cert_file": c.CertFile, "key_file": c.KeyFile} {
@@ -81,8 +81,8 @@ func (c *TLS) Client() (*tls.Config, error) {
 	if _, err := c.Pair(); err != nil {
 		return nil, err
 	}
-	// Read for each connection: certificates are renewed while the process runs, and
-	// a handshake is rare beside reading two files.
+	// Read the files for each connection: certificates are renewed while the process runs, and handshakes are
+	// rare enough.
 	t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.Pair() }
 	return t, nil
 }
@@ -104,7 +104,7 @@ func (c *TLS) Pair() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// validateTLS holds a section's files to what TLS needs of them.
+// validateTLS checks the files of a section.
 func validateTLS(section string, c *TLS, complain func(key, problem string, args ...any)) {
 	_, err := c.Client()
 	if p, ok := errors.AsType[*TLSError](err); ok {

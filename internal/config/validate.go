@@ -1,7 +1,7 @@
 package config
 
-// What a configuration must keep to: each setting by itself, and those that
-// only make sense together. Every problem is found, not only the first.
+// The validation of a configuration: each setting alone, then settings together. It finds every problem, not
+// only the first.
 
 import (
 	"errors"
@@ -23,8 +23,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// What can be wrong with a setting; a settingError is one of them, and all of
-// them are ErrInvalid.
+// The kinds of problems of a setting. A settingError has one of them, and all of them wrap ErrInvalid.
 var (
 	ErrInvalid = errors.New("invalid configuration")
 	errUnknown = fmt.Errorf("%w: no such setting", ErrInvalid)
@@ -32,8 +31,7 @@ var (
 	errRange   = fmt.Errorf("%w: out of range", ErrInvalid)
 )
 
-// Error is one problem with one setting. found is empty where the
-// problem isn't one with the value.
+// settingError is one problem with one setting. found is empty if the problem is not its value.
 type settingError struct {
 	kind    error
 	key     string
@@ -54,14 +52,13 @@ func (e *settingError) Error() string {
 	return terminal.Harmless(fmt.Sprintf("%s: %s%s (%s)", key, found, e.problem, e.from))
 }
 
-// plainName is a name that can't be taken for what stands around it; a mistyped one can
-// be anything: nothing, a colon, a word and a blank.
+// plainName matches a name that cannot be confused with the text around it. A mistyped name can be anything:
+// empty, a colon, a word and a blank.
 var plainName = regexp.MustCompile(`^[\pL\pN_.-]+$`)
 
 func (e *settingError) Unwrap() error { return e.kind }
 
-// validate returns every problem, those of reading too, joined, one a line; nil
-// if there is none.
+// validate returns all problems, including those of reading, joined, one per line; nil if there are none.
 func (l *Loaded) validate() error {
 	problems := slices.Clone(l.problems)
 	for _, s := range l.Settings {
@@ -70,8 +67,7 @@ func (l *Loaded) validate() error {
 		}
 	}
 	if len(problems) == 0 {
-		// What needs several settings at once is only worth saying of settings
-		// that are right one by one.
+		// Checks of several settings are only useful once each setting is valid by itself.
 		problems = l.validateTogether()
 	}
 	return l.withoutSecrets(problems)
@@ -133,7 +129,7 @@ func (l *Loaded) validateTogether() []*settingError {
 	before := len(problems)
 	validateOwn(cfg, complain)
 	if len(problems) > before {
-		return problems // what a period's windows would need isn't known
+		return problems // the windows of an invalid period are not known
 	}
 	enabled := 0
 	for _, p := range cfg.Periods {
@@ -156,7 +152,7 @@ func (l *Loaded) validateTogether() []*settingError {
 	return problems
 }
 
-// validateRedisKind holds what is said of one server, a cluster and Sentinels together.
+// validateRedisKind checks that the settings for one server, a cluster and Sentinels go together.
 func validateRedisKind(c *Redis, complain func(key, problem string, args ...any)) {
 	switch several := len(c.Addresses) > 1; {
 	case c.Sentinel.Master != "" && c.Cluster:
@@ -188,7 +184,8 @@ var (
 	weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 )
 
-// CheckTopic takes what Kafka does as a name, and keeps room for the dead letters' suffix in Kafka's 249 bytes.
+// CheckTopic accepts the names that Kafka accepts, but leaves room for the dead letters' suffix within Kafka's
+// limit of 249 bytes.
 func CheckTopic(name string) error {
 	if !topicPattern.MatchString(name) || len(event.DeadLetterTopic(name)) > 249 || strings.Trim(name, ".") == "" {
 		return errors.New("is not a topic name: use 1 to 245 letters, digits, `.`, `_` or `-`")
@@ -196,8 +193,8 @@ func CheckTopic(name string) error {
 	return nil
 }
 
-// validateFinalTopic refuses a topic for final windows that holds something else, or what is published
-// of which would.
+// validateFinalTopic refuses a topic for final windows if it, or the topic that records what is published, is
+// used for something else.
 func validateFinalTopic(cfg *Config, complain func(key, problem string, args ...any)) {
 	const key = "kafka.final_topic"
 	final := cfg.Kafka.FinalTopic
@@ -243,8 +240,8 @@ func groupName(name string) error {
 	return nil
 }
 
-// CheckPrefix holds a prefix to its form. Its error reads on from the name, as do those of
-// the other checks.
+// CheckPrefix checks the form of a prefix. Its error continues a sentence that starts with the name, like those
+// of the other checks.
 func CheckPrefix(name string) error {
 	if !namePattern.MatchString(name) {
 		return errors.New("must be " + nameForm)
@@ -252,7 +249,7 @@ func CheckPrefix(name string) error {
 	return nil
 }
 
-// CheckBoard holds a board's name to its form.
+// CheckBoard checks the form of a board's name.
 func CheckBoard(name string) error {
 	if !namePattern.MatchString(name) {
 		return errors.New("is not a board name: use " + nameForm)
@@ -260,7 +257,7 @@ func CheckBoard(name string) error {
 	return nil
 }
 
-// checkAddress takes host:port, both given.
+// checkAddress requires host:port, both present.
 func checkAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && host != "" && plainHost(host) {
@@ -271,7 +268,7 @@ func checkAddress(address string) error {
 	return errors.New("is not host:port")
 }
 
-// listenAddress takes a host that is missing, for all addresses, and port 0.
+// listenAddress accepts a missing host, for all addresses, and port 0.
 func listenAddress(address string) error {
 	if address == Off {
 		return nil
@@ -284,7 +281,7 @@ func listenAddress(address string) error {
 	return errors.New("must be host:port, :port or off")
 }
 
-// hostName takes the name of a host, without a port.
+// hostName requires the name of a host, without a port.
 func hostName(name string) error {
 	if !hostPattern.MatchString(name) {
 		return errors.New("must be a host name without a port, such as boards.example")
@@ -292,7 +289,7 @@ func hostName(name string) error {
 	return nil
 }
 
-// apiOrigin takes what browsers send as Origin, or any.
+// apiOrigin accepts what browsers send as Origin, or *.
 func apiOrigin(origin string) error {
 	if origin == "*" {
 		return nil

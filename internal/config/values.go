@@ -1,7 +1,6 @@
 package config
 
-// The types that a setting can have: how each is read from text, written as
-// text, and held to its range.
+// The types of settings: how each is parsed, formatted and checked.
 
 import (
 	"errors"
@@ -14,19 +13,19 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// value is where an option is kept.
+// value reads and writes the value of an option.
 type value struct {
-	kind    string // in the words of the documentation
-	rule    string // the range, likewise; empty for any
-	list    bool   // YAML may give a list for it
+	kind    string // the type's name in the documentation
+	rule    string // the range in the documentation; empty: any
+	list    bool   // YAML may give a list
 	text    func() string
-	set     func(text string) error    // its error says what would be right
-	check   func() error               // holds what was read to the range
-	section func(map[string]any) error // reads what YAML may give as a section; nil: it mayn't
-	shown   func() string              // the text without what may be a secret; nil: as it is
+	set     func(text string) error    // its error states what would be valid
+	check   func() error               // checks the range
+	section func(map[string]any) error // reads a YAML section; nil: a section is not allowed
+	shown   func() string              // the text without possible secrets; nil: the text itself
 }
 
-// textValue is any text, or what ok returns nil for.
+// textValue is a text. If ok is not nil, it must return nil for the text.
 func textValue(p *string, rule string, ok func(string) error) value {
 	return value{
 		kind: "text", rule: rule,
@@ -54,7 +53,7 @@ func choiceValue(p *string, words []string) value {
 	return v
 }
 
-// listValue is a list of texts, at least so many: a YAML list, or text with commas.
+// listValue is a list of at least least texts: a YAML list, or text with commas.
 func listValue(p *[]string, least int, rule string, ok func(string) error) value {
 	return value{
 		kind: "list", rule: rule, list: true,
@@ -88,7 +87,7 @@ func listValue(p *[]string, least int, rule string, ok func(string) error) value
 	}
 }
 
-// parsed is what has another type than text.
+// parsed is a value of another type than text.
 func parsed[T any](p *T, kind, rule string, parse func(string) (T, error), format func(T) string, check func(T) error) value {
 	return value{
 		kind: kind, rule: rule,
@@ -115,7 +114,7 @@ func boolValue(p *bool) value {
 	return parsed(p, "bool", "true, false", parse, strconv.FormatBool, func(bool) error { return nil })
 }
 
-// ranged is what has a lowest and a highest.
+// ranged is a value between a minimum and a maximum.
 func ranged[T int64 | time.Duration](p *T, low, high T, kind string, parse func(string) (T, error), format func(T) string) value {
 	rule := format(low)
 	if high > low {
@@ -152,12 +151,12 @@ func bytesValue(p *int64, low, high int64) value {
 	return ranged(p, low, high, "size", parse, units.FormatBytes)
 }
 
-// durationValue is a stretch of time as Go writes it, with d and w besides.
+// durationValue is a duration in Go's format, in which d and w are also units.
 func durationValue(p *time.Duration, low, high time.Duration) value {
 	return ranged(p, low, high, "duration", units.ParseDuration, units.FormatDuration)
 }
 
-// optionalDuration is nil if it is empty.
+// optionalDuration is a duration of at most high; an empty text is nil.
 func optionalDuration(p **time.Duration, high time.Duration) value {
 	given := new(time.Duration)
 	d := durationValue(given, 0, high)

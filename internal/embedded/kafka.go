@@ -1,10 +1,9 @@
-// Package embedded starts a Kafka and a Redis for somebody who has neither: the
-// demo, and tests on a machine with only Go. Nothing they hold is kept.
+// Package embedded starts a Kafka and a Redis for users who have neither: for the demo, and for tests on a
+// machine with only Go. Their data is not kept.
 //
-// Kafka is a fake broker inside the process. It speaks the protocol, groups and
-// transactions included, and keeps its log in memory. Redis is a redis-server or
-// valkey-server found on the PATH, run as a child process that dies with this one;
-// where there is none, miniredis inside the process.
+// Kafka is a fake broker inside the process. It speaks the protocol, including groups and transactions, and
+// keeps its log in memory. Redis is a redis-server or valkey-server found on the PATH, which runs as a
+// child process that dies with this one, or else a miniredis inside the process.
 package embedded
 
 import (
@@ -17,15 +16,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// KafkaClusterID is the cluster id of an embedded Kafka, by which it can be recognized
-// from a real one.
+// KafkaClusterID is the cluster id of an embedded Kafka, which distinguishes it from a real one.
 const KafkaClusterID = "standings-embedded"
 
-// KafkaOptions says what an embedded Kafka starts with.
+// KafkaOptions describes how an embedded Kafka starts.
 type KafkaOptions struct {
-	Topics map[string]int // topic to its number of partitions
-	// Keep is about how many bytes of log a partition keeps; 0: all. A log in
-	// memory that nobody trims fills the machine in a night.
+	Topics map[string]int // number of partitions by topic
+	// Keep is the approximate number of bytes of log that a partition keeps; 0: all. Without a limit a log
+	// in memory fills the machine in a night.
 	Keep int64
 }
 
@@ -36,10 +34,10 @@ type Kafka struct {
 	stopped sync.WaitGroup
 }
 
-// trimEvery is how often logs are held to KafkaOptions.Keep.
+// trimEvery is the interval at which logs are reduced to KafkaOptions.Keep.
 const trimEvery = time.Second
 
-// StartKafka starts a broker that is ready when it returns.
+// StartKafka starts a broker, which is ready when it returns.
 func StartKafka(ctx context.Context, options KafkaOptions) (*Kafka, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start an embedded Kafka: %w", err)
@@ -47,7 +45,7 @@ func StartKafka(ctx context.Context, options KafkaOptions) (*Kafka, error) {
 	settings := []kfake.Opt{
 		kfake.NumBrokers(1),
 		kfake.ClusterID(KafkaClusterID),
-		// So that a test can see a member time out without waiting six seconds.
+		// A test can then see a member time out without waiting six seconds.
 		kfake.GroupMinSessionTimeout(time.Second),
 	}
 	for topic, partitions := range options.Topics {
@@ -59,7 +57,7 @@ func StartKafka(ctx context.Context, options KafkaOptions) (*Kafka, error) {
 	if options.Keep > 0 {
 		settings = append(settings, kfake.BrokerConfigs(map[string]string{
 			"log.retention.bytes": strconv.FormatInt(options.Keep, 10),
-			// Memory is given back a segment at a time.
+			// Memory is freed a segment at a time.
 			"log.segment.bytes": strconv.FormatInt(max(options.Keep/8, 1<<14), 10),
 		}))
 	}
@@ -74,7 +72,7 @@ func StartKafka(ctx context.Context, options KafkaOptions) (*Kafka, error) {
 	return k, nil
 }
 
-// trim does what a broker's log cleaner does; the fake one waits to be called.
+// trim applies the retention, as a broker's log cleaner does. The fake broker does it only on request.
 func (k *Kafka) trim() {
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
@@ -88,10 +86,10 @@ func (k *Kafka) trim() {
 	}
 }
 
-// Addresses are the broker's host:port.
+// Addresses returns the broker's host:port.
 func (k *Kafka) Addresses() []string { return k.cluster.ListenAddrs() }
 
-// Close ends the broker and drops its log.
+// Close ends the broker, and drops its log.
 func (k *Kafka) Close() {
 	close(k.stop)
 	k.stopped.Wait()

@@ -18,17 +18,17 @@ import (
 type Redis struct {
 	Address string // host:port
 	Name    string // "redis-server 7.0.15", "valkey-server 8.0.1" or "miniredis"
-	// Note says why the server on the PATH wasn't taken, where there is one.
+	// Note is the reason that a server on the PATH is not used; else empty.
 	Note  string
 	close func()
 }
 
-// RedisServers are the programs looked for on the PATH, in this order.
+// RedisServers are the programs that StartRedis looks for on the PATH, in this order.
 var RedisServers = []string{"redis-server", "valkey-server"}
 
-// StartRedis starts the first Redis server on the PATH that works and is 6.2 or
-// later; where there is none, a miniredis. It is ready when StartRedis returns. A
-// server found wanting is no failure: Note says what was wrong with it.
+// StartRedis starts the first Redis server on the PATH that works and is 6.2 or later, or else a miniredis.
+// It is ready when StartRedis returns. A server that does not work is not an error: Note describes the
+// problem.
 func StartRedis(ctx context.Context) (*Redis, error) {
 	var found []error
 	for _, program := range RedisServers {
@@ -57,7 +57,7 @@ func StartRedis(ctx context.Context) (*Redis, error) {
 	return mini, nil
 }
 
-// StartMiniredis starts the stand-in inside this process, whatever the machine has.
+// StartMiniredis starts a miniredis inside this process, even if the machine has a server.
 func StartMiniredis(ctx context.Context) (*Redis, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start a miniredis: %w", err)
@@ -66,12 +66,12 @@ func StartMiniredis(ctx context.Context) (*Redis, error) {
 	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("start a miniredis: %w", err)
 	}
-	// Left alone, its keys expire only when a test moves the time by hand.
+	// A miniredis expires keys, by default, only when a test advances the time.
 	mini.ClockTTL(true)
 	return &Redis{Address: mini.Addr(), Name: Miniredis, close: mini.Close}, nil
 }
 
-// StartMiniredisAt starts the stand-in with a clock that stands still, and nothing in it expires.
+// StartMiniredisAt starts a miniredis whose clock does not advance, so that nothing in it expires.
 func StartMiniredisAt(ctx context.Context, now time.Time) (*Redis, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start a miniredis: %w", err)
@@ -84,10 +84,10 @@ func StartMiniredisAt(ctx context.Context, now time.Time) (*Redis, error) {
 	return &Redis{Address: mini.Addr(), Name: Miniredis, close: mini.Close}, nil
 }
 
-// Miniredis is the Name of a Redis that is none.
+// Miniredis is the Name of a miniredis.
 const Miniredis = "miniredis"
 
-// recent refuses, and ends, a server older than the scripts can run on.
+// recent ends a server that is too old for the scripts, and returns an error.
 func recent(server *RedisServer) error {
 	major, minor, err := version(server.Name)
 	if err == nil && (major > 6 || major == 6 && minor >= 2) {
@@ -124,5 +124,5 @@ func note(found []error) string {
 	return strings.ReplaceAll(errors.Join(found...).Error(), "\n", "; ")
 }
 
-// Close ends the Redis; nothing of it is left on disk.
+// Close ends the Redis, and leaves nothing on disk.
 func (r *Redis) Close() { r.close() }

@@ -20,20 +20,20 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// RedisOptions says how a server is started. The zero values of all but Program
-// are good: a directory of its own, any free port.
+// RedisOptions describes how to start a server. Only Program is required: by default the server gets a
+// directory of its own and any free port.
 type RedisOptions struct {
 	Program string   // path of the program
-	Dir     string   // its working directory, which Close leaves; none: a temporary one, which Close removes
-	Scratch bool     // Dir is of no use to anybody once this process has died
+	Dir     string   // its working directory, which Close keeps; empty: a temporary one, which Close removes
+	Scratch bool     // remove Dir if this process dies
 	Port    int      // the port; 0: any free one
-	Args    []string // more arguments: --maxmemory 60mb
+	Args    []string // additional arguments: --maxmemory 60mb
 }
 
 // RedisServer is a Redis server in a child process.
 type RedisServer struct {
 	Address string // 127.0.0.1:port
-	Name    string // "redis-server 7.0.15"; without a version where a password hides it
+	Name    string // "redis-server 7.0.15"; without a version if a password hides it
 	Dir     string // its working directory, with dump.rdb if there is one
 	Port    int
 	Process *child.Process
@@ -42,12 +42,12 @@ type RedisServer struct {
 }
 
 const (
-	redisStart = 20 * time.Second // to load a dump as well
+	redisStart = 20 * time.Second // includes loading a dump
 	redisGrace = 10 * time.Second
 )
 
-// StartRedisServer starts a server and returns when it answers and has loaded its
-// dump. It saves nothing by itself; maxmemory-policy is Redis's default, noeviction.
+// StartRedisServer starts a server, and returns when it answers and has loaded its dump. The server saves
+// nothing by itself. Its maxmemory-policy is Redis's default, noeviction.
 func StartRedisServer(ctx context.Context, options RedisOptions) (*RedisServer, error) {
 	s := &RedisServer{Dir: options.Dir, Port: options.Port}
 	if s.Dir == "" {
@@ -60,15 +60,15 @@ func StartRedisServer(ctx context.Context, options RedisOptions) (*RedisServer, 
 	ctx, cancel := context.WithTimeout(ctx, redisStart)
 	defer cancel()
 	err := s.start(ctx, options)
-	// Redis can't choose a port by itself, so one is chosen for it, and another if
-	// somebody was quicker. A port that was asked for may still be closing.
+	// Redis cannot choose a free port, so this process chooses one, and another if a different process
+	// takes it first. A given port may still be closing.
 	for errors.Is(err, errPortTaken) && ctx.Err() == nil {
 		if options.Port != 0 {
 			_ = retry.Sleep(ctx, 50*time.Millisecond)
 		}
 		taken := err
 		if err = s.start(ctx, options); err != nil && ctx.Err() != nil {
-			err = taken // the time ran out over it, which says less
+			err = taken // more precise than the timeout
 		}
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func StartRedisServer(ctx context.Context, options RedisOptions) (*RedisServer, 
 
 var errPortTaken = errors.New("the port is taken")
 
-// start makes one try on one port.
+// start makes one attempt on one port.
 func (s *RedisServer) start(ctx context.Context, options RedisOptions) error {
 	s.Port = options.Port
 	if s.Port == 0 {
@@ -130,13 +130,13 @@ func (s *RedisServer) ready(ctx context.Context) (string, error) {
 	for {
 		info, err := "", s.listening()
 		if err == nil {
-			info, err = client.Info(ctx).Result() // Redis 6.2 takes one section or none
+			info, err = client.Info(ctx).Result() // Redis 6.2 accepts at most one section
 		}
 		if err == nil && field(info, "loading") != "1" {
 			return s.named(info)
 		}
 		if err != nil && strings.HasPrefix(err.Error(), "NOAUTH") {
-			return "redis", nil // its arguments ask for a password, which we don't know
+			return "redis", nil // its arguments set a password, which is not known here
 		}
 		select {
 		case <-s.Process.Done():
@@ -148,7 +148,7 @@ func (s *RedisServer) ready(ctx context.Context) (string, error) {
 	}
 }
 
-// listening spares the log: go-redis writes a line a failed dial.
+// listening avoids log lines: go-redis writes one for each failed dial.
 func (s *RedisServer) listening() error {
 	connection, err := net.DialTimeout("tcp", s.Address, time.Second)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *RedisServer) listening() error {
 	return connection.Close()
 }
 
-// named returns the server's name, if it is ours: on a port that another process
-// took first, the other's server answers while ours is still finding out.
+// named returns the server's name if the server is this child. If another process took the port first, its
+// server answers until the child notices that the port is taken.
 func (s *RedisServer) named(info string) (string, error) {
 	if field(info, "process_id") != strconv.Itoa(s.Process.Pid()) {
 		return "", errPortTaken
@@ -177,7 +177,7 @@ func RedisName(info string) string {
 	return Miniredis
 }
 
-// field is the value of a line "name:value" of INFO.
+// field returns the value of a line "name:value" of INFO.
 func field(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
@@ -187,7 +187,7 @@ func field(info, name string) string {
 	return ""
 }
 
-// Close ends the server, and removes its directory if it was a temporary one.
+// Close ends the server, and removes its directory if it is temporary.
 func (s *RedisServer) Close() {
 	s.Process.Stop(redisGrace)
 	s.removeDir()
@@ -195,6 +195,6 @@ func (s *RedisServer) Close() {
 
 func (s *RedisServer) removeDir() {
 	if s.temporary {
-		_ = os.RemoveAll(s.Dir) // a leftover in the temporary directory harms nobody
+		_ = os.RemoveAll(s.Dir) // a leftover in the temporary directory is harmless
 	}
 }

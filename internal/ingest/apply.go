@@ -1,16 +1,16 @@
 package ingest
 
-// What becomes of a piece: sent until that is known, whatever Redis answers.
+// This file sends a piece until its outcome is known, and decides what follows from Redis's answer.
 //
-//	answer                            what is done
-//	Applied, Fits                     the sweep goes on
-//	Refusing                          the members that it names are taken out (refuse.go)
-//	an error that passes              sent again: the ledger says whether it is in
-//	Held                              waited for: a rebuild is about to swap the boards
-//	Moved                             the flow ends, all that was folded is dropped (moved.go)
-//	Sealed                            so it does: read again, what the windows would take is late
-//	OtherBounds                       so it does: read again by the bounds that Redis has (borders.go)
-//	any other answer, any other error the partition halts
+//	answer                            what follows
+//	Applied, Fits                     the sweep continues
+//	Refusing                          the named members are taken out of the batch (refuse.go)
+//	a transient error                 the piece is sent again: the ledger shows whether it was applied
+//	Held                              the applier waits: a rebuild is about to swap the boards
+//	Moved                             the flow ends and drops everything folded (moved.go)
+//	Sealed, Unsealed                  as Moved; the events are read again without or with these windows (sealed.go)
+//	OtherBounds                       as Moved; the events are read again with Redis's bounds (borders.go)
+//	any other answer or error         the partition halts
 
 import (
 	"context"
@@ -26,26 +26,27 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// applier sends the pieces of a sweeper for one shard. It is one goroutine's at a time.
+// applier sends the pieces of a sweeper to one shard. Only one goroutine uses it at a time.
 type applier struct {
 	*partition
 	number    int    // of the shard
-	shard     string // names it in messages, where there are several: " on shard 3 of 12"
+	shard     string // names the shard in messages, if there are several: " on shard 3 of 12"
 	standings Standings
-	writing   func(error) // is given what it waits for, nil once it goes on
+	writing   func(error) // receives what the applier waits for; nil once it continues
 	stats     *Stats
 	counts    *ShardStats // of the shard
 	calls     *calls
 }
 
-// calls is the context of the calls of a sweeper's pieces: it outlives that of run by lastCall.
+// calls holds the context of the calls that send pieces. It ends lastCall after the context of the sweeper's
+// run.
 type calls struct {
 	ctx context.Context //nolint:containedctx // see above
 }
 
-// apply sends a piece until its outcome is known: Applied, or Refusing. The call itself
-// isn't ended with the context: a piece in flight is waited for a little longer, so that
-// the next owner finds the ledger where it will stay.
+// apply sends a piece until its outcome is known: Applied or Refusing. The call itself doesn't end with ctx but
+// a little later, so that a piece in flight completes and the next owner finds the ledger at its final
+// position.
 func (a *applier) apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
 	wait := retry.ForEver.Start()
 	for {
@@ -72,13 +73,13 @@ func (a *applier) apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, ti
 	}
 }
 
-// check asks what would come of a piece until that is known. Errors that pass and a hold
-// are waited out; the answer is Fits or Refusing.
+// check determines what Apply would answer, until the answer is Fits or Refusing. It waits out transient errors
+// and a hold.
 func (a *applier) check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error) {
 	wait := retry.ForEver.Start()
 	for {
 		if ctx.Err() != nil {
-			return ledger.Answer{}, context.Cause(ctx) // the next owner checks by itself
+			return ledger.Answer{}, context.Cause(ctx) // the next owner checks for itself
 		}
 		answer, err := a.standings.Check(a.calls.ctx, p)
 		switch {
@@ -99,7 +100,7 @@ func (a *applier) check(ctx context.Context, p *ledger.Piece) (ledger.Answer, er
 	}
 }
 
-// failing waits after an error of the standings that may pass, and returns any other.
+// failing waits after a transient error of the standings, and returns any other error.
 func (a *applier) failing(ctx context.Context, err error, wait *retry.Backoff) error {
 	if a.standings.Classify(err) != ledger.Retry {
 		return err
@@ -110,7 +111,7 @@ func (a *applier) failing(ctx context.Context, err error, wait *retry.Backoff) e
 	return wait.Next(ctx)
 }
 
-// held waits a moment for a hold to go.
+// held waits 100 ms for a hold to end.
 func (a *applier) held(ctx context.Context) error {
 	a.writing(errHeld)
 	return retry.Sleep(ctx, 100*time.Millisecond)
@@ -119,7 +120,7 @@ func (a *applier) held(ctx context.Context) error {
 var errHeld = &health.Waiting{Reason: health.WaitsRebuild, Err: errors.New("a rebuild is about to swap the boards, or a reshard to switch to the new ones"),
 	Remedy: "none is needed: it ends, or its hold runs out"}
 
-// elsewhere is the error for an answer that isn't about the piece.
+// elsewhere returns the error for an answer with which the piece can't be sent again as it is.
 func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 	field := a.field + a.shard
 	switch got.Outcome {

@@ -1,6 +1,7 @@
 package ingest
 
-// The steps of the start table that write: a topic begins, a partition is added, a gap is skipped.
+// This file has the steps of the start table that write: a topic begins, a partition is added, a gap is
+// skipped.
 
 import (
 	"context"
@@ -15,15 +16,15 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// beginOnce has one worker of the process resolve where a topic begins in the shards that
-// don't have it: it asks about every partition, and so would everyone.
+// beginOnce resolves where a topic begins in the shards that don't have it. Only one worker of the process does
+// this at a time, since it queries every partition.
 func (l *locator) beginOnce(ctx context.Context) error {
 	select {
 	case l.resolver.starting <- struct{}{}:
 		defer func() { <-l.resolver.starting }()
 	case <-ctx.Done():
 	}
-	if ctx.Err() != nil { // the one before may have let go because of that
+	if ctx.Err() != nil { // the previous worker may have released the token because ctx ended
 		return context.Cause(ctx)
 	}
 	states, err := l.states.get(ctx)
@@ -31,7 +32,7 @@ func (l *locator) beginOnce(ctx context.Context) error {
 		return err
 	}
 	if start.AllHaveTopic(states, l.Topic) {
-		return errLocateAgain // another has been here
+		return errLocateAgain // another worker has started the topic
 	}
 	// Another process may have started some shards since the decision.
 	f, err := l.find(ctx)
@@ -48,7 +49,7 @@ func (l *locator) beginOnce(ctx context.Context) error {
 			err = l.copied(ctx, shard, f.states)
 		case start.Recover:
 			err = l.begin(ctx, shard, d.Step, f)
-		case start.Begin: // the others copy it, once it is there
+		case start.Begin: // the other shards copy this one once it is written
 			if err := l.begin(ctx, shard, d.Step, f); err != nil {
 				return err
 			}
@@ -58,11 +59,10 @@ func (l *locator) beginOnce(ctx context.Context) error {
 			return err
 		}
 	}
-	return errLocateAgain // and go on from what is written there now
+	return errLocateAgain // continue from the positions that are written now
 }
 
-// skip moves a shard's ledger over a gap and notes in the origin that what starts
-// before is partial.
+// skip moves a shard's ledger past a gap, and marks windows that start before it as partial in the origin.
 func (l *locator) skip(ctx context.Context, f *located, shard int, at ledger.Position) error {
 	origin, err := l.originOf(ctx, f)
 	if err != nil {
@@ -76,7 +76,7 @@ func (l *locator) skip(ctx context.Context, f *located, shard int, at ledger.Pos
 	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Found: f.states[shard].Ledger[l.field], At: at, Origin: origin})
 }
 
-// join starts a partition that was added to a topic under way: at offset 0.
+// join starts a partition that was added to an existing topic, at offset 0.
 func (l *locator) join(ctx context.Context, f *located, shard int) error {
 	origin, err := l.originOf(ctx, f)
 	if err != nil {
@@ -89,7 +89,7 @@ func (l *locator) join(ctx context.Context, f *located, shard int) error {
 	return l.set(ctx, shard, ledger.StartPosition{Partition: l.Partition, Beside: true, At: ledger.At(f.facts.Log.Start), Origin: origin})
 }
 
-// originOf is the origin of what is read from the log's start, the same for every shard.
+// originOf returns the origin of a partition that is read from the log's start. It is the same for every shard.
 func (l *locator) originOf(ctx context.Context, f *located) (*ledger.Origin, error) {
 	if f.origin == nil {
 		origin, err := l.resolver.originOf(ctx, f.facts.Log, &l.carried.trail, f.states[0].Clock)
@@ -101,8 +101,8 @@ func (l *locator) originOf(ctx context.Context, f *located) (*ledger.Origin, err
 	return f.origin, nil
 }
 
-// begin has all partitions of the topic start where the configuration says, in one shard:
-// the others copy that. Until all shards have started, only the plan of a first start is committed.
+// begin starts all partitions of the topic in one shard, where the configuration says; the other shards copy
+// that. Until all shards have started, only the plan of a first start is committed.
 func (l *locator) begin(ctx context.Context, shard int, s start.Step, f *located) error {
 	set, trails, err := l.resolver.resolveAll(ctx, s, f.partitions, f.committed, f.plans, f.states[shard].Clock)
 	if err != nil {
@@ -141,7 +141,7 @@ func (l *locator) begin(ctx context.Context, shard int, s start.Step, f *located
 	return nil
 }
 
-// plan commits where a first start begins, before that is written anywhere.
+// plan commits the offsets at which a first start begins, before they are written to any shard.
 func (l *locator) plan(ctx context.Context, set []ledger.StartPosition, known map[int]ledger.Origin) error {
 	plans := map[int]progress{}
 	for i := range set {
@@ -156,16 +156,16 @@ func (l *locator) plan(ctx context.Context, set []ledger.StartPosition, known ma
 	return l.commits.now(ctx, plans, l.Topic)
 }
 
-// copied has a shard begin where the others did.
+// copied starts a shard where the other shards started.
 func (l *locator) copied(ctx context.Context, shard int, states []ledger.State) error {
 	set, err := start.CopyOf(states, l.Topic)
-	if err != nil || len(set) == 0 { // the others are gone again
+	if err != nil || len(set) == 0 { // the other shards no longer have the topic
 		return err
 	}
 	return l.set(ctx, shard, set...)
 }
 
-// set writes where partitions start in a shard.
+// set writes the start positions of partitions to a shard.
 func (l *locator) set(ctx context.Context, shard int, all ...ledger.StartPosition) error {
 	begun, err := l.shards[shard].Begin(ctx, all)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// BenchmarkFetchToFold is what a record costs between a response and a batch: the
-// checksum, decompression, the record, its JSON, its windows and its member's sum.
+// BenchmarkFetchToFold measures the cost of a record between a response and a batch: checksum, decompression,
+// record, JSON, windows and the member's sum.
 func BenchmarkFetchToFold(b *testing.B) {
 	codecs := map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "lz4": kgo.Lz4Compression()}
 	for name, codec := range codecs {
@@ -61,8 +61,8 @@ func fetchToFold(b *testing.B, codec kgo.CompressionCodec) { //nolint:thelper //
 	b.ReportMetric(float64(folded.Members()), "members")
 }
 
-// BenchmarkFetchToFoldWithDuplicates is the same, where each event is compared with so many
-// before it.
+// BenchmarkFetchToFoldWithDuplicates measures the same with duplicate detection, over a given number of earlier
+// events.
 func BenchmarkFetchToFoldWithDuplicates(b *testing.B) {
 	for _, back := range []int64{100_000, 1_000_000} {
 		b.Run(fmt.Sprint(back), func(b *testing.B) { fetchToFoldComparing(b, back) })
@@ -86,7 +86,7 @@ func fetchToFoldComparing(b *testing.B, back int64) { //nolint:thelper // it is 
 	r.known = &lookBack{records: back, set: duplicates.New(back)}
 	r.known.set.Begin(0)
 	var text [8]byte
-	for o := range back { // so that it is full
+	for o := range back { // fills the set
 		binary.LittleEndian.PutUint64(text[:], uint64(o))
 		r.known.set.Add(o, duplicates.Of(text[:], text[:]))
 	}
@@ -110,7 +110,7 @@ func fetchToFoldComparing(b *testing.B, back int64) { //nolint:thelper // it is 
 	b.ReportMetric(float64(folded.duplicates)/float64(b.N), "duplicates")
 }
 
-// moveOn moves record batches to later offsets, and gives their events other ids.
+// moveOn moves record batches to later offsets, and gives their events new ids.
 func moveOn(batches []byte, by int64, loop int) {
 	named := []byte(`{"event_id":"01JD`)
 	for len(batches) >= 21 {
@@ -130,7 +130,7 @@ func moveOn(batches []byte, by int64, loop int) {
 	}
 }
 
-// folding is a reader of one response.
+// folding returns a reader for a single response.
 func folding(config *Config, account *memory.Account) *reader {
 	return &reader{
 		partition: &partition{field: "events/0", log: zap.NewNop()}, records: recordbatch.Reader{Memory: account}, turn: &turn{},
@@ -138,7 +138,7 @@ func folding(config *Config, account *memory.Account) *reader {
 	}
 }
 
-// published are the bytes of a response as a broker gives them, about 1 MiB.
+// published returns a response as a broker sends it, of about 1 MiB, and its number of records.
 func published(b testing.TB, codec kgo.CompressionCodec, now time.Time) (*fetch.Response, int64) {
 	b.Helper()
 	const records = 8000

@@ -9,15 +9,15 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// maxBeyond is how many of a batch's refused members it is kept of which field they would take
-// out of its range, until their dead letters are written: those are outside of the memory
-// budget. The letters of the others name no field.
+// maxBeyond is the maximum number of refused members of a batch whose out-of-range field is remembered until
+// their dead letters are written: this memory is outside of the budget. The dead letters of the other members
+// name no field.
 const maxBeyond = 1000
 
-// maxMessage is how long the message of a dead letter may be, in bytes.
+// maxMessage is the maximum length of a dead letter's message, in bytes.
 const maxMessage = 200
 
-// keepBeyond keeps where the members of an answer would leave the range of a field.
+// keepBeyond remembers which members of an answer would leave the range of a field.
 func (b *batch) keepBeyond(all []ledger.Beyond) {
 	for _, one := range all {
 		if len(b.beyond) == maxBeyond {
@@ -30,8 +30,8 @@ func (b *batch) keepBeyond(all []ledger.Beyond) {
 	}
 }
 
-// refusalMessage is what the dead letters of a refused member say: one line of at most
-// maxMessage bytes, what matters first.
+// refusalMessage returns the message for the dead letters of a refused member: one line of at most maxMessage
+// bytes, with the most important facts first.
 func (b *batch) refusalMessage(member []byte, reason ledger.Reason) string {
 	text := fmt.Sprintf("%s with the events of %q from offset %d to %d", b.why(member, reason), clipped(member), b.From(), b.To()-1)
 	for i := min(len(text), maxMessage); ; i-- {
@@ -41,7 +41,7 @@ func (b *batch) refusalMessage(member []byte, reason ledger.Reason) string {
 	}
 }
 
-// why says why a member is refused.
+// why returns the reason for which a member is refused.
 func (b *batch) why(member []byte, reason ledger.Reason) string {
 	if reason == ledger.WindowLimit {
 		return "a window would be opened beyond max_windows, or in its last tenth on a board that has none"
@@ -59,7 +59,7 @@ func (b *batch) why(member []byte, reason ledger.Reason) string {
 	return text
 }
 
-// whichField names the board, the field, what it would be and its max.
+// whichField names the board, the field, the value that it would have, and its max.
 func whichField(at *ledger.Beyond, rule *rules.Rule) string {
 	board, window := at.Window.Board, at.Window.Period+" "+at.Window.Name
 	if at.Field == 0 {

@@ -1,27 +1,28 @@
 package ingest
 
-// The start and end of calendar windows if processes have different time zone data.
+// This file agrees on the start and end of calendar windows between processes with different time zone data.
 //
-// A time zone's rules change, and a replica that was upgraded has other bounds for some windows
-// than one that was not, or than itself before. So the border between two windows is settled once,
-// in Redis, by the first process that folds an event of either, and all others take it from there:
+// The rules of a time zone change, so an upgraded replica computes other bounds for some windows than a replica
+// that was not upgraded, or than itself before the upgrade. The border between two windows is therefore settled
+// once, in Redis, by the first process that folds an event of either window. All other processes use the
+// settled border:
 //
 //	worker of an old version          Redis                      worker of a new version
 //	an event of November
-//	  asks for its borders ─────────▶ settles its start and end
+//	  requests its borders ─────────▶ settles its start and end
 //	folds, applies                    November is listed
 //	                                                             an event of November
-//	                                  as they were settled ◀─────  asks for its borders
-//	                                                             folds by those
-//	                                  settles December's end ◀───  an event of December, which
+//	                                  returns the settled ◀─────   requests its borders
+//	                                  borders                    folds by those
+//	                                  settles December's end ◀── an event of December, which
 //	                                                               starts where November ends
 //
-// A window that is open keeps its bounds, later ones follow the new rules, and there is no gap and
-// no overlap. A border is in Redis before a window by it: apply.lua opens no window by any other
-// bounds, so what was cached here and has been lost with Redis's newest seconds does no harm. The
-// worker then drops what it has folded, and asks again.
+// An open window keeps its bounds, later windows follow the new rules, and there is no gap and no overlap. A
+// border is in Redis before any window that uses it, and apply.lua opens no window with other bounds. So a
+// border that a worker has cached and that Redis has lost with its newest seconds does no harm: the worker
+// drops what it has folded and requests the borders again.
 //
-// With several shards the first one decides, unless it lacks a border that another shard has.
+// With several shards the first shard decides, unless it lacks a border that another shard has.
 
 import (
 	"context"
@@ -37,20 +38,20 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// borders are those of a process.
+// borders holds the settled borders of a process.
 type borders struct {
 	known   *fold.Borders
 	shards  shards
 	rules   fold.Rules
-	longest int64 // that a border is needed after its instant, ms
+	longest int64 // how long a border is needed after its instant, in ms
 	log     *zap.Logger
 
 	mu     sync.Mutex
-	listed map[periods.Border]int64 // as windows were found listed whose borders weren't settled so
+	listed map[periods.Border]int64 // the bounds of listed windows that differ from the settled borders
 }
 
-// keptFor is how long a border is kept after the last window is over that it belongs to: longer
-// than the window is listed.
+// keptFor is how long a border is kept after the last window that uses it is over; this is longer than the
+// window is listed.
 const keptFor = 4 * 24 * 3_600_000 // ms
 
 func newBorders(c *Config, all shards) *borders {
@@ -62,7 +63,7 @@ func newBorders(c *Config, all shards) *borders {
 	return b
 }
 
-// settle has borders settled in every shard, and learns where they are.
+// settle settles borders in every shard, and learns the settled values.
 func (b *borders) settle(ctx context.Context, all []fold.Unsettled) error {
 	want := make([]ledger.Border, len(all))
 	b.mu.Lock()
@@ -92,9 +93,9 @@ func (b *borders) settle(ctx context.Context, all []fold.Unsettled) error {
 	return nil
 }
 
-// settle has borders settled in every shard, and puts where they are into them.
+// settle settles borders in every shard, and stores the settled values in want.
 func (all shards) settle(ctx context.Context, want []ledger.Border) error {
-	if len(all) > 1 { // a shard that has lost its newest seconds lacks what others have
+	if len(all) > 1 { // a shard that lost its newest seconds lacks borders that others have
 		found := make([][]ledger.Settled, len(all))
 		err := all.each(func(i int, s Standings) (err error) {
 			found[i], err = s.Settle(ctx, want, true)
@@ -131,14 +132,14 @@ func (all shards) settle(ctx context.Context, want []ledger.Border) error {
 	return nil
 }
 
-// boundsError says that a window of a piece has other bounds in Redis: as it is listed, or, if it
-// isn't, as its borders are settled. Nothing of the piece was written.
+// boundsError reports that a window of a piece has other bounds in Redis: those of its listing or, if it isn't
+// listed, those of its settled borders. Nothing of the piece was written.
 type boundsError struct {
 	field   string
-	name    string        // of the window, in the listing
+	name    string        // the window's name in the listing
 	window  ledger.Window // as it was folded
 	listing string        // empty if it isn't listed
-	// As it is listed, Unix ms; 0 if the listing can't be read.
+	// The bounds in the listing, in Unix ms; 0 if the listing can't be parsed.
 	start, end int64
 }
 
@@ -149,7 +150,7 @@ func (e *boundsError) Error() string {
 	return fmt.Sprintf("%s: the window %s is listed as [%s], and was folded as [%d, %d)", e.field, e.name, e.listing, e.window.Start, e.window.End)
 }
 
-// learn forgets what was known, and has the borders be asked for as the window is listed. It
+// learn forgets the known borders, so that they are requested again, now with the bounds of the listing. It
 // returns a halt if that can't help: the bounds differ by more than time zone rules change.
 func (b *borders) learn(e *boundsError) error {
 	b.known.Forget()
@@ -167,7 +168,7 @@ func (b *borders) learn(e *boundsError) error {
 	return nil
 }
 
-// of are the borders of a window, if a time zone decides where they are.
+// of returns the borders of a window; ok is false if no time zone decides where they are.
 func (b *borders) of(w *ledger.Window) (start, end periods.Border, ok bool) {
 	for i := range b.rules.Periods {
 		if rule := &b.rules.Periods[i].Rule; string(rule.Name()) == w.Period {
@@ -181,8 +182,8 @@ func (*borders) halt(e *boundsError) error {
 	return &health.Halt{Reason: health.HaltBounds, What: e.Error(), Remedy: "something else changed the listing or the borders of the window: " + health.RebuildRemedy}
 }
 
-// soonAgain is within what time the same answer means that asking for the borders didn't help. Later
-// it is of another loss of Redis.
+// soonAgain is the time within which the same error shows that requesting the borders again didn't help. A
+// later error is due to another data loss of Redis.
 const soonAgain = 10 * time.Second
 
 // differ handles a boundsError. It returns nil if the worker must fold again by the borders in Redis,

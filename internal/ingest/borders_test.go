@@ -14,17 +14,17 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// zoned is a world whose processes have one of two versions of a zone's rules, which are an hour
-// apart. Its windows are months of the zone, and weeks of UTC.
+// zoned is a world whose processes use one of two versions of a time zone's rules, which differ by an hour. Its
+// windows are months in that zone, and weeks in UTC.
 type zoned struct {
 	*world
 
 	truth    settled
 	versions map[string]fold.Rules
-	// Two months that are over, one after the other, and where the border between them and the end
-	// of the second are by the later version, which has both an hour earlier.
+	// Two consecutive months in the past. In the later version, the border between them and the end of the
+	// second are an hour earlier.
 	first, second string
-	begin         int64 // of the first, by the later version
+	begin         int64 // of first, by the later version
 	middle, end   int64
 	borders       [3]periods.Border
 }
@@ -58,7 +58,8 @@ func newZoned(t *testing.T, partitions int) *zoned {
 		start, stop, _ := later.Borders(w.Name)
 		return []periods.Border{start, stop}[end].String()
 	}
-	// What is wanted is by the earlier version in the first month, and by the later one afterwards.
+	// The expected bounds are those of the earlier version in the first month, and those of the later version
+	// afterwards.
 	start, _, _ := later.Borders(z.first)
 	_, stop, _ := later.Borders(z.second)
 	middle, _, _ := later.Borders(z.second)
@@ -70,12 +71,12 @@ func newZoned(t *testing.T, partitions int) *zoned {
 	return z
 }
 
-// by has a worker of a version start; stop it before another one starts.
+// by starts a worker of a version. The caller must stop it before it starts another.
 func (z *zoned) by(version string) *running {
 	return z.worker(0, func(c *Config) { c.Rules = z.versions[version] })
 }
 
-// at are events of a time.
+// at returns events of a given time.
 func at(prefix string, ms int64) []earned {
 	all := some(prefix, 20, 5)
 	for i := range all {
@@ -108,7 +109,7 @@ func TestReplicasWithOtherTimeZoneDataCountByTheBordersThatWereSettledFirst(t *t
 	require.Equal(t, workers.StateRunning, again.status.Line().State)
 }
 
-// A process knows borders that Redis loses, and that a process of another version then settles anew.
+// A process has cached borders that Redis then loses, and a process of another version settles them again.
 func TestBordersThatWereLostWithRedisNewestSecondsAreAskedForAgain(t *testing.T) {
 	t.Parallel()
 	z := newZoned(t, 2)
@@ -142,7 +143,8 @@ func TestBordersThatWereLostWithRedisNewestSecondsAreAskedForAgain(t *testing.T)
 	eventually(t, "it runs", func() bool { return upgraded.status.Line().State == workers.StateRunning })
 }
 
-// Where what Redis lists and what it has settled differ, a partition halts until one of them is right.
+// If the bounds that Redis lists differ from the settled borders, the partition halts until one of the two is
+// corrected.
 func TestAWindowThatIsListedOtherwiseThanItsBordersAreSettledHalts(t *testing.T) {
 	t.Parallel()
 	z := newZoned(t, 1)

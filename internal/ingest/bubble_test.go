@@ -1,8 +1,8 @@
 package ingest
 
-// A Kafka for tests in bubbles: logs in memory that are read through the Transport's
-// interface, so that time is the bubble's and no connection is outside of it. And
-// workers that read them, without a group and without looking for their positions.
+// This file has a Kafka for tests in synctest bubbles: in-memory logs that are read through the Transport
+// interface, so that all time is the bubble's and no connection is outside of it. It also has workers that read
+// these logs, without a group and without locating their positions.
 
 import (
 	"bytes"
@@ -31,17 +31,16 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// logs are a topic's partitions.
+// logs holds a topic's partitions.
 type logs struct {
 	mu      sync.Mutex
 	all     map[int32]*partitionLog
 	fetches int
-	// answer has a fetch answered with an error code, or not at all as yet, where it
-	// says so; called unlocked.
+	// answer returns an error code for a fetch, or blocks it for a while; called without the lock.
 	answer func(ctx context.Context, partition int32, offset int64) (code int16)
-	// throttle is how long whoever asks is to leave the broker alone, and gets nothing; nil: 0.
+	// throttle returns how long a client is throttled, which then gets no records; nil: 0.
 	throttle func(partition int32) time.Duration
-	// produce takes what is written to the dead-letter topic; nil: as it comes.
+	// produce handles writes to the dead-letter topic; nil: all writes succeed.
 	produce func(m kafka.Request) (kafka.Response, error)
 }
 
@@ -52,7 +51,7 @@ type partitionLog struct {
 
 func newLogs() *logs { return &logs{all: map[int32]*partitionLog{}} }
 
-// add appends a batch of values, compressed by a codec of Kafka's, to a partition.
+// add appends a batch of values to a partition, compressed with one of Kafka's codecs.
 func (l *logs) add(partition int32, codec int, values ...[]byte) {
 	var raw []byte
 	for i, v := range values {
@@ -78,7 +77,7 @@ func compressed(codec int, raw []byte) []byte {
 	return raw
 }
 
-// addRaw appends a batch of n records, as they are compressed.
+// addRaw appends a batch of n records that are already compressed.
 func (l *logs) addRaw(partition int32, codec, n int, raw []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +97,8 @@ func (l *logs) addRaw(partition int32, codec, n int, raw []byte) {
 	p.end += int64(n)
 }
 
-// from is what a broker would send from an offset on: no more than most bytes, but a
-// whole batch.
+// from returns the records that a broker would send from an offset on: at most most bytes, but at least a whole
+// batch.
 func (l *logs) from(partition int32, offset int64, most int32) (records []byte, end int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +131,7 @@ func (l *logs) RoundTrip(ctx context.Context, _ net.Addr, m kafka.Request) (kafk
 	return x.RawExchange(&fetchCall{logs: l, ctx: ctx})
 }
 
-// fetchCall is one request and its answer, as a connection.
+// fetchCall is one request and its answer, in the role of a connection.
 type fetchCall struct {
 	logs    *logs
 	ctx     context.Context //nolint:containedctx // of the one call that it is
@@ -233,8 +232,7 @@ func newBubble(t *testing.T, partitions int, change func(*Config)) *bubble {
 	return b
 }
 
-// run has every worker work until the returned function is called, which holds that
-// all memory was given back.
+// run runs all workers until stop is called. stop verifies that all memory was released.
 func (b *bubble) run() (stop func()) {
 	ctx, cancel := context.WithCancelCause(b.t.Context())
 	var all sync.WaitGroup
@@ -267,7 +265,7 @@ func (b *bubble) run() (stop func()) {
 	}
 }
 
-// send adds a batch of good events to a partition.
+// send adds a batch of valid events to a partition.
 func (b *bubble) send(partition, codec int, all ...earned) {
 	var values [][]byte
 	for _, e := range all {
@@ -279,7 +277,7 @@ func (b *bubble) send(partition, codec int, all ...earned) {
 	b.want += int64(len(all))
 }
 
-// counts waits until everything that was sent counts, for so long at most.
+// counts waits, at most for within, until all events that were sent are applied.
 func (b *bubble) counts(within time.Duration) {
 	b.t.Helper()
 	began := time.Now()

@@ -11,36 +11,37 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// carried is what one flow of a partition leaves to the next. Between two flows all of it is
-// the worker's goroutine's. While one is under way so is all but written, which is its
-// reader's, and tallied, which both use: the sweeper runs in that goroutine, too.
+// carried is the state that one flow of a partition leaves to the next. Between two flows only the worker's
+// goroutine uses it. During a flow the same goroutine uses it, since the sweeper runs there, with two
+// exceptions: the reader uses written, and both use tallied.
 type carried struct {
 	*partition
 	stats *Stats
 
-	stood ledger.Positions // where it left the ledgers of the shards; nil: unknown
-	trail trail.Trail      // as far as it was swept, or further
-	// tallied is the offset before which Stats have every event. A shard for which the batches have nothing may be
-	// before it: what is read again for that shard is repeated.
+	stood ledger.Positions // where the last flow left the shards' ledgers; nil: unknown
+	trail trail.Trail      // as far as the flow swept, or further
+	// tallied is the offset before which Stats have counted every event. A shard for which the batches have no
+	// events may be behind it: events that are read again for that shard are repeated.
 	tallied atomic.Int64
-	// The records whose dead letters are written: the reader's, and those of members who
-	// were refused.
+	// The records whose dead letters are written: those that the reader wrote, and those of refused members.
 	written, writtenRefused deadletter.Written
-	// The last boundsError, and when it was.
+	// The last boundsError, and when it occurred.
 	bounds   string
 	differed time.Time
-	// lostTurn: it ended for its turn at reading a batch again.
+	// lostTurn is true if the last flow ended because it needed the token for reading a batch again.
 	lostTurn bool
 	move     error // the last move, until its cause is known
 }
 
-// moved notes a move. What was known of the ledger and of the dead letters behind its position is void.
+// moved records a move of the ledger. The recorded positions, and the dead letters written after them, are then
+// void.
 func (c *carried) moved(err error) {
 	c.move, c.stood, c.written, c.writtenRefused = err, nil, deadletter.Written{}, deadletter.Written{}
 }
 
-// compare compares the ledgers with where the flow before left them, since no worker saw what happened in between, as
-// while Redis was away. It then reports a move: a ledger that is further back was moved by a rebuild, or Redis went back.
+// compare compares the ledgers with the positions at which the last flow left them, since no worker saw what
+// happened in between, for example while Redis was away. Then it reports the move, if there was one: if a
+// ledger is further back, a rebuild moved it or Redis rolled back.
 func (c *carried) compare(states []ledger.State) {
 	rebuilt := false
 	for i, s := range states {

@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// What moved the ledger may be another log, or an operator.
+// Another log or an operator may have moved the ledger.
 func TestAMoveVoidsWhatIsKnownOfTheLedgerAndOfDeadLetters(t *testing.T) {
 	t.Parallel()
 	w, _ := quiet()

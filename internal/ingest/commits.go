@@ -14,36 +14,35 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// commits writes to Kafka how far partitions have come: for lag monitors, to distinguish a lost Redis
-// from a first start, and with each offset its trail. Nothing is read from where they are:
-// a commit that fails or comes late costs nothing but what the trail would have known.
+// commits writes the partitions' offsets to Kafka: for lag monitors, to distinguish a lost Redis from a first
+// start, and to store a trail with each offset. No partition is read from a committed offset, so a commit that
+// fails or is late costs only what its trail would have recorded.
 type commits struct {
-	commit func(map[string]map[int]kafkaconn.Commit) error // the generation's
+	commit func(map[string]map[int]kafkaconn.Commit) error // commits for the generation
 	log    *zap.Logger
-	failed bool // the last time: logged once; of whoever has taken sending, in flush
+	failed bool // the last commit failed, so it is logged once; guarded by sending, in flush
 
-	// sending is taken while offsets are on their way, so that those that are set at a
-	// start come after whatever the worker had pending, and nothing comes over them.
-	// It is taken before mu.
+	// sending is held while offsets are being sent. So a start's offsets are sent after all that the worker had
+	// pending, and no older offset overwrites them. It is acquired before mu.
 	sending chan struct{}
 
 	mu      sync.Mutex // guards pending and last, and is never held while Kafka is called
 	pending map[string]map[int]progress
-	last    map[string]map[int]progress // of each partition, of all that at was given
+	last    map[string]map[int]progress // of each partition: the offset that is committed again
 }
 
 // progress is how far a partition has come.
 type progress struct {
 	offset int64
 	trail  trail.Trail
-	plan   string // metadata instead of the trail: the partition is to begin at the offset, and nothing was read
+	plan   string // metadata in place of the trail: the partition will start at the offset, and nothing was read
 }
 
 func newCommits(commit func(map[string]map[int]kafkaconn.Commit) error, log *zap.Logger) *commits {
 	return &commits{commit: commit, log: log, sending: make(chan struct{}, 1)}
 }
 
-// at notes the end of a batch that is through.
+// at records the end of an applied batch.
 func (c *commits) at(topic string, partition int, offset int64, t trail.Trail) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,9 +57,10 @@ func (c *commits) at(topic string, partition int, offset int64, t trail.Trail) {
 	}
 }
 
-// still commits the position of an idle partition again if another offset was committed for it. A process that starts
-// the topic again commits its plan for all partitions, even if it then finds that another process had started it. And a
-// late piece can move the ledger back to where it was before its worker read it.
+// still commits the position of an idle partition again if the last offset committed for it differs. There are
+// two causes. A process that starts the topic again commits its plan for all partitions, even if it then finds
+// that another process has started the topic. And a late piece can move the ledger back to where it was before
+// its worker read it.
 func (c *commits) still(topic string, partition int, offset int64, t trail.Trail) {
 	c.mu.Lock()
 	last, known := c.last[topic][partition]
@@ -70,12 +70,12 @@ func (c *commits) still(topic string, partition int, offset int64, t trail.Trail
 	}
 }
 
-// againEvery is how often offsets are committed that were before. Whoever sets where all
-// partitions of a topic start commits that for others, too; if that call comes late, it
-// comes over what they have committed since, and where no event follows it would stay.
+// againEvery is how often offsets that were already committed are committed again. A worker that starts a topic
+// also commits offsets for the partitions of other workers. If that commit arrives late, it overwrites their
+// newer commits; in a partition without new events, it would stay.
 const againEvery = 30 * time.Second
 
-// again has all be committed once more.
+// again makes the last offsets of all partitions pending again.
 func (c *commits) again() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *commits) again() {
 	}
 }
 
-// send commits.
+// send commits offsets with their metadata.
 func (c *commits) send(all map[string]map[int]progress) error {
 	commits := make(map[string]map[int]kafkaconn.Commit, len(all))
 	for topic, offsets := range all {
@@ -97,9 +97,8 @@ func (c *commits) send(all map[string]map[int]progress) error {
 	return c.commit(commits)
 }
 
-// now commits offsets and waits for the answer, or for the context's end: the
-// generation's own call knows no context, and has a deadline of its own. What is pending
-// of these partitions is of before and forgotten.
+// now commits offsets and waits for the answer or the end of ctx: the generation's own call takes no context
+// and has its own deadline. Offsets of these partitions that were pending are obsolete and are dropped.
 func (c *commits) now(ctx context.Context, offsets map[int]progress, topic string) error {
 	done := make(chan error, 1)
 	go func() {
@@ -108,7 +107,7 @@ func (c *commits) now(ctx context.Context, offsets map[int]progress, topic strin
 		c.mu.Lock()
 		for p, offset := range offsets {
 			delete(c.pending[topic], p)
-			if offset.plan != "" { // it must not come over what the workers commit later
+			if offset.plan != "" { // a plan must not overwrite what the workers commit later
 				delete(c.last[topic], p)
 			} else if _, ours := c.last[topic][p]; ours {
 				c.last[topic][p] = offset
@@ -128,7 +127,8 @@ func (c *commits) now(ctx context.Context, offsets map[int]progress, topic strin
 	}
 }
 
-// flush commits what is pending; what fails stays pending unless it has moved on.
+// flush commits the pending offsets. If that fails they stay pending, except those that at has replaced
+// meanwhile.
 func (c *commits) flush() {
 	c.sending <- struct{}{}
 	defer func() { <-c.sending }()
@@ -160,15 +160,14 @@ func (c *commits) flush() {
 	}
 }
 
-// run commits every now and then until the generation ends, and a last time
-// when its workers have stopped.
+// run commits at intervals of every until the generation ends, and a last time when its workers have stopped.
 func (c *commits) run(ctx context.Context, every time.Duration, workers *sync.WaitGroup) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for again := time.Now().Add(againEvery); ; {
 		select {
 		case now := <-tick.C:
-			if ctx.Err() != nil { // both are ready: chance mustn't say whether the last one is the second
+			if ctx.Err() != nil { // both channels are ready: commit only once more, after the workers have stopped
 				continue
 			}
 			if !now.Before(again) {
@@ -184,7 +183,7 @@ func (c *commits) run(ctx context.Context, every time.Duration, workers *sync.Wa
 	}
 }
 
-// trailOf is the trail in a commit's metadata; none if that is another program's.
+// trailOf returns the trail in a commit's metadata; an empty one if another program wrote the metadata.
 func trailOf(c kafkaconn.Commit) trail.Trail {
 	t, err := trail.Parse(c.Metadata)
 	if err != nil {

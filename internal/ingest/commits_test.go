@@ -22,7 +22,7 @@ import (
 
 type offsets = map[string]map[int]int64
 
-// committing is a commits that writes to all, unless fail says an error.
+// committing returns a commits that appends its calls to calls, unless fail returns an error.
 func committing(fail func() error) (c *commits, calls *[]offsets, logs *observer.ObservedLogs) {
 	core, logs := observer.New(zap.DebugLevel)
 	calls = new([]offsets)
@@ -133,8 +133,8 @@ func TestWhateverFailsTheLatestOfEachPartitionGetsThrough(t *testing.T) {
 	})
 }
 
-// In order: a batch ends at 8 and is pending; events are deleted from the log, and the
-// partition starts anew at 9, which is committed at once; then what was pending is.
+// In order: a batch ends at 8, and that offset is pending; events are deleted from the log; the partition
+// starts again at 9, which is committed at once; the pending offsets are committed.
 func TestWhatWasPendingIsNotCommittedOverAStart(t *testing.T) {
 	c, calls, _ := committing(nil)
 	c.at("a", 0, 8, trail.Trail{})
@@ -168,8 +168,8 @@ func TestWhatIsBeingCommittedIsNotCommittedOverAStartEither(t *testing.T) {
 	})
 }
 
-// In order: another sets where all partitions start; this one counts and commits 5; only
-// now the other's commit arrives, with 0, and no event follows.
+// In order: another worker sets where all partitions start; this worker counts and commits 5; the other
+// worker's commit of 0 arrives late, and no event follows.
 func TestWhatWasCommittedIsCommittedAgainNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, calls, _ := committing(nil)
@@ -182,12 +182,12 @@ func TestWhatWasCommittedIsCommittedAgainNowAndThen(t *testing.T) {
 		require.NoError(t, c.now(t.Context(), map[int]progress{1: {offset: 9}, 2: {offset: 4}}, "a"))
 		time.Sleep(2*againEvery + againEvery/2)
 		synctest.Wait()
-		ours := offsets{"a": {0: 5, 1: 9}} // 2 is another's to say
+		ours := offsets{"a": {0: 5, 1: 9}} // 2 belongs to another worker
 		require.Equal(t, []offsets{{"a": {1: 9, 2: 4}}, {"a": {0: 5}}, ours, ours}, *calls)
 	})
 }
 
-// In order: a partition counts and commits 5; an earlier start of this process then commits its plan, 0, for all
+// In order: a partition counts and commits 5; an earlier start of this process commits its plan, 0, for all
 // partitions; it finds that another process has started the topic.
 func TestAPlanIsNotWhatStaysCommittedForAPartitionThatIsIdle(t *testing.T) {
 	c, calls, _ := committing(nil)
@@ -198,15 +198,15 @@ func TestAPlanIsNotWhatStaysCommittedForAPartitionThatIsIdle(t *testing.T) {
 	c.again()
 	c.flush()
 	require.Empty(t, *calls, "what was counted before may be of a Redis that was lost")
-	c.still("a", 0, 5, trail.Trail{}) // its worker has just found its ledger there
+	c.still("a", 0, 5, trail.Trail{}) // its worker has just found its ledger at 5
 	c.flush()
 	c.still("a", 0, 5, trail.Trail{})
 	c.flush()
 	require.Equal(t, []offsets{{"a": {0: 5}}}, *calls)
 }
 
-// In order: 5 is counted and committed; Redis goes back to 0, which is to be committed
-// next; and forth again to 5 before it is.
+// In order: 5 is counted and committed; Redis rolls back to 0, which is now pending; Redis returns to 5 before
+// 0 is committed.
 func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("a", 5, 5)...)
@@ -223,9 +223,8 @@ func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
 	require.Equal(t, []offsets{{topic: {0: 5}}}, *calls)
 }
 
-// In order: nothing is committed, so where this one begins is, at once; another, which
-// found an emptied Redis meanwhile, commits 0; the Redis of before comes back, and no event
-// follows.
+// In order: nothing is committed, so this worker commits its start position at once; another worker, which
+// found an empty Redis meanwhile, commits 0; the previous Redis returns, and no event follows.
 func TestWhereAWorkerBeginsIsCommittedAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("a", 5, 5)...)

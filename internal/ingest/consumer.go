@@ -1,7 +1,6 @@
 package ingest
 
-// A consumer, and how a worker of it is composed of its parts: each gets what it needs, and
-// no more.
+// This file builds a consumer and the parts of its workers. Each part gets only the dependencies that it uses.
 
 import (
 	"context"
@@ -21,7 +20,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// process is what the partitions of a process have in common. All of it guards itself.
+// process holds what the partitions of a process share. Every field is safe for concurrent use.
 type process struct {
 	room
 	states      *states
@@ -44,16 +43,16 @@ type Consumer struct {
 	deadLetters *deadletter.Topics
 	trailless   atomic.Bool // the brokers refuse metadata as long as a trail
 
-	mu      sync.Mutex // guards current and workers: a generation sets them, who shows the consumer reads them
+	mu      sync.Mutex // guards current and workers: a generation sets them, Snapshot and others read them
 	current *Generation
-	workers []*worker // of the generation under way
+	workers []*worker // of the current generation
 }
 
-// New makes a consumer. Nothing is read or written until Run.
+// New returns a consumer. It reads and writes nothing until Run is called.
 func New(c Config) *Consumer {
 	all := tagged(c.Standings)
 	for i := range all {
-		c.Stats.Shard(i) // so that it is shown before its first call
+		c.Stats.Shard(i) // so that metrics show the shard before its first call
 	}
 	client := &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: kafkaconn.Robust(c.Transport), Timeout: c.Timeout}
 	return &Consumer{
@@ -76,8 +75,7 @@ func New(c Config) *Consumer {
 	}
 }
 
-// Reconnected notes that a new connection to the standings was made: what is
-// behind it may be another server.
+// Reconnected records that a new connection to the standings was made: another server may be behind it.
 func (c *Consumer) Reconnected() { c.reconnected.Add(1) }
 
 func (c *Consumer) worker(topic string, number int, com *commits) *worker {
@@ -111,7 +109,7 @@ func (c *Consumer) resolver(p *partition, s *health.Status) *resolver {
 	}
 }
 
-// terms are what the configuration says of starts.
+// terms returns the configuration's settings for starts.
 func (c *Consumer) terms() *start.Terms {
 	return &start.Terms{
 		Where: c.Start, OnGap: c.OnGap, Kept: c.kept(),
@@ -119,7 +117,7 @@ func (c *Consumer) terms() *start.Terms {
 	}
 }
 
-// kept are the periods, and how long their windows live.
+// kept returns the periods and how long their windows live.
 func (c *Consumer) kept() []start.Kept {
 	all := make([]start.Kept, len(c.Rules.Periods))
 	for i := range all {

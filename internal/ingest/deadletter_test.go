@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// refuse has the broker answer writes of dead letters with a code, where one is
-// given for the partition and the size of what is written.
+// refuse makes the broker answer writes of dead letters with a code that may depend on the partition and the
+// size of the write.
 func (w *world) refuse(code func(partition int32, size int) int16) {
 	w.cluster.ControlKey(0, func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -59,7 +59,7 @@ func TestADeadLetterNamesTheEventByItsIDWhereverThatStands(t *testing.T) {
 		&kgo.Record{Value: []byte(`{"points":5}`), Headers: headers("ce_specversion", "1.0", "ce_id", "binary")},
 		&kgo.Record{Value: []byte(`{"specversion":"1.0","id":"structured","data":{"points":5}}`), Headers: headers("content-type", "application/cloudevents+json")},
 		&kgo.Record{Value: []byte(`{"points":5}`)},
-		// In the decoder's buffer, one after the other.
+		// Two ids that the decoder unescapes into the same buffer.
 		&kgo.Record{Value: []byte(`{"event_id":"\u0061-1","points":5}`)},
 		&kgo.Record{Value: []byte(`{"event_id":"\u0061-2","points":5}`)},
 	).FirstErr())
@@ -96,11 +96,11 @@ func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {
 		l := r.status.Line()
 		return l.State == workers.StateWaiting && strings.Contains(l.What, event.DeadLetterTopic(topic))
 	})
-	// What came before may be applied, if it was read by itself.
+	// Earlier events may be applied, if they were read in a separate response.
 	require.NotContains(t, []string{"6", "11"}, w.standings.at(0))
 	denied.Store(false)
 	w.reaches(0, 1)
-	for _, l := range w.deadLetters(0) { // it is there once more, from trying the topic
+	for _, l := range w.deadLetters(0) { // the attempt to write to the topic has written it twice
 		require.Equal(t, "5", l["standings-offset"])
 		require.Equal(t, "bad", l["value"])
 	}
@@ -118,7 +118,7 @@ func TestABatchWithDeadLettersThatFailedIsNeverSwept(t *testing.T) {
 		}
 		return 0
 	})
-	// More than is gathered, so that the write in the middle of the response fails.
+	// More dead letters than are gathered, so that the write in the middle of the response fails.
 	const n = 2 * 256
 	var records []*kgo.Record
 	for range n {

@@ -9,16 +9,16 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// disorder is how far a record's time may lie before that of an earlier one, by the
-// operator's word, and what is done where a log shows otherwise. It is the reader's.
+// disorder checks how far a record's time lies before that of an earlier record, against the operator's limit.
+// Only the reader's goroutine uses it.
 type disorder struct {
-	allowed *time.Duration // nil without a word
+	allowed *time.Duration // nil: no limit is configured
 	log     *zap.Logger
 	stats   *Stats
 	logged  retry.LogLimit
 }
 
-// ms is the operator's word in ms, without one more than any two times are apart.
+// ms returns the operator's limit in ms; without a limit, more than any two times can differ.
 func (d *disorder) ms() int64 {
 	if d.allowed == nil {
 		return math.MaxInt64
@@ -26,10 +26,10 @@ func (d *disorder) ms() int64 {
 	return d.allowed.Milliseconds()
 }
 
-// disorderLogged is how often a log that breaks the operator's word is logged.
+// disorderLogged is the minimum interval between two log lines about records that exceed the limit.
 const disorderLogged = time.Minute
 
-// broken counts a record that breaks the operator's word, and logs it.
+// broken counts and logs a record that exceeds the operator's limit.
 func (d *disorder) broken(offset, by int64) {
 	d.stats.Disordered.Add(1)
 	if !d.logged.Due(disorderLogged) {
@@ -40,7 +40,7 @@ func (d *disorder) broken(offset, by int64) {
 		zap.Duration("disorder", *d.allowed))
 }
 
-// denied logs a trail that a record has shown to be another log's.
+// denied logs that a record contradicts the trail, which therefore belongs to another log.
 func (d *disorder) denied(offset int64) {
 	d.log.Warn("a record is later than what the group's offsets say of its log, which was truncated or made again: what they say is dropped, and windows count as incomplete up to now",
 		zap.Int64("offset", offset))

@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// quiet is a worker that nobody answers.
+// quiet returns a worker without a broker.
 func quiet() (*worker, *observer.ObservedLogs) {
 	core, logs := observer.New(zap.DebugLevel)
 	p, stats := &partition{Partition: ledger.Partition{Topic: topic}, field: "events/0", log: zap.New(core)}, new(Stats)

@@ -11,29 +11,28 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// endpoint is where a reading ends. A replay's is a position, which is never past the live
-// ledger; a consumer has none, and goes on for ever. All that depends on which of the two a
-// reading is, is asked of this.
+// endpoint is the position at which a reading ends. A replay has one, which is never past the live ledger; a
+// consumer has none, and reads without end. All behavior that differs between the two depends on endpoint.
 //
-// The position is that of one shard, or of several: then it is in no sweep, as those of
-// different shards are in sweeps of their own.
+// The position is that of one shard, or of several shards. If it is that of several, it isn't in a sweep, since
+// different shards are in different sweeps.
 type endpoint struct {
 	at *ledger.Position
-	// lowest: it is the lowest of several shards' endpoints. A shard that is past it, which may
-	// be right for that one, stays where it is.
+	// lowest is true if the position is the lowest of several shards' endpoints. A shard may already be past
+	// it, and then stays where it is.
 	lowest bool
 }
 
-// beyond is where a shard stands that nothing is read for.
+// beyond is the position of a shard for which nothing is read.
 var beyond = ledger.At(math.MaxInt64)
 
-// errEndpointReached says that a reading is at its endpoint.
+// errEndpointReached reports that a reading is at its endpoint.
 var errEndpointReached = errors.New("the replay is at its endpoint")
 
 func endsAt(at ledger.Position) endpoint { return endpoint{at: &at} }
 
-// place is where a shard stands for what is read to the endpoint: beyond all of it, if it
-// can't be brought there and needn't.
+// place returns the position from which a shard is read to the endpoint. It is beyond, so that nothing is read
+// for the shard, if the shard is at or past a lowest endpoint, or in a sweep that ends past it.
 func (e endpoint) place(at ledger.Position) ledger.Position {
 	if e.lowest && (at.From >= e.at.From || at.To > e.at.From) {
 		return beyond
@@ -41,10 +40,10 @@ func (e endpoint) place(at ledger.Position) ledger.Position {
 	return at
 }
 
-// given reports whether there is one.
+// given reports whether there is an endpoint.
 func (e endpoint) given() bool { return e.at != nil }
 
-// reached reports whether every shard is there.
+// reached reports whether every shard is at the endpoint.
 func (e endpoint) reached(all ledger.Positions) bool {
 	if e.at == nil {
 		return false
@@ -57,7 +56,7 @@ func (e endpoint) reached(all ledger.Positions) bool {
 	return true
 }
 
-// sweep has the shard stand at the beginning of the sweep that the endpoint lies in.
+// sweep moves each shard to the beginning of the sweep in which the endpoint lies.
 func (e endpoint) sweep(all ledger.Positions) ledger.Positions {
 	all = slices.Clone(all)
 	for i, at := range all {
@@ -68,7 +67,7 @@ func (e endpoint) sweep(all ledger.Positions) ledger.Positions {
 	return all
 }
 
-// limit is the offset before which records are read, negative without one.
+// limit returns the offset before which records are read; -1 if there is no endpoint.
 func (e endpoint) limit() int64 {
 	if e.at == nil {
 		return -1
@@ -79,7 +78,7 @@ func (e endpoint) limit() int64 {
 // before reports whether there are records to read from an offset on.
 func (e endpoint) before(offset int64) bool { return e.at == nil || offset < e.at.From }
 
-// below is the hash that a sweep ends at, where the endpoint lies in that one; else 0.
+// below returns the hash at which a sweep ends if the endpoint lies in that sweep; else 0.
 func (e endpoint) below(all ledger.Positions) uint64 {
 	for _, at := range all {
 		if e.at != nil && e.at.Sweeping() && e.at.From == at.From && e.at.To == at.To && e.at.Rules == at.Rules {
@@ -89,8 +88,8 @@ func (e endpoint) below(all ledger.Positions) uint64 {
 	return 0
 }
 
-// shortLog is what a log's end at an offset results in, in the middle of a sweep. Of a
-// replay nobody else looks at what the log has; a consumer looks at its ledger again.
+// shortLog returns the error for a log that ends at an offset in the middle of a sweep. In a replay it reports
+// a truncated log, since nothing else checks the log's end; a consumer locates again.
 func (e endpoint) shortLog(field string, offset int64, sweep ledger.Reading) error {
 	if e.at != nil {
 		return start.Truncated(field, *e.at, kafkaconn.Log{End: offset})

@@ -1,7 +1,7 @@
 package ingest
 
-// The standings of the tests: the ledger's contract as a small model in memory, of as many
-// shards as the tests run with, which can be told to misbehave.
+// This file has the standings of the tests: the ledger's contract as a small in-memory model, with as many
+// shards as the tests run with. Tests can make it fail in several ways.
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// of is how many shards the standings of the tests have: see TestMain.
+// of is the number of shards of the tests' standings: see TestMain.
 var of = ledger.Shards(1)
 
 // total is a member's sum in a window.
@@ -27,7 +27,7 @@ type total struct{ points, time int64 }
 
 type board = map[string]map[string]total // listing → member → total
 
-// call is what became of one Apply, as the fake saw it.
+// call is one call of Apply and its result, as the fake recorded it.
 type call struct {
 	shard   int
 	piece   string // expected and next
@@ -36,39 +36,39 @@ type call struct {
 	err     error
 }
 
-// reply is what a test's hook wants of an Apply: nothing, an answer instead, or
-// an error, after the piece was applied if executed is set.
+// reply is a test hook's instruction for a call of Apply: none, an answer in place of the real one, or an
+// error. With executed, the piece is applied before the error.
 type reply struct {
 	answer   *ledger.Answer
 	err      error
 	executed bool
 }
 
-// fake is what the shards have together: how they behave, and what was called. It guards them,
-// too: a call of one is over before another's begins, but for the hook.
+// fake is the state that the shards share: their behavior, and the calls. Its mutex also guards the shards: the
+// calls run one at a time, except for the hooks.
 type fake struct {
 	mu      sync.Mutex
 	shards  []*fakeShard
 	held    bool
-	zoned   func(w *ledger.Window, end int) string // the name of the border where it starts, or ends; nil: no zone cuts anything
-	limit   int64                                  // of a total, either way; 0: none
-	windows int                                    // that there may be in a shard; 0: any number
-	sealed  map[string]bool                        // windows that are final, by their listing
+	zoned   func(w *ledger.Window, end int) string // name of the border at a start or end; nil: no zone
+	limit   int64                                  // maximum absolute value of a total; 0: none
+	windows int                                    // maximum number of windows in a shard; 0: any
+	sealed  map[string]bool                        // final windows, by their listing
 	clock   func() time.Time
 	calls   []call
 	checks  int // calls of Check
 	begins  int
 	states  int
 
-	// apply is given how manieth of its shard's the call is. It is called unlocked, may block,
-	// and is called for several shards at once.
+	// apply gets the number of the shard's call. It is called without the lock, may block, and runs for several
+	// shards concurrently.
 	apply    func(n int, p *ledger.Piece) reply
 	position func(shard int) error
 	state    func(shard int) error
-	begin    func(shard int) error // called unlocked; its error is Begin's, which writes nothing then
+	begin    func(shard int) error // called without the lock; its error is Begin's, which then writes nothing
 }
 
-// fakeShard is one shard's standings.
+// fakeShard is the standings of one shard.
 type fakeShard struct {
 	*fake
 
@@ -80,14 +80,14 @@ type fakeShard struct {
 	workers map[string]string
 	refills map[string]int64
 	rules   map[string]string
-	borders map[string]int64    // of windows, as they are settled
-	bounds  map[string][2]int64 // of windows, as they are listed
-	asked   int                 // calls of Apply, as they come in
+	borders map[string]int64    // settled borders of windows
+	bounds  map[string][2]int64 // listed bounds of windows
+	asked   int                 // number of calls of Apply so far
 }
 
 const ourSchema = `{"v":1}`
 
-// fewerPeriods is the schema before a period was added to it.
+// fewerPeriods is the schema before a period was added.
 const fewerPeriods = `{"v":1,"fewer":true}`
 
 var (
@@ -106,7 +106,7 @@ func newFakeOf(n ledger.Shards) *fake {
 	return f
 }
 
-// standings are those of all shards.
+// standings returns the standings of all shards.
 func (f *fake) standings() (all []Standings) {
 	for _, s := range f.shards {
 		all = append(all, s)
@@ -153,7 +153,7 @@ func (f *fakeShard) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, 
 
 func (f *fakeShard) add(p *ledger.Piece) ledger.Answer { return f.judge(p, false) }
 
-// judge adds a piece, or only checks it.
+// judge applies a piece, or only checks it.
 func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 	field := p.Partition.String()
 	switch found := f.ledger[field]; {
@@ -407,7 +407,7 @@ func (f *fakeShard) Classify(err error) ledger.Verdict {
 	return ledger.Retry
 }
 
-// do changes or looks at the fake under its lock.
+// do runs a function under the fake's lock.
 func (f *fake) do(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -420,7 +420,7 @@ func field(partition int) string {
 	return ledger.Partition{Topic: topic, Number: partition}.String()
 }
 
-// texts are a field's in the ledgers of all shards. The caller holds the lock.
+// texts returns the ledgers' texts of a field, by shard. The caller holds the lock.
 func (f *fake) texts(field string) (all []string) {
 	for _, s := range f.shards {
 		all = append(all, s.ledger[field])
@@ -428,7 +428,7 @@ func (f *fake) texts(field string) (all []string) {
 	return all
 }
 
-// at is where the ledgers stand: the one text where they are level, else that of each.
+// at returns the ledgers' text: a single one if the shards are level, else the text of each shard.
 func (f *fake) at(partition int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -439,7 +439,7 @@ func (f *fake) at(partition int) string {
 	return fmt.Sprintf("%q", all)
 }
 
-// positions are where the ledgers stand.
+// positions returns the positions in the ledgers, by shard.
 func (f *fake) positions(partition int) (ledger.Positions, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -453,8 +453,8 @@ func (f *fake) positions(partition int) (ledger.Positions, error) {
 	return all, nil
 }
 
-// stands has ledgers that were begun stand at a text: at that of a sweep as far as each shard's
-// members go. The caller holds the lock, where anything runs.
+// stands sets the ledgers to a text. In a sweep, each shard gets a position in the range of its members. The
+// caller holds the lock if a worker runs.
 func (f *fake) stands(field, text string) {
 	for i, s := range f.shards {
 		s.schema, s.ledger[field] = ourSchema, text
@@ -464,7 +464,7 @@ func (f *fake) stands(field, text string) {
 	}
 }
 
-// spread is what a position of the only shard is of several.
+// spread returns the positions of several shards that correspond to a position of a single shard.
 func spread(at ledger.Position, n ledger.Shards) ledger.Positions {
 	all := slices.Repeat(ledger.Positions{at}, int(n))
 	for i := range all {
@@ -479,14 +479,14 @@ func spread(at ledger.Position, n ledger.Shards) ledger.Positions {
 	return all
 }
 
-// written has the schemas be another's. The caller holds the lock, where anything runs.
+// written sets the schema of all shards. The caller holds the lock if a worker runs.
 func (f *fake) written(schema string) {
 	for _, s := range f.shards {
 		s.schema = schema
 	}
 }
 
-// origin is the text of a partition's, which is the same in every shard. The caller holds the
+// origin returns the text of a partition's origin, which must be the same in every shard. The caller holds the
 // lock.
 func (f *fake) origin(t require.TestingT, field string) string {
 	for _, s := range f.shards[1:] {
@@ -495,7 +495,7 @@ func (f *fake) origin(t require.TestingT, field string) string {
 	return f.shards[0].origins[field]
 }
 
-// boards are those of all shards together. The caller holds the lock, where anything runs.
+// boards returns the boards of all shards together. The caller holds the lock if a worker runs.
 func (f *fake) boards() board {
 	all := board{}
 	for _, s := range f.shards {
@@ -506,7 +506,7 @@ func (f *fake) boards() board {
 	return all
 }
 
-// ledgers are those of all shards. The caller holds the lock, where anything runs.
+// ledgers returns the ledgers of all shards. The caller holds the lock if a worker runs.
 func (f *fake) ledgers() (all []map[string]string) {
 	for _, s := range f.shards {
 		all = append(all, maps.Clone(s.ledger))
@@ -514,7 +514,7 @@ func (f *fake) ledgers() (all []map[string]string) {
 	return all
 }
 
-// callsOf are the calls of Apply, by shard. The caller holds the lock.
+// callsOf returns the calls of Apply, by shard. The caller holds the lock.
 func (f *fake) callsOf() [][]call {
 	all := make([][]call, len(f.shards))
 	for _, c := range f.calls {
@@ -523,7 +523,7 @@ func (f *fake) callsOf() [][]call {
 	return all
 }
 
-// has has a board hold a member's total. The caller holds the lock.
+// has sets a member's total in a board. The caller holds the lock.
 func (f *fake) has(listing, member string, t total) {
 	boards := f.shards[f.of().Of(fold.Hash([]byte(member)))].boards
 	if boards[listing] == nil {
@@ -532,7 +532,7 @@ func (f *fake) has(listing, member string, t total) {
 	boards[listing][member] = t
 }
 
-// snapshot keeps what Redis would dump; the returned function brings it back.
+// snapshot saves the state that Redis would dump; restore brings it back.
 func (f *fake) snapshot() (restore func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -552,7 +552,7 @@ func (f *fake) snapshot() (restore func()) {
 
 func (f *fake) wipe() { f.do(f.wiped) }
 
-// wiped has it hold nothing. The caller holds its lock.
+// wiped empties all shards. The caller holds the lock.
 func (f *fake) wiped() {
 	for _, s := range f.shards {
 		s.schema, s.ledger, s.origins, s.boards, s.rules = "", map[string]string{}, map[string]string{}, board{}, map[string]string{}
@@ -568,7 +568,7 @@ func cloned(b board) board {
 	return all
 }
 
-// differences between two boards, shown shortly.
+// differences lists the differences between two boards.
 func differences(want, got board) string {
 	var all []string
 	for _, w := range slices.Sorted(maps.Keys(merged(want, got))) {

@@ -1,7 +1,8 @@
 package ingest
 
-// This file distinguishes a first start from the loss of Redis. Without a ledger and without committed offsets both look
-// the same: Kafka deletes the offsets of a group that was away for a week (offsets.retention.minutes).
+// This file distinguishes a first start from the loss of Redis. If there is no ledger and there are no
+// committed offsets, both look the same: Kafka deletes the offsets of a group that was inactive for a week
+// (offsets.retention.minutes).
 
 import (
 	"context"
@@ -20,8 +21,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// firstStart halts a start that would leave out what the log has, if there are traces of an earlier one. A start at
-// the window or at the log's beginning is what a lost Redis needs anyway.
+// firstStart halts a start that would leave out events in the log if there are traces of an earlier start. A
+// start at the window or at the log's beginning leaves out none: a lost Redis needs the same start.
 func (r *resolver) firstStart(ctx context.Context, from start.Where) error {
 	if from.From != start.FromLatest && from.From != start.FromTime {
 		return nil
@@ -43,7 +44,8 @@ func (r *resolver) firstStart(ctx context.Context, from start.Where) error {
 	return nil
 }
 
-// deadLettersThere says that the dead-letter topic has a record that this program has written.
+// deadLettersThere returns a description of the dead-letter topic if it has a record that this program has
+// written.
 func (r *resolver) deadLettersThere(ctx context.Context) (string, error) {
 	topic := event.DeadLetterTopic(r.Topic)
 	n, err := kafkaconn.TopicPartitions(ctx, r.kafka, topic)
@@ -65,7 +67,7 @@ func (r *resolver) deadLettersThere(ctx context.Context) (string, error) {
 			rec.EachHeader(func(key, _ []byte) { ours = ours || string(key) == deadletter.HeaderReason })
 			return ours
 		})
-		unread := errors.Is(err, kafka.TopicAuthorizationFailed) // the right to write is enough for all else
+		unread := errors.Is(err, kafka.TopicAuthorizationFailed) // the consumer requires only the right to write
 		if err != nil && !unread {
 			return "", err
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// Run consumes until the context ends, and returns once everything it started
-// has ended: after the pieces in flight, the last commits and leaving the group.
+// Run consumes until ctx ends. It returns when everything that it started has ended, after the pieces in
+// flight, the last commits and leaving the group.
 func (c *Consumer) Run(ctx context.Context) error {
 	if err := c.awaitTopics(ctx); err != nil || ctx.Err() != nil {
 		return err
@@ -33,7 +33,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return err
 }
 
-// generations goes from one to the next until the context ends.
+// generations runs one generation after another until ctx ends.
 func (c *Consumer) generations(ctx context.Context, group Group) error {
 	wait := retry.ForEver.Start()
 	var logged retry.LogLimit
@@ -48,8 +48,8 @@ func (c *Consumer) generations(ctx context.Context, group Group) error {
 				return fmt.Errorf("join group %s: %w", c.Group, err)
 			}
 			c.membership.outside(err)
-			// A coordinator's answer (the group is being dealt out anew, or has no
-			// coordinator yet) mostly passes with the next try: logged if it doesn't.
+			// An error code from the coordinator (the group is rebalancing, or has no coordinator yet) usually
+			// disappears with the next attempt. It is logged only if it doesn't.
 			if _, answered := errors.AsType[kafka.Error](err); answered {
 				logged.Delay()
 			}
@@ -65,8 +65,8 @@ func (c *Consumer) generations(ctx context.Context, group Group) error {
 	}
 }
 
-// generation starts a worker for every partition that was assigned. It ends when
-// the group says so, or with the process's context.
+// generation starts a worker for every assigned partition. It ends when the group ends the generation, or with
+// ctx.
 func (c *Consumer) generation(ctx context.Context, g *Generation) {
 	var all sync.WaitGroup
 	com := newCommits(g.Commit, c.Log)
@@ -76,8 +76,8 @@ func (c *Consumer) generation(ctx context.Context, g *Generation) {
 	c.mu.Unlock()
 	c.membership.joined(g.ID)
 	c.Log.Info("generation began", zap.Int32("generation", g.ID), zap.String("member", g.Member), zap.Int("partitions", len(workers)))
-	// The generation's own context ends with an error that isn't Canceled, and
-	// doesn't know of ours.
+	// The generation's own context ends with an error other than Canceled, and isn't derived from the process's
+	// context.
 	start := func(run func(context.Context)) {
 		g.Start(func(generation context.Context) {
 			ctx, cancel := context.WithCancelCause(ctx)
@@ -85,10 +85,9 @@ func (c *Consumer) generation(ctx context.Context, g *Generation) {
 			defer stop()
 			run(ctx)
 			if ctx.Err() != nil {
-				// At the end of the process a return before the group is being
-				// closed would make it join again, only to leave: it would wait
-				// for everybody's rebalance. In order: the context ends, Next
-				// returns, the group is closed, the generation ends.
+				// If a function returned at the end of the process before the group is closed, the group would
+				// rejoin only to leave, and would wait for a rebalance of all members. In order: the context
+				// ends, Next returns, the group is closed, the generation ends.
 				<-generation.Done()
 			}
 			cancel(nil)
@@ -102,8 +101,8 @@ func (c *Consumer) generation(ctx context.Context, g *Generation) {
 		com.run(ctx, c.CommitInterval, &all)
 		c.membership.left(g.ID)
 		c.mu.Lock()
-		if c.current == g { // a generation that was over at its start isn't waited for by the next
-			c.workers = nil // they have stopped, and may be another member's next
+		if c.current == g { // the next generation doesn't wait for one that was over at its start
+			c.workers = nil // they have stopped; other members may own their partitions next
 		}
 		c.mu.Unlock()
 	})
@@ -114,8 +113,8 @@ func (c *Consumer) generation(ctx context.Context, g *Generation) {
 	start(func(ctx context.Context) { c.watchIdentities(ctx, workers) })
 }
 
-// forgetRules removes the texts of rules that nothing is by any more. It is tried once: whoever
-// begins the next generation does it again.
+// forgetRules removes the texts of rules that are no longer in use. It tries once; the next generation tries
+// again.
 func (c *Consumer) forgetRules(ctx context.Context) {
 	own := fingerprintOf(c.RulesText)
 	if own == 0 {
@@ -145,7 +144,7 @@ func (c *Consumer) assigned(g *Generation, com *commits) []*worker {
 	return all
 }
 
-// leave is best effort: a broker that hangs keeps it from ending.
+// leave leaves the group. It doesn't wait longer than ShutdownTime allows for a broker that hangs.
 func (c *Consumer) leave(group Group) {
 	left := make(chan error, 1)
 	go func() { left <- group.Close() }()
@@ -154,7 +153,7 @@ func (c *Consumer) leave(group Group) {
 		if err != nil {
 			c.Log.Warn("couldn't leave the group; its session will run out", zap.Error(err))
 		}
-	case <-time.After(c.ShutdownTime * 9 / 10): // the rest is for what follows
+	case <-time.After(c.ShutdownTime * 9 / 10): // the rest is for the remaining shutdown
 		c.Log.Warn("the broker doesn't answer; left without saying so, the session will run out")
 	}
 }

@@ -1,6 +1,6 @@
 package ingest
 
-// Members of a group on the fake broker: generations, their ends, and topics that grow.
+// This file tests members of a group on the fake broker: generations, their ends, and topics that grow.
 
 import (
 	"context"
@@ -45,7 +45,7 @@ const (
 
 func (w *world) admin() *kadm.Client { return kadm.NewClient(w.client) }
 
-// noted waits until the group's offsets stand at the log's ends.
+// noted waits until the group's offsets are at the logs' ends.
 func (w *world) noted(partitions ...int) {
 	w.t.Helper()
 	for _, p := range partitions {
@@ -105,7 +105,8 @@ func TestMembersThatComeAndGoCountEveryEventOnce(t *testing.T) {
 	require.NoError(t, second())
 }
 
-// Its members say more of themselves than kafka-go can read, whose error ends in %!w(<nil>).
+// The other program's members send more metadata than kafka-go can parse, and kafka-go's error ends in
+// %!w(<nil>).
 func TestAnotherProgramInTheGroupIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -155,7 +156,7 @@ func TestAHungBrokerDoesNotKeepAConsumerFromEnding(t *testing.T) {
 	eventually(t, "all memory is given back", func() bool { return c.memory.Used() == 0 })
 }
 
-// hanging are standings whose every call of Apply takes until its context is over.
+// hanging are standings whose calls of Apply hang until their context ends.
 type hanging struct {
 	Standings
 	calls *atomic.Int32
@@ -196,7 +197,7 @@ func TestAHungRedisHoldsUpTheEndOnlyForTheLastCall(t *testing.T) {
 func TestPartitionsThatAreAddedAreReadFromTheirFirstOffset(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
-	w.config.Start.From = start.FromLatest // an added partition's events are all new
+	w.config.Start.From = start.FromLatest // all events of an added partition are new
 	_, stop := w.consumer(nil)
 	eventually(t, "it has begun", func() bool { return w.standings.at(1) == "0" })
 	two, stopTwo := w.consumer(nil)
@@ -207,14 +208,14 @@ func TestPartitionsThatAreAddedAreReadFromTheirFirstOffset(t *testing.T) {
 		d, err := w.admin().ListTopics(t.Context(), topic)
 		return err == nil && len(d[topic].Partitions) == 4
 	})
-	w.client = w.producer() // one that has never known fewer partitions
+	w.client = w.producer() // a client that never knew fewer partitions
 	for p := range 4 {
 		w.send(p, some(fmt.Sprint("p", p, "-"), 20, 3)...)
 	}
 	w.sendRaw(3, []byte("bad"))
 	w.reaches(0, 1, 2, 3)
 	require.Len(t, w.deadLetters(3), 1)
-	w.said(1, "sharing them out") // by the leader alone
+	w.said(1, "sharing them out") // logged by the leader only
 	require.NoError(t, stop())
 	require.NoError(t, stopTwo())
 }
@@ -230,8 +231,8 @@ func TestTheFirstOfAProcessResolvesTheStartOfAllPartitions(t *testing.T) {
 	eventually(t, "all have begun", func() bool { return w.standings.at(11) != "" })
 	w.reaches(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 	w.standings.do(func() { require.Equal(t, int(of), w.standings.begins, "one in every shard") })
-	// Twice an own look at the log's start and end each, and one at all of it: that one
-	// would be 36 for each, and others may be tried again.
+	// Each partition lists its log's start and end twice, and all partitions once. If every worker listed all
+	// partitions, that would be 36 requests each. Requests may be retried.
 	require.LessOrEqual(t, lists.Load(), int32(2*(12*2*3+12*3+12*2)))
 	require.NoError(t, stop())
 }
@@ -258,7 +259,7 @@ func TestATopicsStartIsWrittenAndCommittedBeforeAnythingIsRead(t *testing.T) {
 	})
 }
 
-// Redis goes back while a first start is being written, and the process dies.
+// Redis rolls back while a first start is being written, and the process dies.
 func TestAFirstStartThatIsRepeatedSkipsNothingThatHasComeMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -298,7 +299,7 @@ func TestEventsThatAreGoneHaltAPartitionOrAreNamed(t *testing.T) {
 	w.reaches(0)
 	first.stop(t)
 	w.send(0, some("gone", 10, 5)...)
-	w.want = w.standings.boards() // those won't count
+	w.want = w.standings.boards() // the events that will be deleted don't count
 	w.send(0, some("b", 10, 5)...)
 	require.NoError(t, w.cluster.DeleteRecords(topic, 0, 20))
 
@@ -335,8 +336,8 @@ func TestALogThatEndsBeforeThePositionIsWaitedForBeforeItHalts(t *testing.T) {
 	eventually(t, "it goes on", func() bool { return r.status.Line().State == workers.StateRunning })
 }
 
-// Between two looks that found the log short nobody answered: the second may have been a new
-// leader's, who doesn't know the end yet.
+// No broker answered between two answers that showed a short log: the second may have come from a new leader
+// that doesn't know the log's end yet.
 func TestALogIsNotShownToBeShortWhileNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -374,7 +375,7 @@ func TestAnotherBrokerThatLeadsIsFound(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// joining has the broker answer joins with codes, one after another, then as it is.
+// joining makes the broker answer join requests with the given codes, one after another, and then normally.
 func (w *world) joining(codes ...int16) {
 	n := 0
 	w.cluster.ControlKey(keyJoin, func(r kmsg.Request) (kmsg.Response, error, bool) {

@@ -10,29 +10,29 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// growthEvery is how often the leader compares what it dealt with what there is.
+// growthEvery is the interval at which the leader compares the assigned partitions with those that exist.
 const growthEvery = time.Second
 
-// watchGrowth ends the generation, by returning, where the leader sees that a
-// topic has other partitions than it dealt. Everybody else just stays.
+// watchGrowth runs until the generation ends. On the leader it returns early, which ends the generation, if a
+// topic has another number of partitions than the leader assigned.
 func (c *Consumer) watchGrowth(ctx context.Context) {
 	dealt := c.balancer.take()
-	asked := map[string]int{} // partitions that a dead-letter topic was to get
+	asked := map[string]int{} // number of partitions to which a dead-letter topic was to grow
 	for dealt != nil && retry.Sleep(ctx, growthEvery) == nil {
 		found, err := kafkaconn.Partitions(ctx, c.kafka, c.Topics...)
 		if err != nil {
-			continue // the workers say what is the matter with Kafka
+			continue // the workers report problems with Kafka
 		}
 		for _, topic := range c.Topics {
-			// Also where the group dealt the new partitions before anybody saw them:
-			// another member joined in that moment.
+			// This check is also needed if the group assigned the new partitions before the leader saw them,
+			// because another member joined at that moment.
 			if n := found[topic]; asked[topic] != n && c.deadLetters.Fewer(ctx, topic, n) {
-				asked[topic] = n // once: what keeps it from working is said
+				asked[topic] = n // only once: Grow logs why it fails
 				c.deadLetters.Grow(ctx, topic, n)
 			}
 		}
 		for _, topic := range c.Topics {
-			// A topic that is gone has no partitions to deal: keep what there was.
+			// A deleted topic has no partitions to assign: keep the previous assignment.
 			if n := found[topic]; n > 0 && n != dealt[topic] {
 				c.Log.Info("partitions were added: sharing them out", zap.String("topic", topic), zap.Int("from", dealt[topic]), zap.Int("to", n))
 				return

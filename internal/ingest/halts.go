@@ -13,9 +13,9 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// What an error results in: a wait, where it may pass by itself, else a halt that says what to do.
+// This file turns errors into waits, if they may be transient, or into halts that name the remedy.
 
-// haltOf turns an error that won't pass by itself into a halt.
+// haltOf turns a permanent error into a halt.
 func haltOf(err error, field string, standings interface{ Classify(error) ledger.Verdict }) error {
 	if _, ok := errors.AsType[*health.Halt](err); ok || err == nil {
 		return err
@@ -29,7 +29,7 @@ func haltOf(err error, field string, standings interface{ Classify(error) ledger
 	return err
 }
 
-// haltOfFetch is what an error of a fetch results in: a halt where trying again can't help.
+// haltOfFetch turns an error of a fetch into a halt if retrying can't help.
 func haltOfFetch(err error, field string, offset int64) error {
 	switch {
 	case errors.Is(err, fetch.ErrTooLarge):
@@ -41,13 +41,13 @@ func haltOfFetch(err error, field string, offset int64) error {
 	return err
 }
 
-// passes reports whether an error of a fetch is waited out where it was met.
+// passes reports whether an error of a fetch is transient, so that the caller retries.
 func passes(err error) bool {
 	_, halt := errors.AsType[*health.Halt](err)
 	return !halt && !errors.Is(err, kafka.OffsetOutOfRange) && kafkaconn.Classify(err) == ledger.Retry
 }
 
-// haltOfRecords is what an error of reading records results in.
+// haltOfRecords turns an error of reading records into a halt, if it is permanent.
 func haltOfRecords(err error, p ledger.Partition, records *recordbatch.Reader) error {
 	name := fmt.Sprintf("%v after offset %d: %v", p, records.Position(), err)
 	switch {
@@ -59,9 +59,9 @@ func haltOfRecords(err error, p ledger.Partition, records *recordbatch.Reader) e
 	return &health.Halt{Reason: health.HaltFormat, What: name, Remedy: "check the broker's disk and what is between it and here; if the record is lost, delete the log up to the offset after it (kafka-delete-records) and set on_gap: continue"}
 }
 
-// Nothing rewrites what lies in a log and keeps all of it: message.format.version is for
-// what producers send, a replica gets the leader's bytes, and compaction leaves formats
-// alone before Kafka 4, and from then on leaves of each key the last event alone.
+// oldFormatRemedy names no conversion, because no tool or setting rewrites a log in place without losing
+// records: message.format.version applies to what producers send, a replica receives the leader's bytes, and
+// compaction keeps formats before Kafka 4, and from Kafka 4 on keeps only the last event of each key.
 const oldFormatRemedy = "either copy the topic, times too, to a new one and read that under another redis.prefix and kafka.group, " +
 	"or do without those events: delete the log up to the first batch of format 2 (kafka-dump-log shows each batch's magic, kafka-delete-records deletes) and set on_gap: continue. " +
 	"No setting rewrites a log: message.format.version is for new records, and has to be 0.11.0 or later where brokers have it"

@@ -12,26 +12,25 @@ import (
 type batch struct {
 	*fold.Batch
 	tally
-	records int64       // that were read for it
-	newest  int64       // latest record time, ms
-	oldest  int64       // earliest record time that there is, ms; 0 without one
-	trail   trail.Trail // as of its end
-	again   bool        // the same is read once more, for members that it hasn't
+	records int64       // number of records read for the batch
+	newest  int64       // latest record time, in ms
+	oldest  int64       // earliest record time greater than 0, in ms; 0 if there is none
+	trail   trail.Trail // at the batch's end
+	again   bool        // the same range is read once more, for members that this batch lacks
 	by      *rulebook
-	// beyond is where refused members would leave the range of a field, by member: see maxBeyond.
+	// beyond holds, by member, where refused members would leave the range of a field: see maxBeyond.
 	beyond map[string]ledger.Beyond
-	exact  bool // every shard is brought to its end: others read on from there by other rules
+	exact  bool // every shard is moved to the batch's end, since the next batch is read by other rules
 }
 
 // handoff passes batches from a partition's reader to its sweeper.
 //
-// The open batch lies in a slot of one. The reader takes it out, folds a
-// response into it and puts it back; the sweeper takes it whenever it has
-// nothing to do, also while the reader waits for a broker. So a batch is swept
-// as soon as the one before is through, and until then it grows.
+// The open batch lies in a slot of one. The reader takes it out, folds a response into it and puts it back. The
+// sweeper takes it whenever it is idle, also while the reader waits for a broker. So a batch is swept as soon
+// as the previous one is done, and grows until then.
 //
-// Order: the reader puts a batch into the slot, or closes it by handing it over,
-// only after taking out the one before, so the sweeper sees them in order.
+// Order: the reader puts a batch into the slot, or closes it by handing it over, only after taking out the
+// previous one, so the sweeper receives batches in order.
 type handoff struct {
 	slot   chan *batch
 	closed chan *batch
@@ -39,8 +38,7 @@ type handoff struct {
 	free   chan *batch
 }
 
-// Two batches are enough: while one is swept the other is in the slot, or with
-// the reader.
+// batchesPerWorker is two: while one batch is swept, the other is in the slot or with the reader.
 const batchesPerWorker = 2
 
 func newHandoff(fresh func() *batch) *handoff {
@@ -56,7 +54,7 @@ func newHandoff(fresh func() *batch) *handoff {
 	return h
 }
 
-// open is the batch in the slot, or nil.
+// open takes the batch out of the slot; it returns nil if the slot is empty.
 func (h *handoff) open() *batch {
 	select {
 	case b := <-h.slot:
@@ -66,11 +64,10 @@ func (h *handoff) open() *batch {
 	}
 }
 
-// put gives the open batch back to the slot, which is empty: only the reader
-// fills it.
+// put returns the open batch to the slot, which is empty, since only the reader fills it.
 func (h *handoff) put(b *batch) { h.slot <- b }
 
-// close hands a batch over that mustn't grow any more, once the sweeper is ready.
+// close hands over a batch that must not grow any more, once the sweeper is ready.
 func (h *handoff) close(ctx context.Context, b *batch) error {
 	select {
 	case h.closed <- b:
@@ -80,7 +77,7 @@ func (h *handoff) close(ctx context.Context, b *batch) error {
 	}
 }
 
-// drain waits until everything handed over has been swept and released.
+// drain waits until every batch that was handed over, or is in the slot, has been swept and recycled.
 func (h *handoff) drain(ctx context.Context) error {
 	swept := make(chan struct{})
 	select {
@@ -96,7 +93,7 @@ func (h *handoff) drain(ctx context.Context) error {
 	}
 }
 
-// recycle releases what a batch holds and makes it free for the reader.
+// recycle releases a batch's memory and makes the batch free for the reader.
 func (h *handoff) recycle(b *batch) {
 	b.Release()
 	h.free <- b

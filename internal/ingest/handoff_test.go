@@ -24,7 +24,7 @@ func batches() *handoff {
 	return newHandoff(func() *batch { return &batch{Batch: fold.New(new(fold.Rules), endless{}, 1<<20)} })
 }
 
-// sweepAll sweeps as the sweeper does, until the context ends.
+// sweepAll sweeps batches as the sweeper does, until ctx ends.
 func sweepAll(ctx context.Context, h *handoff, each func(*batch)) {
 	sweep := func(b *batch) { each(b); h.recycle(b) }
 	for {
@@ -44,9 +44,8 @@ func sweepAll(ctx context.Context, h *handoff, each func(*batch)) {
 	}
 }
 
-// One reader puts, grows, closes and drains as it likes, one sweeper is as fast
-// or slow as it likes: batches are swept in order and without holes, and after a
-// drain all of them are.
+// A reader puts, grows, closes and drains batches in any order, and a sweeper has any speed. Batches are swept
+// in order and without gaps, and after a drain all of them are swept.
 func TestBatchesAreSweptInOrderAndNoneIsLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"put", "put", "put", "close", "drain", "wait"}), 1, 60).Draw(rt, "steps")

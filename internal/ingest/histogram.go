@@ -5,24 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// histogram counts values by size. It is safe for concurrent use, and its zero value
-// is empty; the bounds are the same at every call.
+// histogram counts values by size. It is safe for concurrent use, and its zero value is empty. Every call must
+// pass the same bounds.
 type histogram struct {
-	counts [17]atomic.Int64 // of the values up to each bound, and above the last
+	counts [17]atomic.Int64 // values up to each bound, and those above the last bound
 	sum    atomic.Int64
 }
 
 func (h *histogram) observe(bounds []int64, value int64) {
-	i, _ := slices.BinarySearch(bounds, value) // a bound belongs to what lies below
+	i, _ := slices.BinarySearch(bounds, value) // a value equal to a bound counts as below it
 	h.counts[i].Add(1)
 	h.sum.Add(value)
 }
 
-// Distribution is a histogram as it was read.
+// Distribution is a snapshot of a histogram.
 type Distribution struct {
 	Bounds []int64 // ascending; values up to each, bound included
-	Counts []int64 // as many, cumulative
-	Count  int64   // of all values, those above the last bound too
+	Counts []int64 // one per bound, cumulative
+	Count  int64   // all values, including those above the last bound
 	Sum    int64
 }
 

@@ -1,7 +1,8 @@
 package ingest
 
-// This file compares the log that a partition is counted from with the one that Kafka has: a topic that is deleted and
-// created again has another id, and an election that loses records ends a leader's epoch before them.
+// This file compares the log from which a partition was counted with the log that Kafka has now. A topic that
+// is deleted and created again has another id. An election that loses records ends a leader's epoch before
+// those records.
 
 import (
 	"context"
@@ -16,24 +17,25 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// identities are the logs of all topics, which the workers of a process share.
+// identities caches the logs of all topics, shared by the workers of a process.
 type identities struct {
 	ask func(context.Context) (map[string]map[int]ledger.Log, error)
 
-	token chan struct{} // taken while the fields below are used, and while a broker is asked
+	token chan struct{} // held while found and asked are used, and during the request to a broker
 	found map[string]map[int]ledger.Log
 	asked time.Time
 }
 
-// identityEvery is how often a running worker's log is compared with Kafka's; an answer is shared for less.
+// identityEvery is how often the log of a running worker is compared with Kafka's. A cached answer is shared
+// for less than that.
 const identityEvery = 5 * time.Second
 
 func newIdentities(ask func(context.Context) (map[string]map[int]ledger.Log, error)) *identities {
 	return &identities{ask: ask, token: make(chan struct{}, 1)}
 }
 
-// of returns the log of a partition, as of a second ago or later; of one that was added since, as of now. The zero Log
-// is unknown.
+// of returns the log of a partition, at most a second old; for a partition that the cache lacks, the current
+// one. The zero Log means unknown.
 func (i *identities) of(ctx context.Context, p ledger.Partition) (ledger.Log, error) {
 	select {
 	case i.token <- struct{}{}:
@@ -52,14 +54,15 @@ func (i *identities) of(ctx context.Context, p ledger.Partition) (ledger.Log, er
 	return i.found[p.Topic][p.Number], nil
 }
 
-// flow lets watchIdentities end a worker's flow. It has the id of the topic that the flow's position belongs to.
+// flow lets watchIdentities end a worker's flow. Its topic is the id of the topic to which the flow's position
+// belongs.
 type flow struct {
 	topic string
 	end   context.CancelCauseFunc
 }
 
-// watchIdentities ends the flows whose topic was created again: their workers locate anew, and halt. It works until
-// the generation ends.
+// watchIdentities ends the flows whose topic was created again: their workers locate again, and halt. It runs
+// until the generation ends.
 func (c *Consumer) watchIdentities(ctx context.Context, workers []*worker) {
 	tick := time.NewTicker(identityEvery)
 	defer tick.Stop()
@@ -82,8 +85,8 @@ func (c *Consumer) watchIdentities(ctx context.Context, workers []*worker) {
 	}
 }
 
-// epochEnd returns the offset at which a leader's epoch ends in the log that Kafka has now. It asks no broker if that is
-// the latest epoch, and returns math.MaxInt64 then or if the offset is unknown.
+// epochEnd returns the offset at which a leader's epoch ends in the current log. If the epoch is the latest
+// one, it asks no broker and returns math.MaxInt64. It also returns math.MaxInt64 if the offset is unknown.
 func (p *partition) epochEnd(ctx context.Context, number int, epoch int32, now ledger.Log) (int64, error) {
 	if now.Topic == "" || epoch == now.Epoch {
 		return math.MaxInt64, nil
@@ -95,8 +98,8 @@ func (p *partition) epochEnd(ctx context.Context, number int, epoch int32, now l
 	return end, err
 }
 
-// sameRecords returns the part of a trail that holds for the log that Kafka has now: an election may have lost the records
-// that its newest marks bound.
+// sameRecords returns the part of a trail that is valid for the current log: an election may have lost the
+// records to which its newest marks refer.
 func (p *partition) sameRecords(ctx context.Context, number int, known trail.Trail, now ledger.Log) (trail.Trail, error) {
 	if known.Lineage.Offset == 0 {
 		return known, nil
@@ -105,10 +108,10 @@ func (p *partition) sameRecords(ctx context.Context, number int, known trail.Tra
 	return known.Before(end), err
 }
 
-// lineage is that of the records before the lowest position, by what was committed with the offset; it halts if the log
-// has lost events that count. The ledger may be a moment ahead of the offset, and its newest events are not compared.
-// The records that the boards began with, or were rebuilt from, are those that the origin's epoch had, so an
-// earlier lineage says nothing any more.
+// lineage returns the lineage of the records before the lowest position, as it was committed with the offset.
+// It halts if the log has lost events that count. The ledger may be slightly ahead of the committed offset; the
+// events in between are not compared. The records from which the boards were started or rebuilt are those of
+// the origin's epoch, so an earlier committed lineage is obsolete.
 func (p *partition) lineage(ctx context.Context, committed map[int]kafkaconn.Commit, states []ledger.State, at ledger.Positions) (trail.Lineage, error) {
 	commit, ok := committed[p.Number]
 	was := trailOf(commit).Lineage
@@ -120,7 +123,7 @@ func (p *partition) lineage(ctx context.Context, committed map[int]kafkaconn.Com
 			was, begun = trail.Lineage{Offset: commit.Offset, Epoch: o.Log.Epoch}, o.Offset
 		}
 	}
-	if !ok { // a first start of several shards: the origin is all that is known of the log
+	if !ok { // a first start of several shards: only the origin tells what the log was
 		was.Offset, counted = begun, begun
 	}
 	if was.Offset == 0 {

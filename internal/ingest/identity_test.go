@@ -1,7 +1,7 @@
 package ingest
 
-// A log that is not the one that was counted: a topic that was made again, an election that lost records, and
-// look-ups by time that find only what was deleted.
+// This file tests logs that differ from the log that was counted: a topic that was created again, an election
+// that lost records, and look-ups by time that find only deleted records.
 
 import (
 	"context"
@@ -86,7 +86,8 @@ func TestATopicThatWasMadeAgainHaltsAlsoIfItIsLonger(t *testing.T) {
 	require.Equal(t, before, w.standings.boards())
 }
 
-// epochEnds has brokers say that the first epoch ends at an offset; a later one as it does.
+// epochEnds makes brokers report that the first epoch ends at an offset; they report the real end of later
+// epochs.
 func (w *world) epochEnds(end int64) {
 	w.cluster.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -120,11 +121,11 @@ func TestAnElectionThatLosesEventsThatCountHalts(t *testing.T) {
 	require.NoError(t, stop())
 	require.Equal(t, before, w.standings.boards())
 
-	c, stop = w.consumer(nil) // who starts finds it by the epoch that was committed
+	c, stop = w.consumer(nil) // at its start, a consumer detects this by the committed epoch
 	halts(t, c, health.HaltTruncated)
 	require.NoError(t, stop())
 
-	// A rebuild reads what the later leader has.
+	// A rebuild reads the later leader's records.
 	w.standings.do(func() {
 		for _, s := range w.standings.shards {
 			o, err := ledger.ParseOrigin(s.origins[field(0)])
@@ -137,8 +138,8 @@ func TestAnElectionThatLosesEventsThatCountHalts(t *testing.T) {
 	w.reaches(0)
 }
 
-// elected returns a world whose consumer has counted up to offset 10, or from there on with start: latest. Then an election
-// has lost the records from offset 4 on, and others were written.
+// elected returns a world whose consumer has counted the events before offset 10 or, with start: latest, has
+// started there. Then an election has lost the records from offset 4 on, and others were written.
 func elected(t *testing.T, from start.From) *world {
 	t.Helper()
 	w := newWorld(t, 1)
@@ -157,7 +158,7 @@ func elected(t *testing.T, from start.From) *world {
 	return w
 }
 
-// The records that replace the lost ones are later than what the trail says of the lost ones.
+// The replacing records are later than the times in the trail of the lost records.
 func TestTheTimesOfRecordsThatAnElectionLostBoundNoOthers(t *testing.T) {
 	t.Parallel()
 	later := time.Now().Add(-time.Hour).UnixMilli()
@@ -202,7 +203,8 @@ func TestTheTimesOfRecordsThatAnElectionLostBoundNoOthers(t *testing.T) {
 	})
 }
 
-// An election loses records from before the offset at which the boards began. Those in their place are new.
+// An election loses records from before the offset at which the boards began. The records that replace them are
+// new.
 func TestARebuildCountsWhatAnElectionHasWrittenBeforeTheOrigin(t *testing.T) {
 	t.Parallel()
 	w := elected(t, start.FromLatest)
@@ -220,7 +222,8 @@ func TestARebuildCountsWhatAnElectionHasWrittenBeforeTheOrigin(t *testing.T) {
 	}
 }
 
-// Where several shards begin is committed once all have begun, and Kafka forgets the offsets of a group that is away for long.
+// With several shards, the start is committed only once all have started; and Kafka deletes the offsets of a
+// group that is inactive for long.
 func TestAnElectionThatLosesRecordsFromBeforeTheOriginHaltsIfNothingIsCommitted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -258,7 +261,7 @@ func TestAnElectionThatLosesNothingIsPassedOver(t *testing.T) {
 	w.said(0, "halted")
 }
 
-// timesFindNothing has look-ups by time find nothing.
+// timesFindNothing makes look-ups by time find nothing.
 func (w *world) timesFindNothing() {
 	w.cluster.ControlKey(int16(kmsg.ListOffsets), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -291,7 +294,7 @@ func TestATimeThatFindsNothingInALogThatHasLostRecordsIsLookedForInTheRecords(t 
 			w.sendAt(now.Add(-3*time.Hour), 5)
 			w.sendAt(now.Add(-2*time.Hour), 5)
 			if name == "time" {
-				w.want = board{} // those are older
+				w.want = board{} // those events are older
 			}
 			w.sendAt(now, 5)
 			require.NoError(t, w.cluster.DeleteRecords(topic, 0, 5))

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// join becomes a member.
+// join joins the consumer group.
 func (c *Consumer) join() (Group, error) {
 	brokers := c.GroupBrokers
 	if brokers == nil {
@@ -39,7 +39,7 @@ type kafkaGroup struct {
 	consumer *Consumer
 }
 
-// Next is the group's, as a Generation.
+// Next returns the group's next generation as a Generation.
 func (g kafkaGroup) Next(ctx context.Context) (*Generation, error) {
 	next, err := g.ConsumerGroup.Next(ctx)
 	if err != nil {
@@ -60,8 +60,8 @@ func (g kafkaGroup) Next(ctx context.Context) (*Generation, error) {
 	return all, nil
 }
 
-// commit is a generation's. A broker may take less metadata than a trail has: that is logged
-// once, and offsets go without.
+// commit commits the offsets of a generation. If the brokers allow less metadata than a trail needs, commit
+// logs that once, and commits offsets without metadata from then on.
 func (c *Consumer) commit(generation int32, member string, all map[string]map[int]kafkaconn.Commit) error {
 	err := kafkaconn.CommitOffsets(c.kafka, c.Group, generation, member, all, !c.trailless.Load())
 	if !errors.Is(err, kafka.OffsetMetadataTooLarge) {

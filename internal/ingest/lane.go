@@ -8,13 +8,13 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// lane is a sweeper's way to one shard: it alone knows where that shard's ledger should be.
-// Lanes go side by side; each is one goroutine's at a time.
+// lane applies a sweeper's batches to one shard, and tracks the expected position of that shard's ledger. The
+// lanes of a sweeper run concurrently; only one goroutine uses a lane at a time.
 //
-// A shard that a batch has nothing for isn't written: its ledger lags. What lies between
-// where it stands and the end of the batches that are through holds nothing for it, so that
-// it may be moved there at any time, as the next piece for it does. A batch of a reading that
-// isn't for the shard doesn't count as one: it leaves out what the shard lacks.
+// If a batch has no changes for the shard, nothing is written and the shard's ledger lags. Between its position
+// and the end of the applied batches there is nothing for the shard, so the ledger may be moved there at any
+// time; the shard's next piece does so as well. A batch whose reading isn't for the shard doesn't count as
+// applied there: it omits events that the shard lacks.
 type lane struct {
 	*partition
 	shard     int
@@ -24,31 +24,32 @@ type lane struct {
 	pace      *pace
 	stats     *Stats
 	counts    *ShardStats // of the shard
-	own       *rulebook   // of whoever moves the shard
-	notes     bool        // the rules are noted beside the ledger: not in a shadow
+	own       *rulebook   // the process's own rules, used when the lane moves the ledger
+	notes     bool        // rules are noted next to the ledger: true except in a shadow
 
 	at      ledger.Position
-	through int64 // the end of the last batch of the shard's that is through
-	// stopped: at a piece that is refused, the answer is refused; the position that it expects is expects.
+	through int64 // the end of the shard's last applied batch
+	// stopped is true if a piece was refused. refused is then the answer, and expects the position that the
+	// piece expects.
 	stopped bool
 	refused ledger.Answer
 	expects ledger.Position
 	by      *rulebook          // of the batch
-	noted   ledger.Fingerprint // what the partition is counted by, as the shard has it
+	noted   ledger.Fingerprint // the rules that the shard has noted for the partition
 }
 
-// note is what goes with a piece by some rules: nothing if it is there. The piece that begins a
-// sweep brings it always, for what was read of the shard may be of another past:
+// note returns the note of rules that is sent with a piece; nil if the shard has it already. The piece that
+// starts a sweep always carries it, because Redis may have rolled back since the shard's notes were read:
 //
-//	this worker          another, by other rules     Redis
-//	                                                 saves itself at 0
-//	writes 0 to 1,                                   has this one's text
+//	this worker          another, with other rules   Redis
+//	                                                 saves a snapshot at 0
+//	writes 0 to 1,                                   has this worker's text
 //	sends 1 to 1..3
-//	                                                 goes back to 0: no text
+//	                                                 rolls back to 0: no text
 //	                     writes 0 to 1
-//	                                                 carries out 1 to 1..3
+//	                                                 executes 1 to 1..3
 //
-// Without its text nobody else could finish that sweep.
+// Without the text, no other worker could finish that sweep.
 func (l *lane) note(by *rulebook, p *ledger.Piece) *ledger.Note {
 	begins := !p.Expected.Sweeping() && p.Next.Sweeping()
 	if !l.notes || by == nil || by.id() == 0 || by.id() == l.noted && !begins {
@@ -57,7 +58,7 @@ func (l *lane) note(by *rulebook, p *ledger.Piece) *ledger.Note {
 	return &by.note
 }
 
-// added says that a piece is in.
+// added records that a piece was applied.
 func (l *lane) added(p *ledger.Piece) {
 	l.at = p.Next
 	if p.Note != nil {
@@ -65,8 +66,8 @@ func (l *lane) added(p *ledger.Piece) {
 	}
 }
 
-// takes reports whether a batch has anything to be written for the shard, and has it cut.
-// Alone, or where it has to come to the very end of the batch, it is written always.
+// takes reports whether a batch must be swept for the shard, and starts to cut its pieces. With always, it must
+// be swept even if it has no changes, so that the ledger reaches the end of the batch.
 func (l *lane) takes(b *batch, always bool) bool {
 	if !b.For(l.shard, l.at) {
 		return false
@@ -76,8 +77,8 @@ func (l *lane) takes(b *batch, always bool) bool {
 	return always || l.at.Sweeping() || l.pieces.Any()
 }
 
-// sweep applies what the batch has for the shard, piece by piece, until it is through or a
-// piece is refused. It stops between two pieces, never within one.
+// sweep applies the batch's pieces for the shard, until all are applied or one is refused. It stops between two
+// pieces, never within one.
 func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 	l.stopped, l.refused = false, ledger.Answer{}
 	for {
@@ -101,13 +102,13 @@ func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 		l.added(piece)
 		taken.Add(events)
 		if ctx.Err() != nil && l.at.Sweeping() {
-			return context.Cause(ctx) // the next owner goes on from here
+			return context.Cause(ctx) // the next owner continues from here
 		}
 	}
 }
 
-// look compares the ledger with where it should stand, or moves it there if it lags. One that
-// nothing is read for stands where it stands.
+// look compares the ledger with its expected position, or moves it there if it lags. It does nothing if nothing
+// is read for the shard.
 func (l *lane) look(ctx context.Context) error {
 	switch {
 	case l.at == beyond:
@@ -125,12 +126,11 @@ func (l *lane) look(ctx context.Context) error {
 	return nil
 }
 
-// lags reports whether the shard stands before the end of the batches that are through,
-// with nothing in between.
+// lags reports whether the ledger is before the end of the applied batches, with nothing for the shard in
+// between.
 func (l *lane) lags() bool { return !l.at.Sweeping() && l.at.From < l.through }
 
-// counted is the offset before which every event of the shard's counts, whether or not its
-// ledger says so yet.
+// counted returns the offset before which every event of the shard counts, even if the ledger lags.
 func (l *lane) counted() int64 {
 	if l.at.Sweeping() {
 		return l.at.From
@@ -138,7 +138,7 @@ func (l *lane) counted() int64 {
 	return max(l.at.From, l.through)
 }
 
-// move has the ledger be where the batches that are through end.
+// move moves the ledger to the end of the applied batches.
 func (l *lane) move(ctx context.Context) error {
 	piece := &ledger.Piece{Partition: l.Partition, Expected: l.at, Next: ledger.At(l.through)}
 	piece.Note = l.note(l.own, piece)

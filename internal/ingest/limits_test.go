@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// largest is a good event of exactly so many bytes that doesn't compress.
+// largest returns a valid event of exactly size bytes that doesn't compress.
 func largest(t *testing.T, size int) []byte {
 	t.Helper()
 	v, err := json.Marshal(earned{User: "a", Points: 5, At: 946_684_790_000}) // bubbles begin ten seconds later
@@ -29,8 +29,8 @@ func largest(t *testing.T, size int) []byte {
 	return append(v, `"}`...)
 }
 
-// With the least fold_memory that max_event_bytes is taken with, an event of that size
-// counts, however it is compressed.
+// With the smallest fold_memory that is accepted for max_event_bytes, an event of that size counts, with any
+// compression.
 func TestTheLargestEventCountsInTheLeastMemoryHoweverItIsCompressed(t *testing.T) {
 	one := func(v []byte) []byte {
 		r := kmsg.Record{Value: v, Key: bytes.Repeat([]byte("k"), 60<<10)}
@@ -73,8 +73,8 @@ func TestTheLargestEventCountsInTheLeastMemoryHoweverItIsCompressed(t *testing.T
 	}
 }
 
-// With the least fold_memory every partition gets through its log while others hold all memory but one
-// turn, however large the batches in it are and however they are compressed.
+// With the smallest fold_memory, every partition reads its log while others hold all memory except one turn,
+// with any compression and with batches of any size.
 func TestEveryPartitionReadsTheLargestBatchesInTheLeastMemoryHoweverTheyAreCompressed(t *testing.T) {
 	oneShard(t, "what reading takes is the same for any number of shards")
 	const partitions, each = 3, 2
@@ -95,7 +95,7 @@ func TestEveryPartitionReadsTheLargestBatchesInTheLeastMemoryHoweverTheyAreCompr
 	}
 	for _, size := range []int{1 << 20, 3 << 20} {
 		foldMemory := LeastMemory(int64(size))
-		room := int(LargestBatch(foldMemory)) - 8<<10 // for heads, and for what compression adds
+		room := int(LargestBatch(foldMemory)) - 8<<10 // for headers and the overhead of compression
 		var full []int
 		for left := room; left > 1<<10; left -= min(left, size) {
 			full = append(full, min(left, size)-100)
@@ -125,10 +125,10 @@ func TestEveryPartitionReadsTheLargestBatchesInTheLeastMemoryHoweverTheyAreCompr
 					}
 					encoded := way.encode(raw)
 					if way.name == "snappy in one block" && int64(len(raw)+2*len(encoded)) > LargestCodec(foldMemory, int64(size)) {
-						return // it is passed over
+						return // it would be passed over
 					}
 					require.Less(t, len(encoded), int(LargestBatch(foldMemory)))
-					// kafka-go pools decoders of zstd, and those of another bubble can't be used here.
+					// kafka-go pools zstd decoders, and those of another bubble can't be used here.
 					runtime.GC()
 					runtime.GC()
 					synctest.Test(t, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestEveryPartitionReadsTheLargestBatchesInTheLeastMemoryHoweverTheyAreCompr
 	}
 }
 
-// A MiB less than the least is too little.
+// One MiB less than LeastMemory is too little.
 func TestTheLeastMemoryIsTheLeast(t *testing.T) {
 	fits := func(foldMemory, size int64) bool {
 		return LargestBatch(foldMemory) >= size+besideEvent && turnOf(foldMemory) >= turnTakes(foldMemory, size, longestRecord(foldMemory, size))

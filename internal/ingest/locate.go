@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// locator finds where a worker goes on. It is its worker's goroutine's.
+// locator finds the positions from which a worker continues. Only its worker's goroutine uses it.
 type locator struct {
 	*partition
 	resolver   *resolver
@@ -28,29 +28,28 @@ type locator struct {
 	onGap      start.OnGap
 	short      start.Shortened
 	books      *rulebooks
-	// inherited is what was found with the positions.
+	// inherited was found together with the positions.
 	inherited inherited
-	topic     string // the id of the topic that the position is of; empty if it is unknown
+	topic     string // id of the topic to which the position belongs; empty if unknown
 }
 
-// located is what one look has found.
+// located holds the facts that one locate has found.
 type located struct {
 	states     []ledger.State
 	facts      start.Facts
 	partitions int
 	committed  map[int]kafkaconn.Commit
 	plans      map[int]ledger.Origin // of a first start that is repeated
-	origin     *ledger.Origin        // of a beginning at the log's start, once it was looked for
-	// skipped and joined: that was logged, which is the same in every shard.
+	origin     *ledger.Origin        // for reading from the log's start; nil until it is resolved
+	// skipped and joined are true once the skip or join was logged: it is the same in every shard.
 	skipped, joined bool
 }
 
-// locate finds the positions that the worker goes on from, one a shard, as the start table
-// says, and has them written and committed before anything is read. It returns
-// errLocateAgain where it has to be called again.
+// locate finds the positions, one per shard, from which the worker continues, by the start table. It writes and
+// commits them before anything is read. It returns errLocateAgain if it must be called again.
 func (l *locator) locate(ctx context.Context) (ledger.Positions, error) {
 	short := l.short
-	l.short = start.Shortened{} // what isn't seen now may be of a new leader afterwards
+	l.short = start.Shortened{} // reset unless the log is short again: the next answer may be a new leader's
 	f, err := l.find(ctx)
 	if err != nil {
 		return nil, err
@@ -92,8 +91,8 @@ func (l *locator) locate(ctx context.Context) (ledger.Positions, error) {
 			return at, err
 		}
 	}
-	// Whoever was here last may not have come to commit, or something else may be
-	// pending: where no event follows, monitors would show a lag for good.
+	// The previous owner may not have committed, or another offset may be pending. Without this commit,
+	// monitors would permanently show a lag in a partition without new events.
 	l.commits.at(l.Topic, l.Number, lowest, l.carried.trail)
 	return at, nil
 }
@@ -102,7 +101,7 @@ func goOn(all []start.Decision) bool {
 	return !slices.ContainsFunc(all, func(d start.Decision) bool { return d.Step != start.GoOn })
 }
 
-// find asks Redis and Kafka for what the decision rests on.
+// find queries Redis and Kafka for the facts on which the decision is based.
 func (l *locator) find(ctx context.Context) (*located, error) {
 	states, err := l.states.get(ctx)
 	if err != nil {
@@ -131,7 +130,7 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	}
 	asked := kafkaconn.UpTo(f.partitions)
 	if start.AllHaveTopic(states, l.Topic) {
-		asked = []int{l.Number} // of hundreds of workers each asks for its own
+		asked = []int{l.Number} // with hundreds of workers, each asks only for its own partition
 	}
 	committed, err := kafkaconn.Committed(ctx, l.kafka, l.group, l.Topic, asked...)
 	if err != nil {
@@ -151,8 +150,8 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	}
 	known := trailOf(f.committed[l.Number])
 	if _, ok := f.committed[l.Number]; !ok && len(l.shards) > 1 {
-		// Where several shards begin is committed by each worker once all have, so that what
-		// was found out of the log's beginning is known to nobody but by the origins.
+		// With several shards, each worker commits the start of its partition only once all shards have
+		// started. Until then, only the origins record the times that were found at the log's start.
 		known = l.begun(states)
 	}
 	known = known.With(&l.carried.trail)
@@ -163,13 +162,12 @@ func (l *locator) find(ctx context.Context) (*located, error) {
 	return f, nil
 }
 
-// extend adds the periods that Redis lacks, as the start of the process did: Redis has gone back to
-// before that. It returns errLocateAgain if there were any, or if a schema has changed since
-// the states were read.
+// extend adds the periods that Redis lacks, as the process did at its start: Redis has rolled back to before
+// that. It returns errLocateAgain if it added periods, or if a schema has changed since the states were read.
 func (l *locator) extend(ctx context.Context, states []ledger.State) error {
 	again := false
 	for i := range states {
-		st := states[i] // which other workers share
+		st := states[i] // a copy: other workers share states
 		added, err := l.shards[i].Extend(ctx, &st, time.Duration(l.resolver.terms.MaxFuture)*time.Millisecond)
 		if err != nil {
 			return err
@@ -186,7 +184,8 @@ func (l *locator) extend(ctx context.Context, states []ledger.State) error {
 	return nil
 }
 
-// sameLog halts if the log has lost events that count, and notes the lineage of what was read.
+// sameLog halts if the log has lost events that count, and stores the lineage of the records before the
+// positions.
 func (l *locator) sameLog(ctx context.Context, f *located, at ledger.Positions) error {
 	was, err := l.lineage(ctx, f.committed, f.states, at)
 	if err == nil {
@@ -196,8 +195,8 @@ func (l *locator) sameLog(ctx context.Context, f *located, at ledger.Positions) 
 	return err
 }
 
-// upToDate returns the lineage up to a position. The committed one may end before it: an owner that died has counted
-// events and not committed that.
+// upToDate returns the lineage up to a position. The committed lineage may end earlier: an owner that died may
+// have counted events without committing their offset.
 func (l *locator) upToDate(ctx context.Context, was trail.Lineage, position int64) (trail.Lineage, error) {
 	if was.Offset >= position {
 		return was, nil
@@ -206,7 +205,8 @@ func (l *locator) upToDate(ctx context.Context, was trail.Lineage, position int6
 	if err != nil || log.Topic == "" {
 		return was, err
 	}
-	// The broker that reports the leader's epoch may be behind. Then the leader's log ends that epoch early.
+	// The broker that reported the leader's epoch may be behind. Then the leader's log ends that epoch before
+	// position.
 	end, err := kafkaconn.EpochEnd(ctx, l.kafka, l.Topic, l.Number, log.Epoch)
 	if err != nil || end < position {
 		return was, err
@@ -214,7 +214,7 @@ func (l *locator) upToDate(ctx context.Context, was trail.Lineage, position int6
 	return trail.Lineage{Offset: position, Epoch: log.Epoch}, nil
 }
 
-// begun is the trail by the origin of the first shard that has one of the partition.
+// begun returns the trail that follows from the origin of the first shard that has an origin of the partition.
 func (l *locator) begun(states []ledger.State) (known trail.Trail) {
 	for i := range states {
 		if o, err := ledger.ParseOrigin(states[i].Origins[l.field]); err == nil {

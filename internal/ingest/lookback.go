@@ -1,23 +1,24 @@
 package ingest
 
-// Duplicates: which of a partition's events have the ids of a valid one just before.
+// This file detects duplicates: events with the same ids as an earlier valid event of the partition, within a
+// given number of offsets.
 //
-// What a reading finds is a function of the log from so many offsets before the reading's first
-// one on. So before a reading begins those are read, for their ids alone. That first offset is
-// the sweep's where a sweep is read, whoever began it and however far it has come:
+// The result of a reading is a function of the log, from that number of offsets before the reading's first
+// offset on. So these earlier records are read before a reading starts, only for their ids. In a sweep, the
+// first offset is the start of the sweep, whichever worker started it and however far it has progressed:
 //
-//	looked through      read, and folded
-//	[from-n, from)      [from, to)          the ledger at from..to@hash
+//	looked through      read and folded
+//	[from-n, from)      [from, to)          the ledger is at from..to@hash
 //
-// A reading by the rules of another owner has others that are valid, and looks through them anew.
+// Other rules make other events valid, so a reading by another owner's rules looks through the records again.
 //
-// Where readings follow each other what is known goes on, and nothing is read twice. One that
-// goes back (another look at a sweep, shards that stand further behind, a ledger that has moved,
-// a Redis that went back in time) has its offsets looked through anew.
+// If readings follow each other, the set of known ids is kept and nothing is read twice. If a reading goes back
+// (a sweep is read again, shards are further behind, a ledger has moved, Redis rolled back), its earlier
+// offsets are looked through again.
 //
-// Valid is an event by its record and the rules alone: one that is no dead letter when it is
-// decoded, and whose time a calendar has. Whether the standings refuse it, whether it is late and
-// whether it is a duplicate itself doesn't matter.
+// An event is valid if it decodes without becoming a dead letter and a calendar has its time. That depends only
+// on its record and the rules. It doesn't matter whether the standings refuse the event, whether it is late, or
+// whether it is a duplicate itself.
 
 import (
 	"context"
@@ -39,18 +40,18 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// lookBack is what a partition knows of the ids before the next offset. It is its worker's, and
-// lent to the reader of a flow.
+// lookBack has the ids that a partition knows before the next offset. It belongs to the worker, which lends it
+// to the reader of a flow.
 type lookBack struct {
-	rules   *rulebook       // what finds them; nil before the first flow
-	records int64           // to look back; 0: repeats count
+	rules   *rulebook       // by which ids were found; nil before the first flow
+	records int64           // number of records to look back; 0: no duplicate detection
 	set     *duplicates.Set // nil before the first flow
-	begun   int64           // the set has what is at this offset and later
-	// whole: also of all that the log had before, as far as it matters.
+	begun   int64           // the set has the ids at this offset and later
+	// whole is true if the set also has all earlier ids in the log that matter.
 	whole bool
 }
 
-// on has the set made, if there is to be one.
+// on creates the set if duplicate detection is on.
 func (l *lookBack) on(s *health.Status) {
 	if l.records == 0 || l.set != nil {
 		return
@@ -59,7 +60,7 @@ func (l *lookBack) on(s *health.Status) {
 	s.Remembers(l.set)
 }
 
-// by has the set be of what some rules find: what others found in the same records is void.
+// by selects the rules by which ids are found. Ids that other rules found are void.
 func (l *lookBack) by(rules *rulebook, s *health.Status) {
 	if l.rules != rules {
 		if l.records != rules.duplicates {
@@ -72,13 +73,13 @@ func (l *lookBack) by(rules *rulebook, s *health.Status) {
 	l.on(s)
 }
 
-// free gives the set back, once the partition is given up.
+// free releases the set once the partition is given up.
 func (l *lookBack) free() {
 	*l = lookBack{}
 }
 
-// begin has the set hold what is known from an offset on, of that what it has already, where all
-// before another is read next. It returns the offset to read from.
+// begin prepares the set to know the ids from at to next, where reading continues, and keeps those that it has.
+// It returns the offset from which records must be looked through.
 func (l *lookBack) begin(at, next int64) int64 {
 	if s := l.set; (l.whole || l.begun <= at) && at <= s.Next() && s.Next() <= next {
 		return s.Next()
@@ -88,8 +89,8 @@ func (l *lookBack) begin(at, next int64) int64 {
 	return at
 }
 
-// look has the set know what is before an offset, which is read next. Nothing that was
-// folded is held.
+// look fills the set with the ids before next, the offset that is read next. The reader holds no folded events
+// meanwhile.
 func (r *reader) look(ctx context.Context, next int64) error {
 	l := r.known
 	if l == nil || l.whole && l.set.Next() == next {
@@ -108,7 +109,7 @@ func (r *reader) look(ctx context.Context, next int64) error {
 			zap.Int64("from", first), zap.Int64("log_start", at), zap.Int64("to", next))
 	}
 	from := l.begin(at, next)
-	// The log's start may move on meanwhile: then the flow ends, and the next one begins anew.
+	// If the log's start moves past from meanwhile, the flow ends and the next one looks again.
 	if err := r.lookThrough(ctx, from, next); err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (r *reader) look(ctx context.Context, next int64) error {
 	return nil
 }
 
-// lookThrough reads records for their ids.
+// lookThrough reads the records from offset to next for their ids.
 func (r *reader) lookThrough(ctx context.Context, offset, next int64) error {
 	r.source.end = start.LogEnd{}
 	stuck := int64(-1)
@@ -138,7 +139,7 @@ func (r *reader) lookThrough(ctx context.Context, offset, next int64) error {
 		case err == nil:
 		case !errors.Is(err, errNoMemory):
 			return err
-		case r.turn.taken && stuck == offset: // a whole reserve, and not one record
+		case r.turn.taken && stuck == offset: // a whole reserve did not suffice for one record
 			return r.tooLarge(offset)
 		default:
 			stuck = offset
@@ -150,8 +151,8 @@ func (r *reader) lookThrough(ctx context.Context, offset, next int64) error {
 	return nil
 }
 
-// lookAt adds the ids of a response's valid events from an offset on, and before another. It
-// returns the offset to go on from.
+// lookAt adds the ids of a response's valid events from an offset on, up to next. It returns the offset from
+// which to continue.
 func (r *reader) lookAt(ctx context.Context, resp *fetch.Response, from, next int64) (int64, error) {
 	resp.Read(&r.records, from)
 	defer r.records.Close()
@@ -178,7 +179,7 @@ func (r *reader) lookAt(ctx context.Context, resp *fetch.Response, from, next in
 	}
 }
 
-// id is that of the event that was decoded last, if it has one.
+// id returns the duplicate id of the last decoded event, if it has one.
 func (r *reader) id() (duplicates.ID, bool) {
 	id := r.decoder.ID()
 	if len(id) == 0 {
@@ -187,8 +188,8 @@ func (r *reader) id() (duplicates.ID, bool) {
 	return duplicates.Of(id, r.event.User), true
 }
 
-// repeats takes the event that was decoded last as a duplicate. Like one that is late, it is
-// counted with the last piece of its batch, whatever shard its member is in.
+// repeats handles the last decoded event as a duplicate. Like a late event, it is counted with the last piece
+// of its batch, in whatever shard its member is.
 func (r *reader) repeats(ctx context.Context, b *batch, rec *recordbatch.Record, id duplicates.ID) error {
 	e := &r.folded
 	if _, err := b.Left(e.Boards, e.Hash, e.Offset, e.Time, e.RecordTime); err != nil {

@@ -1,6 +1,6 @@
 package ingest
 
-// Duplicates, from the log to the boards: whoever reads it, from wherever.
+// This file tests duplicates end to end, from the log to the boards, with readers that start at any offset.
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type named struct {
 	earned
 }
 
-// naming are partition 0's events so far, and where each is.
+// naming holds the events of partition 0 so far, and their offsets.
 type naming struct {
 	*world
 
@@ -49,8 +49,7 @@ func newNaming(t *testing.T, back int64) *naming {
 	return &naming{world: w, back: back}
 }
 
-// repeats is the definition: there is a valid event with the same ids at most so many offsets
-// before.
+// repeats is the definition of a duplicate: a valid event with the same ids is at most back offsets earlier.
 func (w *naming) repeats(e named) bool {
 	for _, v := range slices.Backward(w.valid) {
 		if v.offset < w.next-w.back {
@@ -63,7 +62,7 @@ func (w *naming) repeats(e named) bool {
 	return false
 }
 
-// publish sends events, and wants those that are no duplicates.
+// publish sends events, and expects those that aren't duplicates to count.
 func (w *naming) publish(all ...named) {
 	w.t.Helper()
 	var records []*kgo.Record
@@ -82,7 +81,7 @@ func (w *naming) publish(all ...named) {
 	require.NoError(w.t, w.client.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// bad sends what isn't valid, or nil.
+// bad sends an invalid value, or a tombstone.
 func (w *naming) bad(value []byte) {
 	w.t.Helper()
 	w.sendRaw(0, value)
@@ -93,7 +92,7 @@ func (w *naming) event(id string, member string) named {
 	return named{id, earned{User: member, Points: 5, At: time.Now().Add(-time.Minute).UnixMilli()}}
 }
 
-// random are events of so many members with ids out of few, some of them none.
+// random returns events of a number of members, with few different ids; some have no id.
 func (w *naming) random(r *rand.Rand, n, members, ids int) (all []named) {
 	for range n {
 		e := w.event("", "m"+strconv.Itoa(r.IntN(members)))
@@ -113,7 +112,7 @@ func TestAnEventIsADuplicateOfOneThatIsSoManyOffsetsBeforeAndNoFurther(t *testin
 	a, b := w.event("a", "u1"), w.event("b", "u1")
 	w.publish(a, a, w.event("a", "u2"), b, w.event("", "u1"), w.event("", "u1"))
 	require.Equal(t, int64(1), w.found)
-	w.publish(a) // five after the last
+	w.publish(a) // five offsets after the last one
 	require.Equal(t, int64(1), w.found)
 	w.bad([]byte(`{"event_id":"c","user_id":"u1","points":"many"}`))
 	w.bad(nil)
@@ -137,8 +136,8 @@ func TestWithoutTheSettingEveryRepeatCounts(t *testing.T) {
 	require.Zero(t, w.stats.Duplicates.Load())
 }
 
-// What is late is no dead letter, and its repeat is a duplicate: whichever of the two comes first
-// by the clock, neither counts.
+// A late event is no dead letter, and its repetition is a duplicate. Neither counts, whichever was published
+// first.
 func TestARepeatOfALateEventIsADuplicate(t *testing.T) {
 	t.Parallel()
 	w := newNaming(t, 10)
@@ -155,8 +154,8 @@ func TestARepeatOfALateEventIsADuplicate(t *testing.T) {
 	require.Equal(t, int64(1), w.stats.Duplicates.Load())
 }
 
-// Whoever takes over a sweep reads it from its start, and looks through what is before that: not
-// before where it goes on.
+// A worker that takes over a sweep reads it from its start, and looks through the records before that start,
+// not only before the position where it continues.
 func TestADuplicateIsFoundAcrossATakeover(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
@@ -201,7 +200,8 @@ func TestADuplicateIsFoundAcrossATakeover(t *testing.T) {
 	}
 }
 
-// A Redis that goes back has the log read again: what was known behind it is looked through anew.
+// After a rollback of Redis the log is read again, and the records before the new position are looked through
+// again.
 func TestADuplicateIsFoundAfterARollback(t *testing.T) {
 	t.Parallel()
 	w := newNaming(t, 50)
@@ -244,7 +244,7 @@ func TestAReplayFindsTheSameDuplicatesFromWhereverItBegins(t *testing.T) {
 	}
 }
 
-// duplicatesFrom is how many of the events from an offset on are duplicates.
+// duplicatesFrom returns how many of the events from an offset on are duplicates.
 func (w *naming) duplicatesFrom(from int64) (n int64) {
 	for i, e := range w.valid {
 		if e.offset < from || e.id == "" {
@@ -260,8 +260,8 @@ func (w *naming) duplicatesFrom(from int64) (n int64) {
 	return n
 }
 
-// Nobody's sum is what its events come to without the duplicates, if those are taken for some of
-// what a refused member had: their letters are of what would have counted.
+// The events of a refused member that are duplicates don't become dead letters: only those that would have
+// counted do.
 func TestOfAMemberWhoIsRefusedDuplicatesAreNoDeadLetters(t *testing.T) {
 	t.Parallel()
 	w := newNaming(t, 100)
@@ -288,7 +288,7 @@ func TestOfAMemberWhoIsRefusedDuplicatesAreNoDeadLetters(t *testing.T) {
 	require.Len(t, w.deadLetters(0), 4, "the first of each two")
 }
 
-// Where memory is short a sweep is read several times, each from its start.
+// If memory is short, a sweep is read several times, each time from its start.
 func TestDuplicatesAreFoundInEveryReadingOfASweep(t *testing.T) {
 	t.Parallel()
 	w := newNaming(t, 500)
@@ -308,7 +308,7 @@ func TestDuplicatesAreFoundInEveryReadingOfASweep(t *testing.T) {
 		}
 	}
 	w.publishFresh(all)
-	// As somebody left it who has swept up to a hash.
+	// The position that an owner left after it had swept up to a hash.
 	end := w.next
 	w.standings.do(func() {
 		at := ledger.Position{From: 100, To: end, Hash: 1 << 40}
@@ -329,7 +329,7 @@ func TestDuplicatesAreFoundInEveryReadingOfASweep(t *testing.T) {
 	require.Greater(t, w.logged("looked through records for duplicates"), 2, "it was read once")
 }
 
-// publishFresh sends events of which only neighbours repeat each other.
+// publishFresh sends events of which only neighbors have equal ids.
 func (w *naming) publishFresh(all []named) {
 	w.t.Helper()
 	records := make([]*kgo.Record, len(all))
@@ -342,7 +342,7 @@ func (w *naming) publishFresh(all []named) {
 	require.NoError(w.t, w.client.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// An aborted transaction's record was never there: what repeats it counts.
+// The record of an aborted transaction counts as absent: an event that repeats it counts.
 func TestAnAbortedEventIsNoOriginal(t *testing.T) {
 	t.Parallel()
 	w := newNaming(t, 20)
@@ -364,7 +364,7 @@ func TestAnAbortedEventIsNoOriginal(t *testing.T) {
 	w.counted(2)
 	require.Equal(t, int64(1), w.stats.Duplicates.Load())
 	first.stop(t)
-	// And for whoever comes later, who looks through it.
+	// A later worker that looks through the record gets the same result.
 	w.worker(0, nil)
 	w.sendRaw(0, value)
 	w.reaches(0)
@@ -372,8 +372,8 @@ func TestAnAbortedEventIsNoOriginal(t *testing.T) {
 	require.Equal(t, int64(2), w.stats.Duplicates.Load())
 }
 
-// What is deleted before it could be looked through isn't known: its repeats count, and that is
-// said.
+// Records that were deleted before they could be looked through are unknown: events that repeat them count, and
+// a warning is logged.
 func TestARepeatOfWhatIsGoneFromTheLogCountsAndThatIsSaid(t *testing.T) {
 	t.Parallel()
 	w := newNaming(t, 20)
@@ -402,8 +402,7 @@ func TestWhatIsRememberedIsShown(t *testing.T) {
 	require.WithinDuration(t, time.Now(), l.DuplicatesSince, time.Minute)
 }
 
-// However readings are broken off and wherever the next one begins, what is known of before it
-// is all that matters.
+// However readings are interrupted and wherever the next one starts, the known ids suffice.
 func TestWhatIsKnownIsEnoughWhereverAReadingBegins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		back := rapid.Int64Range(1, 15).Draw(t, "back")
@@ -436,7 +435,7 @@ func TestWhatIsKnownIsEnoughWhereverAReadingBegins(t *testing.T) {
 			for o := next; o < min(end, next+rapid.Int64Range(0, 20).Draw(t, "read")); o++ {
 				found := l.set.Has(o, id(o))
 				l.set.Add(o, id(o))
-				// What was deleted may be known from before.
+				// Deleted records may be known from before.
 				require.True(t, found == repeats(o, 0) || found == repeats(o, start), "at %d: %v", o, found)
 			}
 			if rapid.IntRange(0, 5).Draw(t, "deleted") == 0 {
@@ -446,7 +445,8 @@ func TestWhatIsKnownIsEnoughWhereverAReadingBegins(t *testing.T) {
 	})
 }
 
-// A first start looks through what is before it, too: so that it finds what everybody else does.
+// A first start also looks through the records before it, so that it finds the same duplicates as every other
+// reading.
 func TestAStartFindsTheDuplicatesOfWhatIsBeforeIt(t *testing.T) {
 	t.Parallel()
 	w := newNaming(t, 20)

@@ -12,8 +12,8 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// After their first compressed batch the partitions are idle. Then a few have much to
-// read: what the others hold must not keep them from their turn.
+// After their first compressed batch, the partitions are idle. Then a few of them have much to read: the memory
+// that the others hold must not keep them from their turn.
 func TestTwoHundredAndFiftyPartitionsInTheLeastMemoryAreAllCounted(t *testing.T) {
 	for codec, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
 		t.Run(name, func(t *testing.T) {

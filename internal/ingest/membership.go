@@ -11,39 +11,39 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// A consumer's place in its group: what it joins, what it is dealt, and what is shown of that.
+// This file has a consumer's membership in its group: joining, assignments, and the membership that is shown.
 
 // Group is a membership in a consumer group.
 type Group interface {
-	// Next waits for the end of the generation before, functions included, and then
-	// for the next one. It ends with the context.
+	// Next waits until the previous generation and its functions have ended, and then returns the next one. It
+	// ends with ctx.
 	Next(ctx context.Context) (*Generation, error)
 	// Close leaves the group, and waits until the generation's functions have ended.
 	Close() error
 }
 
-// Generation is one sharing out of the partitions.
+// Generation is one assignment of the partitions to the group's members.
 type Generation struct {
 	ID          int32
 	Member      string
 	Assignments map[string][]int // partitions by topic
-	// Start runs a function until the generation ends, which ends its context. The
-	// return of any of them ends the generation.
+	// Start runs a function until the generation ends; the generation's end cancels the function's context. The
+	// generation also ends if any of its functions returns.
 	Start func(func(context.Context))
-	// Commit writes to the group how far partitions have come, also after the end.
+	// Commit writes the offsets of partitions to the group, also after the generation's end.
 	Commit func(map[string]map[int]kafkaconn.Commit) error
 }
 
 // Membership is a consumer's place in its group.
 type Membership struct {
-	Joined     bool      // in a generation that goes on
-	Since      time.Time // of joining, or of being outside
-	Generation int32     // the last one that it was in
-	Joins      int64     // generations that it was in so far
-	Err        error     // why it is outside, as far as known
+	Joined     bool      // the consumer is in a current generation
+	Since      time.Time // when it joined, or left
+	Generation int32     // the last generation that it was in
+	Joins      int64     // number of generations that it was in so far
+	Err        error     // why it is outside, if known
 }
 
-// membership is kept by who joins and leaves.
+// membership is the current Membership, updated when the consumer joins and leaves.
 type membership struct {
 	mu  sync.Mutex // guards now
 	now Membership
@@ -67,7 +67,7 @@ func (m *membership) joined(generation int32) {
 	m.now = Membership{Joined: true, Since: time.Now(), Generation: generation, Joins: m.now.Joins + 1}
 }
 
-// left is called at a generation's end.
+// left records the end of a generation.
 func (m *membership) left(generation int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +76,7 @@ func (m *membership) left(generation int32) {
 	}
 }
 
-// outside is why it isn't in.
+// outside records why the consumer isn't in the group.
 func (m *membership) outside(why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,16 +85,15 @@ func (m *membership) outside(why error) {
 	}
 }
 
-// balancer deals partitions out round robin, and remembers how many it dealt.
-// Only the group's leader deals: so it alone can see that a topic has
-// grown since.
+// balancer assigns partitions round robin, and remembers how many partitions each topic had. Only the group's
+// leader assigns, so only the leader can notice that a topic has grown since.
 type balancer struct {
 	kafka.RoundRobinGroupBalancer
-	mu    sync.Mutex     // guards dealt: kafka-go deals in a goroutine of its own
+	mu    sync.Mutex     // guards dealt: kafka-go assigns in its own goroutine
 	dealt map[string]int // by topic; nil on members that aren't the leader
 }
 
-// AssignGroups deals.
+// AssignGroups assigns the partitions to the members, and remembers their number by topic.
 func (b *balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
 	dealt := map[string]int{}
 	for _, p := range partitions {
@@ -106,7 +105,8 @@ func (b *balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.
 	return b.RoundRobinGroupBalancer.AssignGroups(members, partitions)
 }
 
-// take is what was dealt for this generation, nil on others than the leader.
+// take returns the number of partitions by topic that were assigned for this generation; nil if this member
+// isn't the leader.
 func (b *balancer) take() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

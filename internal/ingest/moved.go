@@ -7,14 +7,14 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// errMoved says that the ledger was found elsewhere: all that was folded is void.
+// errMoved reports that the ledger is not where it was expected: everything folded is void.
 var errMoved = errors.New("the ledger has moved")
 
-// movedError is an errMoved, and says from where to where.
+// movedError is an errMoved with the old and the new position.
 type movedError struct {
 	field string
 	from  ledger.Position
-	to    string // the ledger's text
+	to    string // the text in the ledger
 }
 
 func (e *movedError) Error() string {
@@ -23,30 +23,30 @@ func (e *movedError) Error() string {
 
 func (e *movedError) Unwrap() error { return errMoved }
 
-// Causes of a move, as far as the ledger shows.
+// The causes of a move, as far as the ledger shows them.
 const (
-	// MoveAdvanced: it stands further on. Another owner was here, or still is; or a
-	// call of our own was executed whose answer never came.
+	// MoveAdvanced: the ledger is further ahead. Another owner was or is active, or Redis executed a call of
+	// this worker whose answer was lost.
 	MoveAdvanced = "advanced"
-	// MoveRolledBack: it stands further back. Redis has lost what it had last: by a
-	// failover, or a backup that was restored.
+	// MoveRolledBack: the ledger is further back. Redis has lost its newest writes, by a failover or because a
+	// backup was restored.
 	MoveRolledBack = "rolled_back"
-	// MoveRebuilt: a rebuild replaced the boards, and its ledger is further back.
+	// MoveRebuilt: a rebuild has replaced the boards, and its ledger is further back.
 	MoveRebuilt = "rebuilt"
-	// MoveEmptied: nothing stands there any more.
+	// MoveEmptied: the ledger has no position any more.
 	MoveEmptied = "emptied"
-	// MoveTorn: a piece was written in part.
+	// MoveTorn: a piece was written only in part.
 	MoveTorn = "torn"
-	// MoveUnreadable: it holds what isn't a position.
+	// MoveUnreadable: the ledger's text is not a position.
 	MoveUnreadable = "unreadable"
 )
 
 var moveCauses = [...]string{MoveAdvanced, MoveRolledBack, MoveRebuilt, MoveEmptied, MoveTorn, MoveUnreadable}
 
-// MoveCauses lists all of them.
+// MoveCauses lists all causes.
 func MoveCauses() []string { return moveCauses[:] }
 
-// cause compares the two.
+// cause derives the cause from the old and the new position.
 func (e *movedError) cause() string {
 	found, err := ledger.Parse(e.to)
 	switch {
@@ -62,8 +62,8 @@ func (e *movedError) cause() string {
 	return MoveRolledBack
 }
 
-// ahead reports whether more counts at one position than at another. A sweep stands
-// between its two ends.
+// ahead reports whether more events count at position a than at b. In a sweep, that is more than at its start
+// and less than at its end.
 func ahead(a, b ledger.Position) bool {
 	if a.From != b.From {
 		return a.From > b.From
@@ -71,5 +71,5 @@ func ahead(a, b ledger.Position) bool {
 	return a.Hash > b.Hash
 }
 
-// errLocateAgain says that the start has to be looked at again, at once or after a wait.
+// errLocateAgain reports that the worker must locate again, at once or after a wait.
 var errLocateAgain = errors.New("the ledger has to be read again")

@@ -13,11 +13,10 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// What a consumer needs of its topics: rights, and settings with which events last until
-// they count.
+// This file lists a consumer's requirements on its topics: rights, and settings that keep events until they
+// count.
 
-// Needs are the rights that a consumer of these topics uses, as docs/security.md
-// lists them.
+// Needs returns the rights that a consumer of these topics uses, as docs/security.md lists them.
 func Needs(group string, topics ...string) []kafkaconn.Right {
 	all := []kafkaconn.Right{{Operation: kafka.ACLOperationTypeRead, Group: group, For: "to share the partitions and commit"}}
 	for _, t := range topics {
@@ -32,7 +31,7 @@ func Needs(group string, topics ...string) []kafkaconn.Right {
 	return all
 }
 
-// CompactError says that a topic drops events whose key comes again.
+// CompactError reports that a topic deletes events when their key is written again.
 type CompactError struct{ Topic, Policy string }
 
 func (e *CompactError) Error() string {
@@ -40,7 +39,7 @@ func (e *CompactError) Error() string {
 		"set cleanup.policy=delete", e.Topic, e.Policy)
 }
 
-// CheckCompaction is a *CompactError if the topic is compacted.
+// CheckCompaction returns a *CompactError if the topic is compacted.
 func CheckCompaction(topic string, settings kafkaconn.TopicSettings) error {
 	if p := settings["cleanup.policy"]; strings.Contains(p, "compact") {
 		return &CompactError{topic, p}
@@ -48,14 +47,14 @@ func CheckCompaction(topic string, settings kafkaconn.TopicSettings) error {
 	return nil
 }
 
-// Forgotten is a period whose windows are open for longer than a topic keeps events.
+// Forgotten is a period whose windows stay open for longer than a topic keeps events.
 type Forgotten struct {
 	Period periods.Period
-	Open   time.Duration // the longest window, and its lateness
+	Open   time.Duration // length of the longest window plus its lateness
 }
 
-// Forgets are the periods of which the topic drops events while they may still
-// count: what it has dropped couldn't be rebuilt from it.
+// Forgets returns the periods for which the topic deletes events that may still count. Kafka could not rebuild
+// the deleted events.
 func Forgets(settings kafkaconn.TopicSettings, rules *fold.Rules) []Forgotten {
 	retention, ok := settings.Retention()
 	if !ok {

@@ -1,7 +1,7 @@
 package ingest
 
-// A log that has a message of the formats of before Kafka 0.11: its broker hands that
-// out as it lies there.
+// This file tests logs with a message in a format from before Kafka 0.11, which a broker returns as it is
+// stored.
 
 import (
 	"bytes"
@@ -20,11 +20,11 @@ import (
 	"github.com/standings/standings/internal/ingest/start"
 )
 
-// fiveYearsAgo is when the message was written, by that of format 1.
+// fiveYearsAgo is the time of the message, if its format is 1.
 var fiveYearsAgo = time.Now().AddDate(-5, 0, 0)
 
-// sendOld publishes an event to partition 0, which nobody wants, and has the broker hand
-// it out as a message of a magic.
+// sendOld publishes an event to partition 0 that must not count, and makes the broker return it as a message of
+// an old format (magic).
 func (w *world) sendOld(magic int8) {
 	w.t.Helper()
 	at, value := w.end(topic, 0), []byte(`{"user_id":"old","points":1}`)
@@ -54,8 +54,7 @@ func (w *world) sendOld(magic int8) {
 	})
 }
 
-// oldMessage encodes one message; the CRC lies behind offset and size, and covers what
-// follows it.
+// oldMessage encodes one message. The CRC comes after offset and size, and covers the bytes after it.
 func oldMessage(magic int8, offset int64, value []byte) []byte {
 	encode := func(size int32) []byte {
 		if magic == 0 {
@@ -93,14 +92,14 @@ func TestAMessageOfAnOldFormatHaltsAndNamesWhatGetsPastIt(t *testing.T) {
 	}
 }
 
-// What the start needs of a log's first record is its time, which that of format 1 has and
-// that of format 0 hasn't: then nothing says where windows begin, and reading halts.
+// A start needs the time of a log's first record. Format 1 has it, format 0 doesn't: then the start can't be
+// determined from times, and reading halts.
 func TestALogThatBeginsWithAnOldFormatIsReadFromBehindIt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		magic int8
 		start start.Where
-		want  int64 // where it starts
+		want  int64 // expected start offset
 	}{
 		{1, start.Where{From: start.FromWindow}, 1},
 		{1, start.Where{From: start.FromTime, Time: time.Now().Add(-time.Hour)}, 1},

@@ -1,13 +1,14 @@
 package ingest
 
-// A second group under the same prefix: each event counts once all the same, by the one
-// ledger, but either finds it moved by the other, and counts a part. It can't be refused,
-// since a group that was renamed a moment ago looks the same; so it is logged.
+// This file detects a second group that writes under the same prefix. Each event still counts once, since there
+// is one ledger, but each group finds the ledger moved by the other and counts a part of the events. The
+// consumer can't refuse to start because of this: a group that was renamed a moment ago looks the same. So it
+// logs a warning.
 //
-// It is known by the line that a worker's own replaces. Another owner's of the same group is
-// lawful: a rebalance. One of another group may be what a group that was renamed left behind:
-// once. Who finds one again in the same partition, within the time of three lines, shares it
-// with somebody who writes.
+// A worker detects the other group by the status line that its own line replaces. A line of another owner in
+// the same group is normal after a rebalance. A line of another group may be left over from before a rename,
+// but only once. A worker that finds such a line again in the same partition, within workers.StaleAfter (the
+// time of three lines), shares the partition with a group that still writes.
 
 import (
 	"encoding/json"
@@ -20,17 +21,17 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// otherGroupLogEvery is how often a second group is logged.
+// otherGroupLogEvery is the minimum interval between two log lines about a second group.
 const otherGroupLogEvery = time.Minute
 
-// otherGroups are the lines of other groups that were found.
+// otherGroups holds the partitions in which lines of other groups were found.
 type otherGroups struct {
-	mu     sync.Mutex           // guards what is below
-	found  map[string]time.Time // by partition: when last
+	mu     sync.Mutex           // guards found and logged
+	found  map[string]time.Time // by partition: the last time
 	logged retry.LogLimit
 }
 
-// see looks at the line that a worker's own has replaced, empty where there was none.
+// see checks the line that a worker's own line has replaced; replaced is empty if there was no line.
 func (o *otherGroups) see(field, group, replaced string, log *zap.Logger) {
 	var l workers.Line
 	if json.Unmarshal([]byte(replaced), &l) != nil || l.Group == "" || l.Group == group {

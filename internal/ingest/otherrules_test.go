@@ -1,7 +1,7 @@
 package ingest
 
-// Rules that change from one owner of a partition to the next: what an owner began by its
-// rules, whoever comes next finishes by the same.
+// This file tests rules that change from one owner of a partition to the next: a sweep is finished by the rules
+// by which it was started.
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// ruled gives a consumer's configuration rules with a name for their text, by which all
-// consumers of the test know them. There are so many of them that they share what is known.
+// ruled maps the names that stand for rule texts to configurations. All consumers of the test parse the texts
+// through it.
 type ruled map[string]Config
 
 func (all ruled) by(c *Config, name string, change func(*Config)) {
@@ -32,8 +32,8 @@ func (all ruled) by(c *Config, name string, change func(*Config)) {
 	}
 }
 
-// told are n events that several rules read differently: by user_id or by player, with a board
-// that may be configured or not, and for every third with a time of ten minutes ahead.
+// told returns n events that different rules read differently: by user_id or by player, with a board that may
+// be configured or not, and every third with a time ten minutes ahead.
 func told(n int) (values [][]byte, times []int64) {
 	now := time.Now().UnixMilli()
 	for i := range n {
@@ -90,7 +90,7 @@ func TestASweepIsFinishedByTheRulesThatItWasBegunBy(t *testing.T) {
 	}
 }
 
-// someRules has a world's consumers go by rules called old, and returns those of a successor.
+// someRules makes a world's consumers use rules named old, and returns the configuration of a successor.
 func someRules(t *testing.T, w *world) (all ruled, own Config) {
 	t.Helper()
 	all = ruled{}
@@ -135,7 +135,7 @@ func TestASweepByRulesThatAreNotKnownHaltsUntilTheyAre(t *testing.T) {
 			require.Equal(t, was, w.standings.at(0))
 			r.stop(t)
 
-			w.worker(0, nil) // whose own rules they are
+			w.worker(0, nil) // the sweep's rules are this worker's own
 			eventually(t, "the sweep is through", func() bool { return w.standings.at(0) == "1000" })
 		})
 	}
@@ -153,8 +153,8 @@ func TestASweepOfAVersionThatNotedNoRulesIsFinishedByOnesOwn(t *testing.T) {
 	w.said(1, "a version that didn't note its rules began this sweep: finishing it by this process's")
 }
 
-// What one shard has and another hasn't is read by the rules of whoever brought the one there:
-// also where no sweep is under way.
+// Events that one shard has and another lacks are read by the rules by which the first shard was moved, also if
+// no sweep is in progress.
 func TestAShardThatIsBehindIsBroughtAlongByTheRulesOfTheOthers(t *testing.T) {
 	t.Parallel()
 	if of == 1 {
@@ -183,7 +183,7 @@ func TestAShardThatIsBehindIsBroughtAlongByTheRulesOfTheOthers(t *testing.T) {
 	first := w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20 })
 	eventually(t, "all others are through", func() bool {
 		all, err := w.standings.positions(0)
-		if err != nil { // it hasn't begun everywhere
+		if err != nil { // some shards haven't started
 			return false
 		}
 		for i, at := range all {
@@ -202,11 +202,11 @@ func TestAShardThatIsBehindIsBroughtAlongByTheRulesOfTheOthers(t *testing.T) {
 	at := time.Now().UnixMilli()
 	w.counts(earned{User: "p", Points: 7, At: at})
 	w.sendRaw(0, fmt.Appendf(nil, `{"user_id":"u","player":"p","points":7,"occurred_at":%d}`, at))
-	w.reaches(0) // by its own
+	w.reaches(0) // by the worker's own rules
 }
 
-// Redis has lost a shard after the others were counted without a period. The shard begins with the period, so nothing
-// says that its windows lack events: they have to have all.
+// Redis has lost a shard after the others were counted without a period. The lost shard begins with the period,
+// so no record marks its windows as incomplete: they must have all events.
 func TestAShardThatIsBroughtAlongByRulesWithoutAnAddedPeriodCountsInIt(t *testing.T) {
 	t.Parallel()
 	if of == 1 {

@@ -20,20 +20,20 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// letterBox takes dead letters, or answers with a code.
+// letterBox takes dead letters, or answers with an error code.
 type letterBox struct {
 	mu    sync.Mutex
-	taken map[string]int // by the original's partition and offset
+	taken map[string]int // number of writes, by the original's partition and offset
 	tries int
 	code  func(partition int32) int16
-	// refuses has letters answered with a code by their time; nil: it doesn't matter.
+	// refuses returns an error code for the time of a dead letter; nil: every time is accepted.
 	refuses func(written time.Time) (code int16)
-	// throttle is how long a partition's connection isn't read from after a write that was
-	// taken (KIP-219): what is written meanwhile gets no answer.
+	// throttle is how long a partition's connection isn't read after a successful write (KIP-219): writes in
+	// that time get no answer.
 	throttle time.Duration
 	muted    map[int32]time.Time
-	writes   int // that were taken
-	most     int // letters in a write; a larger one is refused, and throttled for as well; 0: any
+	writes   int // number of successful writes
+	most     int // maximum dead letters per write; 0: any. A larger write is refused, and throttled too
 }
 
 func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
@@ -85,23 +85,23 @@ func (l *letterBox) produce(m kafka.Request) (kafka.Response, error) {
 	return &produce.Response{ThrottleTimeMs: int32(l.throttle.Milliseconds()), Topics: []produce.ResponseTopic{{Topic: r.Topics[0].Topic, Partitions: []produce.ResponsePartition{{Partition: p.Partition, ErrorCode: code}}}}}, nil
 }
 
-// tried is how often somebody asked it to take some.
+// tried returns the number of writes, including refused ones.
 func (l *letterBox) tried() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tries
 }
 
-// all are the letters that it took, and how often each.
+// all returns how often each dead letter was taken.
 func (l *letterBox) all() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.taken)
 }
 
-// Forty partitions have bad records, and no dead-letter topic for an hour. They hold
-// nothing meanwhile, so that another one, which needs a reserve, is served; and all that
-// is done for them in that hour is a small write now and then.
+// Forty partitions have bad records, and their dead-letter topic is unavailable for an hour. They hold no
+// memory meanwhile, so another partition, which needs a reserve, is served. In that hour they only try a small
+// write at intervals.
 func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bad = 300
@@ -163,8 +163,8 @@ func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
 	})
 }
 
-// A clock that is wrong has the broker refuse a letter for its time. Once the clock is
-// right the letter goes by the time of its being written, not of the first try.
+// Because of a wrong clock, the broker refuses a dead letter for its time. Once the clock is right, the dead
+// letter is written with the time of the new attempt, not of the first one.
 func TestALetterThatIsTriedAgainHasTheTimeOfThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, 1, nil)
@@ -191,11 +191,11 @@ func TestALetterThatIsTriedAgainHasTheTimeOfThat(t *testing.T) {
 	})
 }
 
-// A quota lets a set through a minute, or now and then: every flow gets on by a set at
-// least, and writes none again for it.
+// A quota lets one set of dead letters through per minute, or at short intervals. Every flow writes at least
+// one set, and later flows don't write it again.
 func TestDeadLettersUnderAQuotaGetThrough(t *testing.T) {
 	const bad, each = 2000, 1000
-	const sets = bad*(each+1<<10)/(256<<10) + 1 // of 256 KiB, where a dead letter takes 1 KiB beside its original
+	const sets = bad*(each+1<<10)/(256<<10) + 1 // sets of 256 KiB; a dead letter takes 1 KiB more than its original
 	for name, throttle := range map[string]time.Duration{"long": time.Minute, "short": 700 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -234,8 +234,8 @@ func TestDeadLettersUnderAQuotaGetThrough(t *testing.T) {
 	}
 }
 
-// A set that is refused for its size is paid for by the quota all the same: the letters
-// that it comes apart into wait for that, or no flow would get to write one.
+// A set that is refused for its size uses up the quota all the same. The smaller sets into which it is split
+// wait for the quota; otherwise no flow would get to write one.
 func TestDeadLettersThatAQuotaAndTheirTopicHoldBackGetThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bad = 20
@@ -258,7 +258,7 @@ func TestDeadLettersThatAQuotaAndTheirTopicHoldBackGetThrough(t *testing.T) {
 	})
 }
 
-// An outage under a quota is tried by one small write, too.
+// During an outage under a quota, the worker tries one small write at a time as well.
 func TestAnOutageUnderAQuotaIsTriedByOneLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, 1, nil)

@@ -1,6 +1,6 @@
 package ingest
 
-// What the consumer would decide, for others who only look: `consumer check`. Nothing here writes anything.
+// This file predicts where the consumer would start, for `consumer check`. Nothing here writes.
 
 import (
 	"context"
@@ -15,33 +15,32 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Why a partition would start where it does: a line of the start table.
+// Why is the reason for which a partition would start where it does: a line of the start table.
 type Why string
 
 // The lines of the start table.
 const (
 	FromLedger Why = "ledger"      // the ledger has a position
-	OverGap    Why = "gap"         // it has one before the log's start, and on_gap says to go on
-	Added      Why = "added"       // the partition was added to a topic under way
-	First      Why = "first_start" // nobody knows the topic
+	OverGap    Why = "gap"         // the ledger has a position before the log's start, and on_gap allows to continue
+	Added      Why = "added"       // the partition was added to an existing topic
+	First      Why = "first_start" // neither Redis nor the group's offsets have the topic
 	Lost       Why = "redis_lost"  // the group has read the topic, and Redis has nothing of it
-	Halts      Why = "halt"        // it can't be said where to go on
+	Halts      Why = "halt"        // the partition would halt: its start can't be determined
 )
 
 // Outlook is where a partition would start now.
 type Outlook struct {
 	Why Why
-	At  int64 // the offset, unless it halts
-	// Partial is the time, in Unix ms, before which windows that begin are
-	// incomplete; 0 for none. What the ledger's origin already says isn't in it.
+	At  int64 // the offset; unset with Halts
+	// Partial is the time, in Unix ms, before which starting windows are incomplete; 0 means none. It doesn't
+	// contain what the ledger's origin already records.
 	Partial int64
-	Halt    *health.Halt // with Halts
+	Halt    *health.Halt // set with Halts
 }
 
-// Outlook goes through the start table for every partition of a topic, as workers
-// would if they started now, and writes nothing. Its states are those of all shards: of a
-// partition it says what the first shard does that doesn't just go on from its ledger. Its
-// error is one of asking.
+// Outlook evaluates the start table for every partition of a topic, as workers would if they started now, and
+// writes nothing. states are those of all shards. For each partition it reports the first shard that would not
+// just continue from its ledger. It returns an error only if a query fails.
 func (c *Consumer) Outlook(ctx context.Context, topic string, states []ledger.State, logs []kafkaconn.Log, committed map[int]kafkaconn.Commit) ([]Outlook, error) {
 	committed, plans := c.Start.Plans(committed)
 	all := make([]Outlook, len(logs))
@@ -102,7 +101,7 @@ func (c *Consumer) Outlook(ctx context.Context, topic string, states []ledger.St
 	return all, nil
 }
 
-// beginnings are where all partitions of a topic would begin, worked out once.
+// beginnings are the start positions of all partitions of a topic, resolved once.
 type beginnings struct {
 	resolver   *resolver
 	states     []ledger.State
@@ -114,7 +113,7 @@ type beginnings struct {
 	stopped *health.Halt
 }
 
-// outlook of a partition of a topic that a shard doesn't have.
+// outlook returns the outlook of a partition of a topic that a shard doesn't have.
 func (b *beginnings) outlook(ctx context.Context, s start.Step, shard, partition int) (Outlook, error) {
 	if b.set == nil && b.stopped == nil {
 		var err error
@@ -134,7 +133,7 @@ func (b *beginnings) outlook(ctx context.Context, s start.Step, shard, partition
 		}
 		return Outlook{Why: First, At: begin.At.From, Partial: begin.Origin.Time}, nil
 	}
-	return Outlook{Why: Added}, nil // the shard that is copied doesn't have it either
+	return Outlook{Why: Added}, nil // the shard from which the start is copied doesn't have the partition either
 }
 
 func (b *beginnings) resolve(ctx context.Context, s start.Step, shard int) ([]ledger.StartPosition, error) {
@@ -148,8 +147,8 @@ func (b *beginnings) resolve(ctx context.Context, s start.Step, shard int) ([]le
 	return set, start.NotBefore(b.states, shard, set)
 }
 
-// outlook of a partition that goes on with what is left of the log, or from the
-// start of one that was added.
+// outlook returns the outlook of a partition that continues after a gap, or that was added and is read from its
+// start.
 func (r *resolver) outlook(ctx context.Context, d start.Decision, f start.Facts, known trail.Trail, clock clock) (Outlook, error) {
 	o := Outlook{Why: OverGap, At: d.At.From}
 	if d.Step == start.Join {

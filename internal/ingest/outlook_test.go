@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// located is what a worker finds, and writes.
+// located locates as a worker does, with its writes, and returns the positions.
 func (w *world) located(c *Consumer, partition int) (ledger.Positions, error) {
 	w.t.Helper()
 	com := newCommits(func(map[string]map[int]kafkaconn.Commit) error { return nil }, c.Log)
@@ -109,7 +109,7 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 				at, err := w.located(consumer, p)
 				if o.Why == Halts {
 					require.Error(t, err)
-					if halt, ok := errors.AsType[*health.Halt](err); ok { // past the log's end it has ten seconds
+					if halt, ok := errors.AsType[*health.Halt](err); ok { // a short log is confirmed only after 10 s
 						require.Equal(t, o.Halt, halt)
 					} else {
 						require.Equal(t, health.HaltTruncated, o.Halt.Reason)
@@ -131,7 +131,7 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 	}
 }
 
-// states are what the standings of all shards answer.
+// states returns the states of all shards.
 func (w *world) states() []ledger.State {
 	w.t.Helper()
 	all, err := shards(w.standings.standings()).states(w.t.Context())
@@ -139,7 +139,7 @@ func (w *world) states() []ledger.State {
 	return all
 }
 
-// commit has the group commit offsets.
+// commit commits offsets for the group.
 func (w *world) commit(offsets map[int]int64) {
 	w.t.Helper()
 	commits := make(kadm.Offsets)

@@ -2,23 +2,22 @@ package ingest
 
 import "time"
 
-// pace finds how many member-windows a call may carry to take about the time it
-// should, from how long calls take. Redis executes one call at a time: a call
-// that takes long makes everybody wait, and short ones cost more than they do.
+// pace adapts the number of member-windows in a call, so that a call takes about the target time. Redis
+// executes one call at a time: a long call delays all other clients, and short calls have more overhead.
 type pace struct {
 	target time.Duration
-	cost   float64 // ns a member-window, as seen lately
+	cost   float64 // ns per member-window, as measured recently
 }
 
 const (
 	minWidth = 32
 	maxWidth = 4000
-	// firstCost is taken for a member-window's before anything was measured: with the
-	// usual 5 ms a first piece is of 500.
+	// firstCost is the assumed cost of a member-window before any measurement: with the default target of 5 ms,
+	// the first piece has 500 member-windows.
 	firstCost = 10 * time.Microsecond
 )
 
-// width is the size of the next piece, in member-windows.
+// width returns the size of the next piece, in member-windows.
 func (p *pace) width() int {
 	cost := p.cost
 	if cost == 0 {
@@ -27,9 +26,9 @@ func (p *pace) width() int {
 	return int(min(max(float64(p.target)/cost, minWidth), maxWidth))
 }
 
-// observe takes the time of a call into account. A small call is mostly its
-// round trip and says nothing of the cost of a member-window, but that it is no
-// higher: else pieces that a slow spell has cut small would stay small.
+// observe updates the cost from the duration of a call. A small call consists mostly of its round trip, so it
+// only shows that the cost of a member-window is no higher than that. Without that, pieces that became small in
+// a slow period would stay small.
 func (p *pace) observe(width int, took time.Duration) {
 	cost := float64(took) / float64(max(width, 1))
 	if width < minWidth && (width == 0 || cost >= p.cost) {
@@ -39,7 +38,7 @@ func (p *pace) observe(width int, took time.Duration) {
 		p.cost = cost
 		return
 	}
-	// Slower at once, faster by and by: one pause of the machine shouldn't cut
-	// pieces small for long, and ten should.
+	// A moving average, in which a call counts at most four times the average: one pause of the machine reduces
+	// the pieces only a little and briefly, ten pauses reduce them lastingly.
 	p.cost += 0.2 * (min(cost, 4*p.cost) - p.cost)
 }

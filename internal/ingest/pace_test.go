@@ -20,8 +20,8 @@ func TestAPieceIsAlwaysOf32To4000MemberWindows(t *testing.T) {
 	})
 }
 
-// settles sends calls of what is asked for, rounded down to whole members of some
-// windows, to a Redis that takes a time a member-window and one a call.
+// settles runs calls of the requested width, rounded down to whole members of a number of windows, on a Redis
+// that takes each per member-window and call per call. It returns the duration of the last call.
 func settles(p *pace, calls, windows int, each, call time.Duration) (last time.Duration) {
 	for range calls {
 		w := max(p.width()/windows, 1) * windows
@@ -42,7 +42,7 @@ func TestCallsComeToTakeAboutTheTimeTheyShould(t *testing.T) {
 
 func TestPiecesThatASlowSpellHasCutSmallGrowAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		windows := rapid.IntRange(1, 50).Draw(t, "windows") // of a member: 30 don't come to 32
+		windows := rapid.IntRange(1, 50).Draw(t, "windows") // per member; whole members of 30 never reach 32
 		p := pace{target: 5 * time.Millisecond}
 		settles(&p, 50, windows, 10*time.Millisecond, 0)
 		require.Equal(t, minWidth, p.width())

@@ -11,17 +11,17 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// partition is what all parts of a worker know alike: which partition it is, and who has its
-// log. Nothing in it changes.
+// partition has what all parts of a worker share: the partition's name, its Kafka client, its group and its
+// logger. None of its fields changes.
 type partition struct {
 	ledger.Partition
 	field string // its name in the ledger and in messages: <topic>/<number>
 	kafka *kafka.Client
-	group string // whose offsets Kafka has
+	group string // in which offsets are committed
 	log   *zap.Logger
 }
 
-// siblings is the number of partitions of the topic.
+// siblings returns the number of partitions of the topic.
 func (p *partition) siblings(ctx context.Context) (int, error) {
 	all, err := kafkaconn.Partitions(ctx, p.kafka, p.Topic)
 	if err != nil {

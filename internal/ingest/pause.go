@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Pause stops a consumer between two batches, with all shards of a partition at the same
-// offset: what is copied then can be cut into other shards. It is safe for concurrent use; none,
-// nil, is never under way.
+// Pause stops a consumer between two batches, with all shards of a partition at the same offset, so that a
+// reshard can copy their contents. It is safe for concurrent use. A nil Pause never pauses.
 type Pause struct {
 	mu    sync.Mutex
 	why   error
-	ended chan struct{} // nil: none is under way
+	ended chan struct{} // nil: no pause is in progress
 }
 
-// Begin has the partitions pause, each once it is between two batches. They wait for why.
+// Begin pauses the partitions, each as soon as it is between two batches. Their status reports why.
 func (p *Pause) Begin(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -24,7 +23,7 @@ func (p *Pause) Begin(why error) {
 	}
 }
 
-// End lets them go on.
+// End ends the pause.
 func (p *Pause) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +33,8 @@ func (p *Pause) End() {
 	p.ended = nil
 }
 
-// underWay is what is closed when it ends, nil if there is none, and why it is.
+// underWay returns a channel that is closed when the pause ends, or nil if there is no pause, and the pause's
+// reason.
 func (p *Pause) underWay() (ended <-chan struct{}, why error) {
 	if p == nil {
 		return nil, nil
@@ -44,8 +44,8 @@ func (p *Pause) underWay() (ended <-chan struct{}, why error) {
 	return p.ended, p.why
 }
 
-// paused waits while there is a pause. A partition goes on until its shards are level, so that
-// a sweep that is taken over is finished first, and looks at its ledgers while it waits.
+// paused waits while there is a pause. A partition first continues until its shards are level, so that it
+// finishes a sweep that it has taken over. It compares its ledgers while it waits.
 func (s *sweeper) paused(ctx context.Context, look <-chan time.Time) error {
 	for waited := false; ; waited = true {
 		ended, why := s.pause.underWay()
@@ -55,7 +55,7 @@ func (s *sweeper) paused(ctx context.Context, look <-chan time.Time) error {
 			}
 			return nil
 		}
-		if err := s.compare(ctx); err != nil { // moves those that lag
+		if err := s.compare(ctx); err != nil { // moves lagging ledgers
 			return err
 		}
 		s.status.Writing(why)

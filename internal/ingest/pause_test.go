@@ -14,8 +14,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// A worker that pauses leaves all shards at the same position, those too that a batch had nothing
-// for; it says so, counts nothing, and goes on afterwards.
+// A worker that pauses moves all shards to the same position, also those for which a batch had no events. It
+// reports the pause, applies nothing, and continues afterwards.
 func TestAPauseIsBetweenTwoBatchesWithAllShardsLevel(t *testing.T) {
 	oneShard(t, "it has three of its own")
 	t.Parallel()
@@ -39,15 +39,15 @@ func TestAPauseIsBetweenTwoBatchesWithAllShardsLevel(t *testing.T) {
 	eventually(t, "they have come to the end", all(60))
 
 	pause.Begin(&health.Waiting{Reason: health.WaitsReshard, Err: errors.New("a reshard")})
-	pause.Begin(&health.Waiting{Reason: health.WaitsReshard, Err: errors.New("a reshard by another")}) // it is the same pause
+	pause.Begin(&health.Waiting{Reason: health.WaitsReshard, Err: errors.New("a reshard by another")}) // the same pause
 	eventually(t, "it says that it waits", func() bool {
-		send(1, 1) // whatever was taken before the pause was seen
+		send(1, 1) // events that were read before the pause took effect
 		return r.status.Line().Reason == health.WaitsReshard
 	})
 	stood := at()
 	require.Equal(t, slices.Repeat(stood[:1], 3), stood, "level, though one member's events are of one shard")
 	send(40, 20)
-	for range 3 { // looks
+	for range 3 { // several comparisons of the ledgers
 		time.Sleep(lookEvery)
 		require.Equal(t, stood, at())
 		require.Equal(t, health.WaitsReshard, r.status.Line().Reason)
@@ -61,7 +61,7 @@ func TestAPauseIsBetweenTwoBatchesWithAllShardsLevel(t *testing.T) {
 	require.Empty(t, differences(w.want, fake.boards()))
 }
 
-// A sweep that another owner has left is finished first: in its middle nothing could be copied.
+// A sweep that another owner has left is finished first: in the middle of a sweep nothing could be copied.
 func TestAPauseBeginsOnceASweepThatIsTakenOverIsThrough(t *testing.T) {
 	oneShard(t, "it has two of its own")
 	t.Parallel()

@@ -18,10 +18,10 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// pipeline reads a partition and sweeps what was read, from a position to an endpoint: it
-// puts a flow together of a reader and a sweeper, with batches between them. It is its
-// worker's goroutine's; of what it lends to a flow the decoders of its rulebooks are the reader's, and the pieces and
-// paces are the sweeper's, one a shard.
+// pipeline reads a partition from a position to an endpoint and sweeps what was read. It connects a reader and
+// a sweeper, with batches between them, to a flow. Only its worker's goroutine uses it, with two exceptions:
+// the reader of a flow uses the decoders of the rulebooks, and the sweeper uses pieces and paces, which have
+// one element per shard.
 type pipeline struct {
 	*partition
 	room
@@ -48,27 +48,27 @@ type pipeline struct {
 	paces     []pace
 }
 
-// run reads and sweeps from a position on until something ends it: errEndpointReached, where it
-// is at its endpoint.
+// run reads and sweeps from a position until an error or ctx ends it. At the endpoint it returns
+// errEndpointReached.
 func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint) error {
 	p.status.Started(at)
 	p.lag.GoesOn(at.Lowest())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan error, 1)
-	// An account and batches of its own: what a call that was given up still
-	// holds comes back to the account that it was taken from.
+	// Each run has its own account and batches: the memory of an abandoned call returns to the account from
+	// which it was taken.
 	account := p.memory.Account()
 	batches := newHandoff(func() *batch {
 		b := &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxBatch)}
-		if !until.given() { // a rebuild's shadow has everything that the log has
+		if !until.given() { // a rebuild's shadow contains all events of the log
 			b.Leaves(p.sealed)
 		}
 		return b
 	})
 	p.carried.written.Begin(at.Next().From)
 	if from := at.Next().From; p.carried.stood == nil || from > p.carried.tallied.Load() {
-		p.carried.tallied.Store(from) // the first flow, Redis went back, or events are lost in a gap
+		p.carried.tallied.Store(from) // the first flow, or Redis rolled back, or a gap lost events
 	}
 	p.carried.writtenRefused.Refused = true
 	reader := p.reader(at, until, account, batches)
@@ -86,7 +86,7 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 		batches.recycle(b)
 	}
 	account.EndTurn()
-	// Whoever ended it first knows why; the other was cancelled with that cause.
+	// The cause is the error of the goroutine that ended first; it cancelled the other one with that error.
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -122,7 +122,7 @@ func (p *pipeline) source(f *fetch.Fetcher, t *turn, waits func(error), written 
 	}
 }
 
-// sourceBesideBudget is for one who reads outside of the memory budget.
+// sourceBesideBudget returns a source whose memory is outside of the budget.
 func (p *pipeline) sourceBesideBudget() *source {
 	f := p.fetch.fetcher(p.partition, p.room, nil)
 	s := p.source(f, &turn{field: p.field, budget: p.memory, fetcher: f}, p.status.Writing, &p.carried.writtenRefused)
@@ -168,13 +168,14 @@ func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff
 	return s
 }
 
-// fetchSettings are how brokers are asked for records.
+// fetchSettings are the limits of a fetch request.
 type fetchSettings struct {
-	bytes int // of a response, about
+	bytes int // approximate size of a response
 	wait  time.Duration
 }
 
-// fetcher asks for a partition's records. Their memory is m's; nil: nobody's.
+// fetcher returns a fetcher for a partition's records. It charges their memory to m; if m is nil, to no
+// account.
 func (s fetchSettings) fetcher(p *partition, r room, m *memory.Account) *fetch.Fetcher {
 	f := &fetch.Fetcher{
 		Transport: p.kafka.Transport, Addr: p.kafka.Addr, ClientID: kafkaconn.ClientID, Topic: p.Topic, Partition: p.Number,

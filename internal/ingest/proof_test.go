@@ -1,6 +1,6 @@
 package ingest
 
-// What is deleted from the log, and what of it can be proven afterwards: against a Kafka,
+// This file tests what can be proven about records that were deleted from the log, end to end against a Kafka,
 // from the records to the origin.
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// expect has n records of a time count.
+// expect makes n records of a given time count.
 func (w *world) expect(when time.Time, n int) (users []string) {
 	for i := range n {
 		e := earned{User: fmt.Sprintf("at%d-%d", when.UnixMilli(), i), Points: 5, At: when.UnixMilli()}
@@ -32,7 +32,7 @@ func (w *world) expect(when time.Time, n int) (users []string) {
 	return users
 }
 
-// sendAt publishes n records of a time to partition 0.
+// sendAt publishes n records of a given time to partition 0.
 func (w *world) sendAt(when time.Time, n int) {
 	w.t.Helper()
 	var records []*kgo.Record
@@ -45,7 +45,7 @@ func (w *world) sendAt(when time.Time, n int) {
 	require.NoError(w.t, w.client.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// originTime is what the standings' origin says of partition 0.
+// originTime returns the time of partition 0's origin, in Unix ms.
 func (w *world) originTime() (ms int64) {
 	w.t.Helper()
 	w.standings.do(func() {
@@ -56,7 +56,7 @@ func (w *world) originTime() (ms int64) {
 	return ms
 }
 
-// starts is where a rebuild would begin.
+// starts returns where a rebuild would start.
 func (w *world) starts(from start.From, change func(*Config)) ReplayStart {
 	w.t.Helper()
 	cfg := w.config
@@ -78,8 +78,8 @@ func (w *world) starts(from start.From, change func(*Config)) ReplayStart {
 
 const sinceThen = 24 * time.Hour
 
-// An offline client's record, weeks old, came between those of today. What was before it is
-// deleted: the log begins with the old one, and lacks today's.
+// An offline client's record, weeks old, is between records of today. The records before it are deleted: the
+// log now begins with the old one, and lacks records of today.
 func TestAnOldRecordAtTheHeadOfTheLogProvesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -103,8 +103,8 @@ func TestAnOldRecordAtTheHeadOfTheLogProvesNothing(t *testing.T) {
 	})
 }
 
-// The process sleeps after it has asked Redis, for its clock too, and Kafka is asked an hour
-// later: what was deleted by then may be of that hour.
+// The process sleeps after it has queried Redis, including its clock, and queries Kafka an hour later: the
+// records that were deleted by then may be from that hour.
 func TestTheMomentThatBoundsIsNoEarlierThanKafkasAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -137,7 +137,7 @@ func TestTheMomentThatBoundsIsNoEarlierThanKafkasAnswer(t *testing.T) {
 	})
 }
 
-// later are standings whose state was read a while ago.
+// later are standings whose state was read earlier.
 type later struct {
 	*fakeShard
 
@@ -156,8 +156,8 @@ func (w *world) gapContinues() Config {
 	return cfg
 }
 
-// What a consumer has read, Kafka remembers with its offsets when both the records and
-// Redis are gone.
+// Kafka's committed offsets keep the times of what a consumer has read, when both the records and Redis are
+// gone.
 func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -175,7 +175,7 @@ func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
 	require.Equal(t, int64(21), s.At)
 	require.Equal(t, old.UnixMilli()+300_000+1, s.Origin.Time)
 
-	// Redis is lost, and every window that lives is in the log: it is filled again.
+	// Redis is lost, and the log covers every live window: the boards are refilled.
 	w.standings.do(w.standings.wiped)
 	_, err := w.located(New(w.config), 0)
 	require.NoError(t, err)
@@ -183,8 +183,8 @@ func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
 	require.Equal(t, "21", w.standings.at(0))
 	w.standings.do(w.standings.wiped)
 
-	// More is deleted, of windows that live: it halts, or goes on and says from when on
-	// all is in.
+	// More is deleted, now from live windows: the worker halts, or continues and reports from when on all
+	// events are present.
 	w.truncate(25)
 	_, err = w.located(New(w.config), 0)
 	halt, ok := errors.AsType[*health.Halt](err)
@@ -196,8 +196,8 @@ func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
 	require.Equal(t, recent.UnixMilli()+300_000+1, w.originTime())
 }
 
-// In order: one reads and commits; it reads on, and is killed before it commits again; the
-// next one goes on from the ledger, and all of that is deleted.
+// In order: a worker reads and commits; it reads more, and is killed before it commits again; the next worker
+// continues from the ledger; everything read so far is deleted.
 func TestWhatWasReadByOneWhoDidNotComeToCommitCountsAsOfNow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -218,7 +218,7 @@ func TestWhatWasReadByOneWhoDidNotComeToCommitCountsAsOfNow(t *testing.T) {
 	require.Greater(t, w.starts(start.FromEarliest, nil).Origin.Time, now.UnixMilli())
 }
 
-// A rollback has the worker read again from where it was: what the trail knows stays true.
+// After a rollback the worker reads again from an earlier position; the trail stays valid.
 func TestATrailOutlivesARollback(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -250,8 +250,8 @@ func TestTheWordOnDisorderBoundsWhatWasDeleted(t *testing.T) {
 	require.Equal(t, then.Add(hour).UnixMilli()+300_000+1, s.Origin.Time)
 }
 
-// A log that breaks the operator's word is told of, and counted; what is read twice isn't
-// counted twice.
+// A log that exceeds the operator's limit on disorder is logged and counted. A record that is read twice counts
+// once.
 func TestALogThatBreaksTheWordOnDisorderSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -1,7 +1,7 @@
 package ingest
 
-// How far back logs reach. That decides what a loss of Redis would cost: which windows the log alone brings back,
-// and how old a backup of Redis may be.
+// This file determines how far back the logs reach. That decides the cost of losing Redis: which windows can be
+// restored from the log alone, and how old a backup of Redis may be.
 
 import (
 	"context"
@@ -13,21 +13,22 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// Reach is how far back a log reaches. The zero Reach is that of a log from which nothing was ever deleted.
+// Reach is how far back a log reaches. The zero Reach means that no record was ever deleted from the log.
 type Reach struct {
-	// Since is the time, Unix ms, from which on the log has every record.
+	// Since is the time, in Unix ms, from which on the log has every record.
 	Since int64
-	// Complete is the time, Unix ms, from which on a window has to start for the log to have all of its events.
+	// Complete is the earliest start of a window, in Unix ms, for which the log has all events.
 	Complete int64
 }
 
-// Least is the reach of two logs together: of each time the later.
+// Least returns the reach of two logs together: the later of each time.
 func (r Reach) Least(other Reach) Reach {
 	return Reach{max(r.Since, other.Since), max(r.Complete, other.Complete)}
 }
 
-// Reach returns how far back the log of a topic reaches, of the partition where that is the least. It writes nothing.
-// The clock is Redis's; committed is what the group has committed, whose trails have the times of deleted records.
+// Reach returns how far back the log of a topic reaches, for the partition that reaches back the least. It
+// writes nothing. clock is Redis's. committed are the group's offsets, whose trails have the times of deleted
+// records.
 func (c *Consumer) Reach(ctx context.Context, topic string, partitions int, committed map[int]kafkaconn.Commit, clock func() time.Time) (least Reach, err error) {
 	r := c.resolver(c.partition(topic, 0), health.NewStatus(c.Log, "", "", health.NewLagTracker()))
 	all, err := r.beginnings(ctx, start.Where{From: start.FromEarliest}, partitions, committed)

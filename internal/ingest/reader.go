@@ -18,24 +18,24 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// reader fetches, decodes and folds one partition from a position on, up to its endpoint if
-// it has one. It is one goroutine's, which gives its batches to the sweeper's by handoff.
+// reader fetches, decodes and folds a partition from a position, up to its endpoint if it has one. It runs in
+// its own goroutine, and passes its batches to the sweeper's goroutine through handoff.
 type reader struct {
 	*partition
 	source      *source
 	turn        *turn
 	records     recordbatch.Reader
-	decoder     *event.Decoder // of the rules that the reading is by
+	decoder     *event.Decoder // by the rules of the reading
 	event       event.Event
 	folded      fold.Event
 	batches     *handoff
 	deadLetters *deadletter.Writer
-	written     *deadletter.Written // the records whose dead letters are written already
+	written     *deadletter.Written // records whose dead letters are already written
 	tallied     *atomic.Int64       // see carried
 	times       trail.Times
 	lineage     trail.Lineage
-	known       *lookBack   // of the reading; nil: repeats count
-	judge       *fold.Batch // of times, where no batch is open; with known
+	known       *lookBack   // of the reading; nil: no duplicate detection
+	judge       *fold.Batch // judges times if no batch is open; set with known
 	status      *health.Status
 	until       endpoint
 	stats       *Stats
@@ -47,18 +47,18 @@ type reader struct {
 	by        *rulebook // of the reading
 
 	reading ledger.Reading
-	began   ledger.Positions // where the shards stood as it began
+	began   ledger.Positions // the positions of the shards when the reading started
 
-	sweep              *batch // of a reread, which isn't swept before its whole range was read; else nil
-	halved             bool   // its reread has left members to another reading
-	deadLettersWritten bool   // of the sweep that is read: by a reading of it before
+	sweep              *batch // of a reread, which is swept only once its whole range was read; else nil
+	halved             bool   // the reread has left members to another reading
+	deadLettersWritten bool   // an earlier reading wrote the dead letters of this sweep
 }
 
-// errFull says that a batch has to be swept before its next record is folded.
+// errFull reports that a batch must be swept before its next record can be folded.
 var errFull = errors.New("the batch is full")
 
-// step fetches one response and folds what lies in it before the offset limit, if that
-// isn't negative, into the open batch. It returns the offset to go on from.
+// step fetches one response and folds its records into the open batch: those before the offset limit, or all if
+// limit is negative. It returns the offset from which to continue.
 func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 	resp, err := r.source.fetch(ctx, offset)
 	if errors.Is(err, errNoMemory) {
@@ -71,7 +71,7 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 	more := resp.More()
 	b := r.batches.open()
 	if b == nil {
-		if r.turn.used { // its batch is being swept: the next worker's turn
+		if r.turn.used { // its batch is being swept: let the next worker have its turn
 			r.turn.end()
 		}
 		b = r.fresh(offset, r.began)
@@ -97,7 +97,7 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 		case b.To() > b.From():
 			r.turn.used = r.turn.taken
 			r.batches.put(b)
-		case short && r.turn.taken && !r.turn.used: // a whole reserve, and not one record
+		case short && r.turn.taken && !r.turn.used: // a whole reserve did not suffice for one record
 			r.batches.recycle(b)
 			return end, r.tooLarge(end)
 		default:
@@ -107,14 +107,14 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 			resp.Release()
 			return end, r.turn.wait(ctx)
 		}
-		if !more { // the next request may wait for long: not with a reserve
+		if !more { // the next request may wait for long: don't hold a reserve meanwhile
 			r.turn.end()
 		}
 		return end, err
 	}
 }
 
-// trailAt is what was learned of the log's records before an offset.
+// trailAt returns the trail of the log's records before an offset.
 func (r *reader) trailAt(offset int64) trail.Trail {
 	t := r.times.At(offset)
 	if epoch, ok := r.records.Epoch(); ok {
@@ -124,15 +124,15 @@ func (r *reader) trailAt(offset int64) trail.Trail {
 	return t
 }
 
-// tooLarge says that what lies at an offset can't be read with all the memory that
-// one partition can have.
+// tooLarge returns the halt for a batch at an offset that can't be read with all the memory that one partition
+// may use.
 func (r *reader) tooLarge(offset int64) *health.Halt {
 	return &health.Halt{Reason: health.HaltTooLarge, What: fmt.Sprintf("the record batch of %s at offset %d takes more than %d bytes to read", r.field, offset, r.turn.budget.Reserve()),
 		Remedy: "raise fold_memory, of which one partition can have a third"}
 }
 
-// fresh takes a batch that starts at an offset of the reading, with the shards where they
-// stand now. There always is one: of the two the sweeper has at most one.
+// fresh takes a free batch, which starts at an offset of the reading, with the shards at their current
+// positions. One is always free: of the two batches, the sweeper has at most one.
 func (r *reader) fresh(from int64, at ledger.Positions) *batch {
 	b := <-r.batches.free
 	b.tally, b.records, b.newest, b.oldest, b.again = tally{}, 0, 0, 0, false
@@ -142,7 +142,7 @@ func (r *reader) fresh(from int64, at ledger.Positions) *batch {
 	return b
 }
 
-// close hands a batch over and, if it was on a reserve, lets the next one have it.
+// close hands over a batch, and ends the reader's turn, if it has one.
 func (r *reader) close(ctx context.Context, b *batch) error {
 	r.turn.end()
 	if err := r.batches.close(ctx, b); err != nil {
@@ -152,12 +152,12 @@ func (r *reader) close(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// lookAfter is how many records are gone through before the context is looked at: whoever
-// has lost a partition stops at once, however large the response and hostile its ids.
+// lookAfter is the number of records after which the reader checks its context. So a worker that has lost its
+// partition stops soon, however large a response is and however hostile its ids are.
 const lookAfter = 1000
 
-// foldOnce is fold, which stops where the events end that Stats have already: until then all that the batch has is
-// repeated.
+// foldOnce folds records as fold does, but stops at the end of the events that Stats have already counted. Up
+// to there, all of the batch's events count as repeated.
 func (r *reader) foldOnce(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (int64, error) {
 	tallied := r.tallied.Load()
 	if from >= tallied {
@@ -171,8 +171,8 @@ func (r *reader) foldOnce(ctx context.Context, b *batch, resp *fetch.Response, f
 	return to, err
 }
 
-// fold adds a response's records from an offset on, and before the offset end if
-// that isn't negative. It returns the offset to go on from.
+// fold adds a response's records from an offset on, up to the offset end if that isn't negative. It returns the
+// offset from which to continue.
 func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (to int64, err error) {
 	defer func() {
 		r.times.Read(to)
@@ -181,7 +181,7 @@ func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from,
 		}
 	}()
 	resp.Read(&r.records, from)
-	defer r.records.Close() // its window and codec are charged
+	defer r.records.Close() // its window and codec are charged to the account
 	for n := 0; ; n++ {
 		if n%lookAfter == 0 && ctx.Err() != nil {
 			return r.records.Position(), context.Cause(ctx)
@@ -193,7 +193,7 @@ func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from,
 		if end >= 0 && rec.Offset >= end {
 			return end, nil
 		}
-		if w := rec.Whole; w != nil && end >= 0 && w.Last >= end { // the rest is another reading's
+		if w := rec.Whole; w != nil && end >= 0 && w.Last >= end { // the rest belongs to another reading
 			w.Last, w.Count = end-1, min(w.Count, end-rec.Offset)
 		}
 		if err := r.one(ctx, b, rec); err != nil {
@@ -203,9 +203,8 @@ func (r *reader) fold(ctx context.Context, b *batch, resp *fetch.Response, from,
 	}
 }
 
-// ended is what an end of the records results in, theirs or an error's. Behind the offset
-// end, if that isn't negative, both are alike: what can't be read there isn't asked for,
-// and what carries nothing may reach past it.
+// ended returns the result for the end of the records or for an error. At or after the offset end, if that
+// isn't negative, neither matters: errors there are ignored, and a batch without records may reach past it.
 func (r *reader) ended(end int64, err error) (int64, error) {
 	at := r.records.Position()
 	switch {
@@ -219,10 +218,10 @@ func (r *reader) ended(end int64, err error) (int64, error) {
 	return at, r.failed(err)
 }
 
-// failed is what an error of the records results in; others are as they are.
+// failed returns an error of the records as a halt if it is permanent; else unchanged.
 func (r *reader) failed(err error) error { return haltOfRecords(err, r.Partition, &r.records) }
 
-// one folds one record, or says that the batch has no room for it.
+// one folds one record. It returns errFull or errNoMemory if the batch has no room for the record.
 func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) error {
 	r.times.Note(rec.Offset, rec.Time)
 	if r.known != nil {
@@ -283,7 +282,7 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 	case fold.Repeated:
 		b.repeated++
 	case fold.Elsewhere:
-		b.records-- // it is none of this reading's
+		b.records-- // it belongs to another reading
 	}
 	if known {
 		r.known.set.Add(rec.Offset, id)
@@ -291,7 +290,7 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 	return nil
 }
 
-// decode reads a record as what its headers say that it is.
+// decode decodes a record according to its headers.
 func decode(d *event.Decoder, rec *recordbatch.Record, into *event.Event) *event.Bad {
 	if rec.HeaderCount == 0 {
 		return d.Decode(rec.Value, rec.Time, into)
@@ -301,8 +300,7 @@ func decode(d *event.Decoder, rec *recordbatch.Record, into *event.Event) *event
 	return d.DecodeWith(&h, rec.Value, rec.Time, into)
 }
 
-// bad takes a record as one that can't count. id is the event's, nil where it isn't
-// known.
+// bad handles a record that can't count. id is the event's id, or nil if it is unknown.
 func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
 	if !r.deadLettersWritten && !r.written.Has(rec.Offset) {
 		r.deadLetters.Final = r.turn.taken && (b.Resumed() || b.records == 0)
@@ -318,8 +316,8 @@ func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id 
 	return nil
 }
 
-// wholeBatch takes all records of a batch that takes too much memory as ones that can't count. They
-// have one dead letter.
+// wholeBatch handles all records of a batch that needs too much memory as records that can't count. Together
+// they have one dead letter.
 func (r *reader) wholeBatch(ctx context.Context, b *batch, rec *recordbatch.Record) error {
 	w := rec.Whole
 	if err := r.bad(ctx, b, rec, nil, event.TooLarge, rec.TooLarge("fold_memory")); err != nil {
@@ -330,10 +328,9 @@ func (r *reader) wholeBatch(ctx context.Context, b *batch, rec *recordbatch.Reco
 	return nil
 }
 
-// holds reports whether the reader holds what it would have to read again: a reread's
-// batch, or dead letters that it gathered, once there is anything in them, and how far the
-// members that it reads for were halved. Until then a reread waits as everybody does, with
-// nothing.
+// holds reports whether the reader holds state that it would have to read again. That state is the non-empty
+// batch of a reread, dead letters that it gathered, or how far it has halved the members of a reread. Without
+// such state a reread holds nothing while it waits, like any other reading.
 func (r *reader) holds() bool {
 	return r.sweep != nil && (r.sweep.Held() > 0 || r.deadLetters.Holds() || r.halved)
 }

@@ -33,25 +33,24 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// script answers every fetch as a test says: an empty answer where it says nothing.
+// script answers every fetch as answers says; the zero answer is an empty response.
 type script struct {
 	asked   atomic.Int32
 	answers func(n int) answer
 }
 
-// answer is a throttle without a topic, an error of the connection, or an empty answer
-// at the log's end.
+// answer is a throttle without a topic, an error of the connection, or an empty response at the log's end.
 type answer struct {
 	throttle time.Duration
 	err      error
 }
 
-// scripted is a reader of partition 0, and what answers it.
+// scripted returns a reader of partition 0 and the script that answers it.
 func scripted(w *worker) (*reader, *script) {
 	s := &script{answers: func(int) answer { return answer{} }}
 	p := w.pipeline
 	f := &fetch.Fetcher{Transport: s, Topic: topic, MaxWait: p.fetch.wait}
-	own := new(rulebook) // where nothing is decoded
+	own := new(rulebook) // if nothing is decoded
 	if p.books != nil {
 		own = p.books.own
 	}
@@ -68,7 +67,7 @@ func (s *script) RoundTrip(_ context.Context, _ net.Addr, m kafka.Request) (kafk
 	}
 	m.(interface {
 		Required(map[protocol.ApiKey]int16) bool
-	}).Required(map[protocol.ApiKey]int16{protocol.Fetch: 4}) // the version that the connection agreed on
+	}).Required(map[protocol.ApiKey]int16{protocol.Fetch: 4}) // the version that the connection negotiated
 	var request bytes.Buffer
 	return m.(protocol.RawExchanger).RawExchange(struct {
 		io.Writer
@@ -76,8 +75,7 @@ func (s *script) RoundTrip(_ context.Context, _ net.Addr, m kafka.Request) (kafk
 	}{&request, &scriptAnswer{request: &request, answer: a}})
 }
 
-// scriptAnswer is Fetch v4's: throttle and, without one, one topic, one partition, no
-// records.
+// scriptAnswer is a Fetch v4 response: a throttle or, without one, one topic with one partition and no records.
 type scriptAnswer struct {
 	answer
 
@@ -102,7 +100,7 @@ func (a *scriptAnswer) Read(p []byte) (int, error) {
 	return a.body.Read(p)
 }
 
-// Brokers answer so where an open transaction ends the log.
+// Brokers do this if an open transaction ends the log.
 func TestAnswersThatComeEmptyAtOnceAreNotAskedForAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := quiet()
@@ -142,7 +140,7 @@ func TestARecordLargerThanMemoryAllowsIsMalformedAndGoesWithoutItsValue(t *testi
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
 }
 
-// What a codec holds for snappy in one block is its content, whatever is allowed.
+// For snappy in a single block, a codec holds the content, regardless of its limit.
 func TestABatchThatTakesTooMuchToDecompressIsOneDeadLetterAndThePartitionGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -169,7 +167,7 @@ func TestABatchThatTakesTooMuchToDecompressIsOneDeadLetterAndThePartitionGoesOn(
 	require.Equal(t, int64(12), w.stats.Dead(event.TooLarge))
 }
 
-// sendLarge sends a batch of three records that 8 MiB of fold_memory have no room for.
+// sendLarge sends a batch of three records that doesn't fit in 8 MiB of fold_memory.
 func (w *world) sendLarge() {
 	w.t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
@@ -207,7 +205,7 @@ func TestALogMayBeginWithABatchThatIsLargerThanMemoryAllows(t *testing.T) {
 	w.sendRaw(0, slices.Repeat([][]byte{[]byte("gone")}, 3)...)
 	w.sendLarge()
 	w.send(0, some("b", 3, 5)...)
-	w.truncate(3) // so that its time is asked for, as the origin
+	w.truncate(3) // so that its time is needed for the origin
 	w.worker(0, func(c *Config) { c.FoldMemory, c.Start = 8<<20, start.Where{From: start.FromEarliest} })
 	w.reaches(0)
 	require.Len(t, w.deadLetters(0), 1)
@@ -235,7 +233,7 @@ func TestABrokenConnectionIsTriedAgain(t *testing.T) {
 	require.LessOrEqual(t, w.logged("waiting, and trying again"), 2)
 }
 
-// counted is a context that ends when it has been looked at so often.
+// counted is a context that ends after Err was called a number of times.
 type counted struct {
 	context.Context //nolint:containedctx // it is one
 
@@ -251,8 +249,8 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// Whoever loses a partition in the middle of a response stops there, however large it is
-// and whatever its records cost.
+// A worker that loses its partition in the middle of a response stops there, however large the response is and
+// however expensive its records are.
 func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	response, records := published(t, kgo.NoCompression(), time.Now())
 	require.Greater(t, records, int64(4*lookAfter))
@@ -271,7 +269,7 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, int64(3*lookAfter), at)
 	require.Equal(t, int64(3*lookAfter), b.records, "what was folded is whole")
-	// So does one that looks for the events of members who are refused.
+	// A rereading for refused members stops in the same way.
 	o := &rereading{partition: r.partition, decoder: r.decoder, batch: b, deadLetters: r.deadLetters, written: r.written, records: recordbatch.Reader{Memory: account}}
 	b.MoveTo(records)
 	require.Error(t, o.response(&counted{t.Context(), 2}, response, 0))

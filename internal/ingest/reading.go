@@ -12,15 +12,16 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// A reading: first what is left of a sweep, then step by step to the endpoint, if there is one.
+// This file runs a reading: first the rest of a sweep, then one step after another to the endpoint, if there is
+// one.
 
-// run reads until the context ends or something stops it. What was folded by
-// then is swept first: the cause of a halt lies behind it.
+// run reads until ctx ends or an error stops it. What was folded by then is swept first, because the cause of a
+// halt lies after it.
 func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 	defer func() {
 		r.records.Close()
 		r.deadLetters.Forget()
-		// What a call that was given up holds comes back by itself: not waited for.
+		// Don't wait for the memory of an abandoned call: it is released when the call ends.
 		now, cancel := context.WithCancel(ctx)
 		cancel()
 		_ = r.source.fetcher.Drop(now)
@@ -49,7 +50,7 @@ func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 			return err
 		}
 	}
-	r.source.end = start.LogEnd{} // what a sweep has shown of the log is of another offset
+	r.source.end = start.LogEnd{} // the log's end in a sweep was observed at another offset
 	for offset := r.reading.From; r.until.before(offset); {
 		if r.until.given() && r.source.end.Confirmed() {
 			return start.Truncated(r.field, *r.until.at, kafkaconn.Log{End: offset})
@@ -61,8 +62,8 @@ func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 	return r.finish(ctx, at)
 }
 
-// begin starts the next reading, from where the shards stand. One that goes back is of
-// shards that the one before wasn't for.
+// begin starts the next reading, at the positions of the shards. A reading that goes back is for shards that
+// the last reading left out.
 func (r *reader) begin(at ledger.Positions) error {
 	next := at.Next()
 	if r.began != nil && next.From < r.reading.From {
@@ -91,7 +92,7 @@ func (r *reader) begin(at ledger.Positions) error {
 	return nil
 }
 
-// goBy has all that reads go by some rules.
+// goBy selects the rules by which the reader reads.
 func (r *reader) goBy(by *rulebook) {
 	r.decoder = by.decoder
 	r.records.MaxCodec = max(r.records.MaxCodec, eventCodec(int64(by.events.MaxEventBytes)))
@@ -101,8 +102,8 @@ func (r *reader) goBy(by *rulebook) {
 	}
 }
 
-// level brings the shards that are behind to where others are, by the rules that brought
-// those there, and all of them to the same offset: what follows is by one's own.
+// level moves the shards that are behind to the position of the others, by the rules that moved the others
+// there, and all shards to the same offset. After that, the reader continues by the process's own rules.
 func (r *reader) level(ctx context.Context, at ledger.Positions) (ledger.Positions, error) {
 	if err := r.begin(at); err != nil {
 		return at, err
@@ -124,10 +125,10 @@ func (r *reader) level(ctx context.Context, at ledger.Positions) (ledger.Positio
 	return ledger.AllAt(to, ledger.Shards(len(at))), r.batches.drain(ctx)
 }
 
-// finish reads what lies at the endpoint itself: if that is in the middle of a sweep, the
-// sweep's records of the members who were swept by then.
+// finish reads up to the endpoint itself: if it is in the middle of a sweep, the sweep's records of the members
+// below the endpoint's hash.
 func (r *reader) finish(ctx context.Context, at ledger.Positions) error {
-	// A batch that is closed may be swept before one that is still open.
+	// A batch that is closed may be swept before another that is still open.
 	if err := r.batches.drain(ctx); err != nil {
 		return err
 	}
@@ -143,11 +144,10 @@ func (r *reader) finish(ctx context.Context, at ledger.Positions) error {
 	return errEndpointReached
 }
 
-// resume goes on with the sweeps that another owner began, or this one before: it
-// reads [from, to) again and folds only the members from the positions' hashes on.
-// What its memory can't hold it sweeps in several readings, each of the lowest
-// hashes that fit. It returns the positions after the reading. A replay that ends in the
-// same sweep goes no further than there.
+// resume continues the sweeps that another owner started, or that this worker started before. It reads their
+// range [from, to) again and folds only members from the positions' hashes on. If the members don't fit in its
+// memory, it reads the range several times, each time for the lowest hashes that fit. It returns the positions
+// after the last reading. A replay that ends in the same sweep stops at its endpoint.
 func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positions, error) {
 	r.log.Info("going on with a sweep", zap.Stringer("position", at))
 	for again := true; again && !r.until.reached(at); {
@@ -172,12 +172,12 @@ func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positi
 		b.trail = r.trailAt(r.reading.To)
 		at = b.Ends(at)
 		if again = b.Cut(); again {
-			b.again, b.tally = true, tally{} // counted by the last reading
+			b.again, b.tally = true, tally{} // only the last reading counts them
 		}
 		if err := r.close(ctx, b); err != nil {
 			return at, err
 		}
-		// The next reading needs the memory of this one.
+		// The next reading needs this reading's memory.
 		if err := r.batches.drain(ctx); err != nil {
 			return at, err
 		}
@@ -185,14 +185,13 @@ func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positi
 	return at, nil
 }
 
-// reread folds a sweep's range of offsets. Without memory it first asks for a
-// reserve; on one it first writes the dead letters that it has gathered, and then leaves the
-// upper half of the hashes to another reading and starts again. Where nothing was folded so far
-// there is nothing to start again.
+// reread folds a sweep's range of offsets. If memory runs out, it requests a reserve and starts again; if it
+// holds nothing yet, it continues where it was. If the reserve runs out too, it first writes the dead letters
+// that it has gathered, and then leaves the upper half of the hashes to another reading and starts again.
 //
-// Its batch can't be swept before the range is read, so it alone is held while a broker is
-// waited for, with its turn, and goes to whoever wants the memory once that has taken
-// outagePatience or throttlePatience without an answer (see turn.yields).
+// Its batch can be swept only when the whole range was read. So the reread keeps this batch and its turn while
+// it waits for a broker. If others want the memory and the broker has not answered for outagePatience or
+// throttlePatience, it releases both (see turn.yields).
 func (r *reader) reread(ctx context.Context, b *batch) error {
 	r.source.end, r.sweep, r.halved = start.LogEnd{}, b, false
 	defer func() { r.sweep = nil }()
@@ -219,7 +218,7 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 				}
 				continue
 			}
-			if r.deadLetters.Holds() { // what they hold may be all that is missing
+			if r.deadLetters.Holds() { // their memory may be all that is missing
 				if err := r.deadLetters.Flush(ctx); err != nil {
 					return err
 				}
@@ -237,6 +236,6 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 			return err
 		}
 	}
-	r.deadLettersWritten = true // further readings of the same sweep write none
+	r.deadLettersWritten = true // later readings of the same sweep write no dead letters
 	return r.deadLetters.Flush(ctx)
 }

@@ -8,44 +8,42 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Members that the standings refuse.
+// This file handles members that the standings refuse.
 //
-// Whom a piece names loses all events in the batch to the dead-letter topic, and those
-// are in the log alone: the fold keeps sums. To read the batch again for every piece that
-// names somebody would cost pieces times events, so the first refusal in a batch has
-// all that is left of it checked:
+// All events in the batch of a refused member become dead letters. Only the log has these events, since the
+// fold keeps sums. Reading the batch again for every piece with refused members would cost pieces times events.
+// So the first refusal in a batch triggers a check of all remaining pieces:
 //
-//  1. the members that the piece names are marked in the batch;
-//  2. every piece behind it is checked, with the ledger where it is, and the members
-//     that it names are marked too;
-//  3. [from, to) is read again, once, and the events of all marked members are
-//     dead-lettered;
-//  4. the sweep goes on from that piece, cut anew without them.
+// 1. the members that the piece's answer names are marked in the batch;
+// 2. every later piece is checked, with the ledger where it is, and the members
+//    that those answers name are marked too;
+// 3. [from, to) is read again, once, and the events of all marked members are
+//    dead-lettered;
+// 4. the sweep continues at that piece, cut again without the marked members.
 //
-// Another partition may change the same standings meanwhile. Whoever leaves the range
-// only then is named by a piece later, and another round takes out those; each takes at
-// least one member out, so it ends. Whoever would fit again by then stays refused: their
-// dead letters are written.
+// Another partition may change the same standings meanwhile. If a member would leave the range only after that,
+// a later piece names the member, and another round removes it. Each round removes at least one member, so this
+// ends. A member that would fit again stays refused, because its dead letters are written.
 
-// Each shard sweeps on its own, and stops at a piece that names somebody: by the time that
-// all have stopped, or are through, those that stopped are gone through in turn, and all
-// who were marked are looked for in one reading.
+// Each shard sweeps on its own, and stops at a piece with refused members. When all shards have stopped or
+// finished, the remaining pieces of the stopped shards are checked one shard after another. Then one reading
+// finds the events of all marked members.
 
-// refuser takes members out of a sweeper's batch, in its goroutine.
+// refuser removes refused members from a sweeper's batch. It runs in the sweeper's goroutine.
 type refuser struct {
 	*partition
 	refused refusedEvents
 }
 
-// refusedEvents is what becomes of the events of members who are refused.
+// refusedEvents handles the events of refused members.
 type refusedEvents interface {
-	// accept returns an error where that mustn't happen.
+	// accept returns an error if this refusal must not happen.
 	accept(r ledger.Refusal) error
-	// write has them all dead-lettered.
+	// write writes dead letters for all events of the marked members.
 	write(ctx context.Context, b *batch) error
 }
 
-// deadLettersOfOthers is for a replay: whoever counted what is replayed has written the dead
+// deadLettersOfOthers is for a replay: the consumer that counted the replayed events has written their dead
 // letters.
 type deadLettersOfOthers struct{ *partition }
 
@@ -58,8 +56,8 @@ func (l deadLettersOfOthers) accept(r ledger.Refusal) error {
 
 func (deadLettersOfOthers) write(context.Context, *batch) error { return nil }
 
-// refuse takes the members out of the batch that the shards' answers name, and all those of
-// the pieces behind. It returns the lanes that stopped, which go on from there.
+// refuse removes from the batch the members that the shards' answers name, and those that the checks of later
+// pieces name. It returns the lanes that stopped, which continue from there.
 func (r *refuser) refuse(ctx context.Context, b *batch, lanes []*lane) ([]*lane, error) {
 	b.beyond = nil
 	var stopped []*lane
@@ -83,7 +81,7 @@ func (r *refuser) refuse(ctx context.Context, b *batch, lanes []*lane) ([]*lane,
 	return stopped, nil
 }
 
-// rest marks the members that a piece's answer names, and those of the pieces behind it.
+// rest marks the members that a piece's answer names, and those that the checks of the later pieces name.
 func (r *refuser) rest(ctx context.Context, b *batch, l *lane) error {
 	if err := r.mark(b, &l.refused); err != nil {
 		return err
@@ -93,7 +91,7 @@ func (r *refuser) rest(ctx context.Context, b *batch, l *lane) error {
 		if !ok {
 			break
 		}
-		// No piece is in yet, so all of them are checked where the first would begin.
+		// No piece was applied since, so all are checked at the position where the first starts.
 		piece.Expected = l.expects
 		answer, err := l.applier.check(ctx, piece)
 		if err != nil {
@@ -103,11 +101,11 @@ func (r *refuser) rest(ctx context.Context, b *batch, l *lane) error {
 			return err
 		}
 	}
-	l.pieces.Rewind(l.expects) // the next piece takes the place of that one
+	l.pieces.Rewind(l.expects) // the next piece starts where the refused one did
 	return nil
 }
 
-// mark takes the members that an answer names out of the batch.
+// mark marks the members that an answer names as refused in the batch.
 func (r *refuser) mark(b *batch, answer *ledger.Answer) error {
 	for _, one := range answer.Refused {
 		if err := r.refused.accept(one); err != nil {

@@ -1,6 +1,6 @@
 package ingest
 
-// Members whom the standings refuse: what that costs, and races of it.
+// This file tests refused members: the cost of refusals, and races.
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// inOneBatch has a worker fold all of these events into one batch, in pieces of about 32
-// member-windows, and sweep it once release is called.
+// inOneBatch makes a worker fold all events into one batch, with pieces of about 32 member-windows. The worker
+// sweeps it once release is called.
 func (w *world) inOneBatch(all ...earned) (release func()) {
 	w.t.Helper()
 	r := w.worker(0, func(c *Config) { c.PieceTime = 32 * time.Microsecond; c.FetchBytes = 8 << 20 })
@@ -29,8 +29,8 @@ func (w *world) inOneBatch(all ...earned) (release func()) {
 	return func() { w.standings.do(func() { w.standings.held = false }) }
 }
 
-// isRefused requires that just these members, whose first letters are their prefix, are
-// in no board, and have a dead letter an event.
+// isRefused requires that exactly the members with the prefix are in no board, and that each of their events
+// has a dead letter.
 func (w *world) isRefused(prefix string, events int) {
 	w.t.Helper()
 	deadLetters := w.deadLetters(0)
@@ -60,7 +60,7 @@ func TestAnOverflowInEveryPieceOfABatchReadsItOnceMore(t *testing.T) {
 	all := some("a", 6000, 5)
 	for i := range all {
 		if i%5 == 0 {
-			all[i].User = fmt.Sprint("rich", i%3000) // two events each
+			all[i].User = fmt.Sprint("rich", i%3000) // two events per member
 			all[i].Points = 501
 		}
 	}
@@ -76,7 +76,7 @@ func TestAnOverflowInEveryPieceOfABatchReadsItOnceMore(t *testing.T) {
 	w.isRefused("rich", 1200)
 }
 
-// Another partition takes members out of range after the others were checked.
+// Another partition takes members out of range after the other pieces were checked.
 func TestWhoLeavesTheRangeAfterTheOthersWereCheckedIsTakenOutToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -124,7 +124,7 @@ func TestWhoLeavesTheRangeAfterTheOthersWereCheckedIsTakenOutToo(t *testing.T) {
 	w.reaches(0)
 }
 
-// Whoever may publish may name boards: an event each.
+// Every producer may name new boards, one per event.
 func TestEventsThatWouldOpenWindowsBeyondTheLimitAreDeadLettersAndTheOthersCount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -1,6 +1,6 @@
 package ingest
 
-// Readings for the dead letters of members who are refused, that are cut off.
+// This file tests interrupted rereadings for the dead letters of refused members.
 
 import (
 	"context"
@@ -18,12 +18,11 @@ import (
 )
 
 const (
-	richEvents   = 3000 // of which every third is of a member who is refused
+	richEvents   = 3000 // every third event is of a refused member
 	richPerBatch = 300
 )
 
-// overflowing has each partition fold these events into one batch, and hold it until
-// release is called.
+// overflowing makes each partition fold its events into one batch, and hold it until release is called.
 func overflowing(b *bubble, partitions int) (release func()) {
 	b.standings.do(func() { b.standings.limit, b.standings.held = 1000, true })
 	for p := range partitions {
@@ -46,8 +45,8 @@ func overflowing(b *bubble, partitions int) (release func()) {
 	return func() { b.standings.do(func() { b.standings.held = false }) }
 }
 
-// through waits until the partitions are, and requires a letter for every event that was
-// refused, once.
+// through waits until the partitions have applied everything, and requires exactly one dead letter for every
+// refused event.
 func (b *bubble) through(box *letterBox, partitions int, within time.Duration) {
 	b.t.Helper()
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
@@ -70,8 +69,8 @@ func (b *bubble) through(box *letterBox, partitions int, within time.Duration) {
 	}
 }
 
-// Whatever cuts off a reading, the letters that it wrote are known to the next one, as
-// those of records that are bad by themselves are.
+// However a rereading is interrupted, the next one knows the dead letters that it wrote, like those of bad
+// records.
 func TestLettersOfRefusedMembersAreWrittenOnceThoughTheirReadingIsDoneAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, 1, func(c *Config) { c.FetchBytes = 100 << 10 })
@@ -86,7 +85,7 @@ func TestLettersOfRefusedMembersAreWrittenOnceThoughTheirReadingIsDoneAgain(t *t
 		b.logs.answer = func(_ context.Context, _ int32, offset int64) int16 {
 			box.mu.Lock()
 			defer box.mu.Unlock()
-			if box.writes > int(outages.Load()) && offset < richEvents { // one set more than at the last
+			if box.writes > int(outages.Load()) && offset < richEvents { // one set more than at the last outage
 				outages.Add(1)
 				until = time.Now().Add(outagePatience + 5*time.Second)
 			}
@@ -102,9 +101,9 @@ func TestLettersOfRefusedMembersAreWrittenOnceThoughTheirReadingIsDoneAgain(t *t
 	})
 }
 
-// A reading for the letters of members who are refused goes on with its batch held, one
-// partition's at a time. Whoever wants memory isn't kept waiting for all of them: not by a
-// quota that lets a set through now and then, and not by brokers that answer nothing.
+// A rereading for refused members holds its batch, one partition at a time. Other partitions that want memory
+// don't wait for all rereadings, neither under a quota that lets a set through at intervals nor with brokers
+// that don't answer.
 func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
 	const n = 8
 	for name, begin := range map[string]func(b *bubble, box *letterBox, until time.Time){
@@ -166,8 +165,8 @@ func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
 	}
 }
 
-// Whoever has got on by some sets of letters, and has waited a minute for a quota, lets go
-// of the batch for others, and goes on with the next letter in another flow.
+// A rereading that has written some sets of dead letters and has waited a minute for a quota releases its batch
+// for other partitions. Another flow continues with the next dead letter.
 func TestABatchGoesToOthersThoughAQuotaHoldsBackItsLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, 2, func(c *Config) { c.FetchBytes = 100 << 10 })

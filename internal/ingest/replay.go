@@ -13,20 +13,19 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// Replay reads partitions again and adds them to standings of its own, a shadow of the
-// live ones. It is a consumer without a group: its workers are the same, but end where
-// their endpoint is. It commits no offsets and writes no dead letters.
+// Replay reads partitions again and adds them to its own standings, a shadow of the live ones. It is a consumer
+// without a group: its workers use the same pipeline, but end at their endpoints. It commits no offsets and
+// writes no dead letters.
 type Replay struct {
 	consumer *Consumer
-	watched  []*watched // one a shard
+	watched  []*watched // one per shard
 	workers  map[string]*replayWorker
 }
 
-// AllShards takes the place of a shard where something is for all of them.
+// AllShards, in place of a shard, selects all shards.
 const AllShards = -1
 
-// NewReplay makes a replay. Of a consumer's settings those of the group, of commits and
-// of the start aren't used.
+// NewReplay returns a replay. It ignores the settings of c for the group, for commits and for the start.
 func NewReplay(c Config) *Replay {
 	r := &Replay{workers: map[string]*replayWorker{}}
 	c.Standings = slices.Clone(c.Standings)
@@ -38,8 +37,8 @@ func NewReplay(c Config) *Replay {
 	return r
 }
 
-// Progress is how many offsets of a partition are in, in every shard, since where it began:
-// of a sweep the share that is.
+// Progress returns how many offsets of a partition were applied, in every shard, since begin. For a sweep in
+// progress, it counts the applied share of the sweep's offsets.
 func (r *Replay) Progress(field string, begin int64) int64 {
 	least := int64(math.MaxInt64)
 	for _, w := range r.watched {
@@ -55,16 +54,16 @@ func (r *Replay) Progress(field string, begin int64) int64 {
 	return least
 }
 
-// Leave leaves a shard out of all that is for AllShards from now on: it is through.
+// Leave excludes a shard from AllShards from now on, because it is complete.
 func (r *Replay) Leave(shard int) { r.watched[shard].left = true }
 
-// has reports whether what is for a shard, or for AllShards, is for this one.
+// has reports whether shard, which may be AllShards, includes this one.
 func (r *Replay) has(shard, this int) bool {
 	return shard == this || shard == AllShards && !r.watched[this].left
 }
 
-// Refresh reads where the shadow's ledgers are in a shard, or in AllShards. A call whose
-// answer was never learned may have been executed, as where To was ended by its context.
+// Refresh reads the positions of the shadow's ledgers in a shard, or in AllShards. A call whose answer was lost
+// may have been executed, for example if its context ended To.
 func (r *Replay) Refresh(ctx context.Context, shard int) error {
 	return r.consumer.shards.each(func(i int, s Standings) error {
 		if !r.has(shard, i) {
@@ -86,22 +85,22 @@ func (r *Replay) Refresh(ctx context.Context, shard int) error {
 	})
 }
 
-// state is a shadow's, once it is known.
+// state returns a shadow's state. It retries transient errors.
 func (r *Replay) state(ctx context.Context, of Standings) (state ledger.State, err error) {
 	err = retry.ForEver.Do(ctx, r.passes, func() (err error) { state, err = of.State(ctx); return err })
 	return state, err
 }
 
-// passes reports whether an error of the shadow may pass.
+// passes reports whether an error of the shadow may be transient.
 func (r *Replay) passes(err error) bool { return r.consumer.shards.Classify(err) == ledger.Retry }
 
-// Position is how far a partition is in a shard, as far as this replay knows.
+// Position returns the position of a partition in a shard, as far as this replay knows it.
 func (r *Replay) Position(shard int, field string) ledger.Position {
 	at, _ := r.watched[shard].position(field)
 	return at
 }
 
-// Begin writes into a shard of the shadow where partitions begin.
+// Begin writes the start positions of partitions to a shard of the shadow.
 func (r *Replay) Begin(ctx context.Context, shard int, all ...ledger.StartPosition) error {
 	var begun ledger.StartResult
 	err := retry.ForEver.Do(ctx, r.passes, func() (err error) { begun, err = r.consumer.shards[shard].Begin(ctx, all); return err })
@@ -113,7 +112,7 @@ func (r *Replay) Begin(ctx context.Context, shard int, all ...ledger.StartPositi
 		for _, b := range all {
 			r.watched[shard].reached(b.Partition.String(), b.At)
 		}
-	case ledger.Overtaken: // by a call of our own whose answer never came, if at all
+	case ledger.Overtaken: // possibly by a call of this replay whose answer was lost
 		state, err := r.state(ctx, r.consumer.shards[shard])
 		if err != nil {
 			return err
@@ -131,11 +130,11 @@ func (r *Replay) Begin(ctx context.Context, shard int, all ...ledger.StartPositi
 	return nil
 }
 
-// To reads every partition that is named from where the shadow stands to the position
-// given, all at once within the memory budget: for one shard, or for AllShards, and then none
-// of the positions is in a sweep. Of several shards those that are past a position, or in a
-// sweep that ends past it, stay where they are. It returns when all have ended: with the first
-// error that won't pass, ErrWentBack and the others above among them, or *Halt.
+// To reads every partition in limits from the shadow's position to the given position, all concurrently within
+// the memory budget. It does so for one shard, or for AllShards; then no given position may be in a sweep. A
+// shard that is past a position, or in a sweep that ends past it, stays where it is if there are several. To
+// returns when all partitions have ended, with the first permanent error: for example ErrWentBack and the other
+// errors of this package, or a *Halt.
 func (r *Replay) To(ctx context.Context, shard int, limits map[string]ledger.Position) error {
 	for i, w := range r.watched {
 		if !r.has(shard, i) || w.looked {
@@ -176,15 +175,15 @@ func (r *Replay) To(ctx context.Context, shard int, limits map[string]ledger.Pos
 	return context.Cause(ctx)
 }
 
-// endpoint is a position as the endpoint of a shard, or of AllShards.
+// endpoint returns a position as the endpoint of a shard, or of AllShards.
 func (r *Replay) endpoint(shard int, at ledger.Position) endpoint {
 	until := endsAt(at)
 	until.lowest = shard == AllShards && len(r.watched) > 1
 	return until
 }
 
-// positions are where a partition stands in a shard, or in AllShards, with those beyond all
-// that is read that nothing is read for. It is false where one of the others has nothing of it.
+// positions returns the positions of a partition in a shard, or in AllShards; those of shards for which nothing
+// is read are beyond. It returns false if a shard that is read has no position.
 func (r *Replay) positions(shard int, field string, until endpoint) (ledger.Positions, bool) {
 	all := make(ledger.Positions, len(r.watched))
 	for i, w := range r.watched {
@@ -200,8 +199,8 @@ func (r *Replay) positions(shard int, field string, until endpoint) (ledger.Posi
 	return all, true
 }
 
-// worker is the partition's, the same in every round: it knows how fast Redis is, and rules that
-// were met.
+// worker returns the worker of a partition. It is the same in every round, so that it keeps its measured pace
+// and the rules that it has learned.
 func (r *Replay) worker(field string) (*replayWorker, error) {
 	if w := r.workers[field]; w != nil {
 		return w, nil
@@ -215,15 +214,15 @@ func (r *Replay) worker(field string) (*replayWorker, error) {
 	return w, nil
 }
 
-// Stats counts what was read and added.
+// Stats returns the counters of what was read and added.
 func (r *Replay) Stats() *Stats { return r.consumer.Stats }
 
-// watched are standings of a shard that tell what was added.
+// watched is a shard's standings that record how far pieces were added.
 type watched struct {
 	Standings
 
 	left   bool // see Leave
-	looked bool // nothing was sent since its ledger was read
+	looked bool // no piece was sent since its ledger was read
 
 	mu sync.Mutex
 	at map[string]ledger.Position

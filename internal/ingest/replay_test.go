@@ -17,13 +17,13 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// moment is what the live standings held at one.
+// moment is the content of the live standings at one moment.
 type moment struct {
 	ledgers []map[string]string
 	boards  board
 }
 
-// replay starts one of all the partitions, into a shadow.
+// replay returns a replay of all partitions, and its shadow. All partitions have begun.
 func (w *world) replay(partitions int, change func(*Config)) (*Replay, *fake) {
 	w.t.Helper()
 	shadow := newFake()
@@ -39,7 +39,7 @@ func (w *world) replay(partitions int, change func(*Config)) (*Replay, *fake) {
 	return r, shadow
 }
 
-// begins has a partition of the shadow begin in all shards.
+// begins starts a partition in all shards of the shadow.
 func (w *world) begins(r *Replay, at ledger.StartPosition) {
 	w.t.Helper()
 	for shard := range r.watched {
@@ -47,7 +47,7 @@ func (w *world) begins(r *Replay, at ledger.StartPosition) {
 	}
 }
 
-// to brings partition 0 in every shard of a shadow to its position, shard after shard.
+// to moves partition 0 to its position in each shard of a shadow, one shard after another.
 func to(ctx context.Context, r *Replay, all ledger.Positions) error {
 	for shard, at := range all {
 		if err := r.To(ctx, shard, map[string]ledger.Position{"events/0": at}); err != nil {
@@ -57,7 +57,7 @@ func to(ctx context.Context, r *Replay, all ledger.Positions) error {
 	return nil
 }
 
-// toAll is to for one position, as far as each shard's members go.
+// toAll does the same for one position, which it maps to the shards' ranges.
 func toAll(ctx context.Context, r *Replay, at ledger.Position) error {
 	return to(ctx, r, spread(at, of))
 }
@@ -73,7 +73,7 @@ func limitsOf(t testing.TB, texts map[string]string) map[string]ledger.Position 
 	return all
 }
 
-// lowestOfAll are the offsets that every shard has come to.
+// lowestOfAll returns the offsets that every shard has reached.
 func lowestOfAll(t testing.TB, ledgers []map[string]string) map[string]ledger.Position {
 	t.Helper()
 	all := limitsOf(t, ledgers[0])
@@ -85,8 +85,8 @@ func lowestOfAll(t testing.TB, ledgers []map[string]string) map[string]ledger.Po
 	return all
 }
 
-// moments has consumers count random events in small pieces, and keeps some of what
-// their standings held in between, in order.
+// moments makes consumers count random events in small pieces, and returns some intermediate contents of their
+// standings, in order.
 func (w *world) moments(seed uint64, partitions int) []moment {
 	w.t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -115,7 +115,7 @@ func (w *world) moments(seed uint64, partitions int) []moment {
 		})
 		return reply{}
 	}
-	for p := range partitions { // one by one: what was kept is in order
+	for p := range partitions { // one after another, so that the moments are in order
 		r := w.worker(p, func(c *Config) { c.PieceTime = 1 })
 		end := strconv.FormatInt(w.end(topic, p), 10)
 		eventually(w.t, "the partition is through", func() bool { return w.standings.at(p) == end })
@@ -139,7 +139,7 @@ func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
 				if i%3 != int(seed)%3 && i != len(moments)-1 {
 					continue
 				}
-				if of > 1 && i%2 == 0 { // as far as that goes, in one reading for all
+				if of > 1 && i%2 == 0 { // first to the lowest position, in one reading for all shards
 					require.NoError(t, r.To(t.Context(), AllShards, lowestOfAll(t, m.ledgers)))
 				}
 				for shard, texts := range m.ledgers {
@@ -233,7 +233,7 @@ func TestAReplayThatIsPastItsEndSaysThatTheLiveLedgerWentBack(t *testing.T) {
 	w := newWorld(t, 1)
 	w.send(0, some("m", 20, 1)...)
 	r, shadow := w.replay(1, nil)
-	// In the middle of what Kafka keeps as one batch.
+	// In the middle of a record batch.
 	require.NoError(t, toAll(t.Context(), r, ledger.At(15)))
 	require.Equal(t, "15", shadow.at(0))
 	weekly := 0 // in one week or, around midnight before a Monday, in two
@@ -302,7 +302,7 @@ func (w *world) truncate(offset int64) {
 	require.NoError(w.t, w.cluster.DeleteRecords(topic, 0, offset))
 }
 
-// To leave its events out would be to lose them on boards that have them.
+// If the replay omitted its events, boards that have them would lose them.
 func TestAReplayThatIsRefusedAWindowEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -1,6 +1,6 @@
 package ingest
 
-// What goes wrong around a replay.
+// This file tests errors during a replay.
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// damages has every fetch answer the log's bytes as they are now, but for the very last.
+// damages makes every fetch return the log's current bytes, with the very last byte changed.
 func (w *world) damages(r *Replay, end int64) {
 	w.t.Helper()
 	require.Equal(w.t, end, w.end(topic, 0))
@@ -41,8 +41,8 @@ func (w *world) damages(r *Replay, end int64) {
 	})
 }
 
-// A live partition that is halted at a batch that can't be read stands before it, and so
-// far it can be rebuilt: to the halt, or into a sweep that ends there.
+// A live partition that is halted at an unreadable batch is positioned before it, and can be rebuilt up to
+// there: to the halt, or into a sweep that ends there.
 func TestWhatCannotBeReadBehindItsEndIsNothingToAReplay(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string][]ledger.Position{
@@ -88,7 +88,7 @@ func TestAReplayWaitsUntilItsShadowAnswers(t *testing.T) {
 	fails(2)
 	require.NoError(t, toAll(t.Context(), r, ledger.At(20)))
 	require.Equal(t, "20", shadow.at(0))
-	// Begun already, by a call whose answer never came.
+	// Already begun, by a call whose answer was lost.
 	fails(2)
 	shadow.do(func() { shadow.stands("events/1", "7") })
 	w.begins(r, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: 1}, At: ledger.At(7), Origin: &ledger.Origin{}})
@@ -145,7 +145,7 @@ func TestABrokerThatDoesNotHaveAnOffsetYetIsNoLogThatMoved(t *testing.T) {
 	require.Greater(t, behind.Load(), int32(3))
 }
 
-// An unclean election, after the shadow had come further than the log reaches now.
+// An unclean election, after the shadow has passed the log's present end.
 func TestAReplayThatIsPastTheLogsEndHaltsOnceThatIsSure(t *testing.T) {
 	if testing.Short() {
 		t.Log("waits as long as a leader may take to know its end")

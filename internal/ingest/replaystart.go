@@ -17,14 +17,13 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// ReplayFrom says where a replay begins.
+// ReplayFrom defines where a replay begins.
 type ReplayFrom struct {
 	From start.From // any but start.FromLatest
 	Time time.Time  // for FromTime
-	// SinceOrigin has a partition begin no earlier than the live boards did: what
-	// came before doesn't count there.
+	// SinceOrigin starts a partition no earlier than the live boards' origin: earlier events don't count there.
 	SinceOrigin bool
-	// Offsets, by fields of the ledger, take the place of all that.
+	// Offsets, by fields of the ledger, replace From and Time.
 	Offsets map[string]int64
 }
 
@@ -34,17 +33,17 @@ type ReplayStart struct {
 	At     int64
 	Origin ledger.Origin
 	Log    kafkaconn.Log
-	// LogStart is true where the log begins later than was requested.
+	// LogStart is true if the log begins later than the requested start.
 	LogStart bool
 }
 
-// StartPosition is the start as Begin takes it.
+// StartPosition returns the start as an argument of Begin.
 func (s *ReplayStart) StartPosition() (ledger.StartPosition, error) {
 	p, err := ledger.ParsePartition(s.Field)
 	return ledger.StartPosition{Partition: p, At: ledger.At(s.At), Origin: &s.Origin}, err
 }
 
-// Fields are the partitions of the configured topics.
+// Fields returns the partitions of the configured topics, as fields of the ledger.
 func (r *Replay) Fields(ctx context.Context) ([]string, error) {
 	c := r.consumer
 	partitions, err := kafkaconn.Partitions(ctx, c.kafka, c.Topics...)
@@ -63,9 +62,9 @@ func (r *Replay) Fields(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Committed is how far partitions had come by the group's offsets in Kafka, within what
-// the log has now: its start where the group has none. Dead letters are written before
-// that is committed, so those of what lies behind are still to come.
+// Committed returns the group's committed offsets, limited to the range of the log; the log's start if none is
+// committed. Dead letters are written before an offset is committed, so those of later records may still be
+// missing.
 func (r *Replay) Committed(ctx context.Context, fields []string) (map[string]int64, error) {
 	topics, err := byTopic(fields)
 	if err != nil {
@@ -104,8 +103,8 @@ func byTopic(fields []string) (map[string][]int, error) {
 	return all, nil
 }
 
-// Starts resolves where partitions begin in several shards, by their live ledgers: in each
-// never past that ledger's position. Kafka is queried once for all of them.
+// Starts resolves the start positions of partitions in several shards, by their live ledgers: in each shard, at
+// most the ledger's position. Kafka is queried once for all shards.
 func (r *Replay) Starts(ctx context.Context, from ReplayFrom, live []ledger.State, fields []string) ([][]ReplayStart, error) {
 	topics, err := byTopic(fields)
 	if err != nil {
@@ -135,7 +134,7 @@ func (r *Replay) Starts(ctx context.Context, from ReplayFrom, live []ledger.Stat
 	return all, nil
 }
 
-// earliest is the time by the clock that is furthest behind.
+// earliest returns the time of the slowest clock.
 func earliest(all []ledger.State) time.Time {
 	now := all[0].Now
 	for i := range all {
@@ -146,11 +145,11 @@ func earliest(all []ledger.State) time.Time {
 	return now
 }
 
-// addedFor is how long a partition of the ledger is looked for in Kafka: what brokers say
-// of one that was just added is behind by a moment.
+// addedFor is how long the replay waits for Kafka to list a partition of the ledger: brokers may not know a
+// partition that was just added.
 const addedFor = 5 * time.Second
 
-// await counts a topic's partitions, once a partition is among them.
+// await returns the number of a topic's partitions, once the given partition is among them.
 func (r *Replay) await(ctx context.Context, topic string, partition int) (int, error) {
 	wait := retry.ForEver.Start()
 	for began := time.Now(); ; {
@@ -175,7 +174,7 @@ func (r *Replay) await(ctx context.Context, topic string, partition int) (int, e
 	}
 }
 
-// gone says that Kafka doesn't have a partition of the ledger.
+// gone returns the error for a partition of the ledger that Kafka doesn't have.
 func (r *Replay) gone(topic string, partition, partitions int) error {
 	field := ledger.Partition{Topic: topic, Number: partition}.String()
 	has := "has no topic " + topic
@@ -221,7 +220,7 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 		}
 		ends := map[int32]int64{}
 		for i := range live {
-			s, j := s, w.terms.Judge(live[i].Clock()) // after all that Kafka has answered
+			s, j := s, w.terms.Judge(live[i].Clock()) // queried after Kafka has answered
 			at, latest := j.Resolve(where, &b)
 			if err := start.Recreated(topic, live[i].Origins[s.Field], identity); err != nil {
 				return nil, err
@@ -245,8 +244,8 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 	return all, nil
 }
 
-// fromOffset is a partition whose log begins at the requested offset, or where
-// it does begin if that is later.
+// fromOffset returns a partition as if its log began at the requested offset, or at the log's start if that is
+// later.
 func (r *resolver) fromOffset(ctx context.Context, partition int, b start.Beginning, offsets map[string]int64, field string) (start.Beginning, error) {
 	offset, ok := offsets[field]
 	if !ok {
@@ -261,9 +260,10 @@ func (r *resolver) fromOffset(ctx context.Context, partition int, b start.Beginn
 	return b, err
 }
 
-// liveOrigin reads the origin of the live boards. An election may have lost records before it. Those in their place were
-// written after the boards began, so they count, and the origin is where the records were lost: it bounds the times of the
-// records before that. ends has what brokers have answered.
+// liveOrigin reads the origin of the live boards. An election may have lost records before it. The records that
+// replaced them were written after the boards began, so they count. The origin then moves to the offset from
+// which records were lost; its time still bounds the times of the records before that. ends caches the brokers'
+// answers.
 func (r *resolver) liveOrigin(ctx context.Context, partition int, text string, now ledger.Log, ends map[int32]int64) (ledger.Origin, error) {
 	o, err := ledger.ParseOrigin(text)
 	if err != nil {
@@ -283,14 +283,14 @@ func (r *resolver) liveOrigin(ctx context.Context, partition int, text string, n
 	return o, nil
 }
 
-// since moves a start that is before an origin to it.
+// since moves a start that is before an origin to that origin.
 func (s *ReplayStart) since(o ledger.Origin) {
 	if o.Offset > s.At {
 		s.At, s.Origin, s.LogStart = o.Offset, o, false
 	}
 }
 
-// fit moves a start that is past where the live boards stand back to there. The name is for errors.
+// fit moves a start that is past the live ledger's position back to that position. name is for errors.
 func (s *ReplayStart) fit(from ReplayFrom, live *ledger.State, name string) error {
 	text, ok := live.Ledger[s.Field]
 	if !ok {
@@ -309,7 +309,7 @@ func (s *ReplayStart) fit(from ReplayFrom, live *ledger.State, name string) erro
 	case from.Offsets != nil:
 		return fmt.Errorf("%s is to be read from offset %d, and the live ledger stands before that, at %v", name, s.At, at)
 	}
-	// All that a time asks for lies past what counts so far: begin there.
+	// All records from the requested time on are past those that count so far: begin at the ledger's position.
 	if s.At, s.Origin.Offset = at.From, at.From; s.At == 0 {
 		s.Origin = ledger.Origin{}
 	}

@@ -18,22 +18,22 @@ import (
 )
 
 var (
-	// ErrWentBack says that the replay is past where it is to end: the live ledger went
-	// back. What is in can't be taken out again.
+	// ErrWentBack reports that the replay is past its endpoint, because the live ledger rolled back. What was
+	// added can't be removed.
 	ErrWentBack = errors.New("the live ledger went back")
-	// ErrLogMoved says that records were deleted from the log before they were read.
+	// ErrLogMoved reports that records were deleted from the log before they were read.
 	ErrLogMoved = errors.New("the log begins later than before")
-	// ErrShadowLost says that the replay's own standings are gone.
+	// ErrShadowLost reports that the replay's own standings are gone.
 	ErrShadowLost = errors.New("the shadow has nothing of it any more: its lease ran out, or Redis has lost it")
 )
 
-// UnreachableError says that a shard of the replay isn't at its endpoint once all is read, or
-// couldn't be: the log's records don't add up to that.
+// UnreachableError reports that a shard of the replay isn't at its endpoint after everything was read, or can't
+// ever be: the log's records don't lead to it.
 type UnreachableError struct {
 	Field     string
 	Shard     int
 	Of        ledger.Shards
-	Until, At ledger.Position // the endpoint, and where the replay is
+	Until, At ledger.Position // the endpoint, and the replay's position
 }
 
 func (e *UnreachableError) Error() string {
@@ -44,8 +44,8 @@ func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("%s is at %v in the live ledger, and the rebuild at %v: %s", e.Field, e.Until, e.At, why)
 }
 
-// replayWorker reads one partition again, from where the shadow's ledger is to an endpoint:
-// by a pipeline as a consumer's, but found and ended otherwise. It is one goroutine's at a
+// replayWorker reads one partition again, from the position of the shadow's ledger to an endpoint. It uses the
+// same pipeline as a consumer, but finds its position and ends in other ways. Only one goroutine uses it at a
 // time.
 type replayWorker struct {
 	*partition
@@ -55,8 +55,8 @@ type replayWorker struct {
 	short    start.Shortened
 }
 
-// run works on a partition, from the positions of the shards that it is for to an endpoint,
-// and waits out what passes. The other shards are beyond all that is read.
+// run reads a partition from the given positions of the shards to an endpoint, and waits out transient errors.
+// Shards for which nothing is read are beyond.
 func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpoint) error {
 	wait := retry.ForEver.Start()
 	for !until.reached(at) {
@@ -103,8 +103,8 @@ func (w *replayWorker) run(ctx context.Context, at ledger.Positions, until endpo
 	return nil
 }
 
-// through checks that a flow which has read all has brought its shard to the endpoint. Of several
-// shards some may rightly be elsewhere.
+// through checks that a flow that has read everything has moved its shard to the endpoint. If there are several
+// shards, some may legitimately be elsewhere.
 func (w *replayWorker) through(until endpoint) error {
 	for i, p := range w.pipeline.carried.stood {
 		if p != beyond && p != *until.at && !until.lowest {
@@ -118,8 +118,8 @@ func (w *replayWorker) unreachable(shard int, at ledger.Position, until endpoint
 	return &UnreachableError{Field: w.field, Shard: shard, Of: w.shards.count(), Until: *until.at, At: at}
 }
 
-// learn reads the rules of the sweep that the endpoint lies in, and of those that the shadow is in,
-// which lay there before. They are kept beside the live ledger.
+// learn reads the rules of the sweep in which the endpoint lies, and of the sweeps in which the shadow is,
+// which were endpoints before. The live ledger's shard stores them.
 func (w *replayWorker) learn(ctx context.Context, at ledger.Positions, until endpoint) error {
 	for i, p := range at {
 		for _, in := range []ledger.Position{p, *until.at} {
@@ -138,15 +138,15 @@ func (w *replayWorker) learn(ctx context.Context, at ledger.Positions, until end
 	return nil
 }
 
-// outside decides what follows if a broker doesn't have an offset, by what the leader
-// says of the log: nil to ask for it again. Past the end of what it has may be a follower
-// that still takes itself for the leader.
+// outside decides how to continue if a broker doesn't have an offset, by the leader's view of the log; nil
+// means to fetch it again. An offset past the end may be reported by a follower that still believes it is the
+// leader.
 func (w *replayWorker) outside(ctx context.Context, from int64, until ledger.Position) error {
 	all, err := kafkaconn.Logs(ctx, w.kafka, w.Topic, w.Number)
 	log := all[w.Number]
 	switch {
 	case err != nil:
-		w.short = start.Shortened{} // what isn't seen now may be of a new leader afterwards
+		w.short = start.Shortened{} // the next answer may be a new leader's
 	case log.Start > from:
 		return fmt.Errorf("%w: %s at offset %d, and offset %d wasn't read yet", ErrLogMoved, w.field, log.Start, from)
 	case log.End < until.To:
@@ -162,8 +162,8 @@ func (w *replayWorker) outside(ctx context.Context, from int64, until ledger.Pos
 	return nil
 }
 
-// shadowed is where the ledgers of the replay's standings are, once that is known, of those
-// that weren't beyond all that is read.
+// shadowed returns the positions of the shadow's ledgers, for the shards that aren't beyond. It retries
+// transient errors.
 func (w *replayWorker) shadowed(ctx context.Context, was ledger.Positions, until endpoint) (ledger.Positions, error) {
 	all := slices.Clone(was)
 	err := w.shards.each(func(i int, s Standings) error {
@@ -205,7 +205,7 @@ func positionOf(field, text string) (ledger.Position, error) {
 	return at, nil
 }
 
-// Leads reports whether a sweep that is at one position can reach another.
+// Leads reports whether a sweep at one position can reach another.
 func Leads(from, to ledger.Position) bool {
 	switch {
 	case from == to:
@@ -218,7 +218,7 @@ func Leads(from, to ledger.Position) bool {
 	return to.From > from.From || to.From == from.From && to.Sweeping()
 }
 
-// waitOut has Kafka asked again until it has answered.
+// waitOut calls ask until it returns no transient error.
 func waitOut(ctx context.Context, ask func() error) error {
 	return retry.ForEver.Do(ctx, func(err error) bool {
 		if code, answered := errors.AsType[kafka.Error](err); answered {

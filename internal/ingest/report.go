@@ -1,8 +1,8 @@
 package ingest
 
-// The lines that workers write about themselves, for `consumer status` and for those who show boards: one call a
-// second for all workers of a process. A worker that ends in order takes its line back; one that dies leaves a line
-// that is out of date after three seconds.
+// This file writes the status lines of workers, for `consumer status` and for readers that show boards: one
+// call per second for all workers of a process. A worker that stops normally removes its line; the line of one
+// that dies is stale after three seconds.
 
 import (
 	"context"
@@ -15,7 +15,8 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// report writes the lines of a generation's workers until it ends, and removes them once its workers have stopped.
+// report writes the lines of a generation's workers until ctx ends, and removes them once the workers have
+// stopped.
 func (c *Consumer) report(ctx context.Context, all []*worker, running *sync.WaitGroup) {
 	tick := time.NewTicker(workers.ReportEvery)
 	defer tick.Stop()
@@ -32,7 +33,7 @@ func (c *Consumer) report(ctx context.Context, all []*worker, running *sync.Wait
 	}
 }
 
-// writeLines writes the lines as of now, and returns what is stored.
+// writeLines writes the current lines and returns the stored lines.
 func (c *Consumer) writeLines(ctx context.Context, all []*worker, last []ledger.Line) []ledger.Line {
 	lines := make([]ledger.Line, len(all))
 	for i, w := range all {
@@ -60,7 +61,7 @@ func (c *Consumer) writeLines(ctx context.Context, all []*worker, last []ledger.
 	return lines
 }
 
-// retract is best effort: the lines are out of date soon.
+// retract removes the stored lines, in one attempt: they would become stale soon anyway.
 func (c *Consumer) retract(stored []ledger.Line) {
 	if len(stored) == 0 {
 		return

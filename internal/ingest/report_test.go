@@ -19,15 +19,15 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// linesOf are the lines that are written of a worker, as they come.
+// linesOf records the lines that are written for a worker.
 type linesOf struct {
 	Standings
 
 	mu   sync.Mutex
 	all  []workers.Line
-	has  string // what is there now
+	has  string // the currently stored line
 	err  error
-	logs *observer.ObservedLogs // warnings of who writes them
+	logs *observer.ObservedLogs // warnings of the consumer that writes the lines
 }
 
 func (s *linesOf) Report(_ context.Context, lines []ledger.Line) (stored, before []string, err error) {
@@ -55,21 +55,22 @@ func (s *linesOf) Retract(_ context.Context, stored []ledger.Line) error {
 	return nil
 }
 
-// held is the line that Redis holds.
+// held returns the line that Redis holds.
 func (s *linesOf) held() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.has
 }
 
-// holds has Redis hold a line.
+// holds sets the line that Redis holds.
 func (s *linesOf) holds(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.has = line
 }
 
-// reporting runs what writes lines for a worker, in a bubble, which has written one. Then the worker ends.
+// reporting runs a consumer's report for a worker in a bubble, calls do after the first line, and then ends the
+// worker.
 func reporting(t *testing.T, do func(t *testing.T, w *worker, s *linesOf)) (after *linesOf) {
 	t.Helper()
 	s := &linesOf{}
@@ -145,7 +146,7 @@ func TestOnlyAWaitThatLastsIsReported(t *testing.T) {
 func TestASecondGroupThatWritesIsLoggedOnceAMinute(t *testing.T) {
 	reporting(t, func(t *testing.T, _ *worker, s *linesOf) {
 		t.Helper()
-		for range 180 { // three minutes: the other writes between any two of ours
+		for range 180 { // three minutes: the other group writes between any two lines of this one
 			s.holds(`{"written":1,"owner":"theirs:1","state":"running","group":"theirs"}`)
 			time.Sleep(workers.ReportEvery)
 		}
@@ -164,7 +165,7 @@ func TestWhatARebalanceOrARenameLeavesIsNoSecondGroup(t *testing.T) {
 		t.Helper()
 		for _, line := range []string{
 			`{"owner":"theirs:1","group":"before"}`, "", "", "", // renamed
-			`{"owner":"theirs:2","group":"g"}`, `{"owner":"theirs:1","group":"g"}`, // dealt out anew
+			`{"owner":"theirs:2","group":"g"}`, `{"owner":"theirs:1","group":"g"}`, // a rebalance
 			`{"owner":"theirs:1"}`, `{"owner":"theirs:1"}`, "nonsense", "nonsense", // of another version
 			`{"owner":"theirs:1","group":"before"}`, "", "", "", // a backup was restored
 		} {

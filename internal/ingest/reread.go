@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// rereader reads a sweeper's batch again, in its goroutine, and dead-letters the events of
-// members who are refused.
+// rereader reads a sweeper's batch again and writes dead letters for the events of refused members. It runs in
+// the sweeper's goroutine.
 type rereader struct {
 	*partition
 	room
@@ -29,28 +29,28 @@ type rereader struct {
 
 func (*rereader) accept(ledger.Refusal) error { return nil }
 
-// write reads the batch again and dead-letters the events of the members that were
-// marked since it was last read.
+// write reads the batch again and writes dead letters for the events of the members that were marked since it
+// was last read.
 //
-// It reads outside of the memory budget, one partition at a time, with a token for it. The
-// batch is held meanwhile, and so is bounded what is waited for with it; then the flow
-// ends, and all is let go:
+// It reads outside of the memory budget, so one partition at a time holds a token for it. Meanwhile the batch
+// stays in memory, so every wait is bounded; after that, the flow ends and releases everything:
 //
-//	the token                     a look every outagePatience whether anybody wants memory
-//	a leader that is away         outagePatience
-//	a quota that lets nothing in  throttleStarves
-//	the dead-letter topic         no wait at all: the flow ends at the first error
-//	its quota                     fetch.MaxThrottle a set of letters, and in all where
-//	                              anybody wants the memory, or the token
+//	wait for                       limit
+//	the token                      none; checks every outagePatience whether others want memory
+//	a leader that doesn't answer   outagePatience
+//	a quota that blocks answers    throttleStarves
+//	the dead-letter topic          none: the flow ends at the first error
+//	the dead-letter topic's quota  fetch.MaxThrottle for a set of dead letters, and in all
+//	                               if others want the memory or the token
 //
-// What is left is work: a quota that lets a response through now and then makes a reading
-// as long as the first one was. Each flow gets on by a set of letters at least.
+// The rest is work: under a quota that lets a response through now and then, this reading takes as long as the
+// first one. Each flow writes at least one set of dead letters.
 func (r *rereader) write(ctx context.Context, b *batch) error {
 	if err := r.takeTurn(ctx); err != nil {
 		return err
 	}
 	defer r.rereads.end()
-	// The worker's own reader goes on meanwhile: nothing of it may be touched.
+	// The worker's own reader runs meanwhile, so this reading must not touch its state.
 	r.carried.writtenRefused.Begin(b.From())
 	second := &rereading{
 		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxRecord, MaxCodec: r.maxCodec},
@@ -68,8 +68,7 @@ func (r *rereader) write(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// takeTurn takes the token, or ends the flow where others want the memory that its batch
-// holds.
+// takeTurn acquires the token, or ends the flow if others want the memory that the batch holds.
 func (r *rereader) takeTurn(ctx context.Context) error {
 	return r.rereads.await(ctx, r.status.Writing, func() error {
 		if !r.memory.Wanted() {
@@ -80,7 +79,7 @@ func (r *rereader) takeTurn(ctx context.Context) error {
 	})
 }
 
-// rereading is a second reading of a batch for the events of members that are refused.
+// rereading is a second reading of a batch, for the events of refused members.
 type rereading struct {
 	*partition
 	source      *source
@@ -93,7 +92,7 @@ type rereading struct {
 	found       int64
 }
 
-// read ends as soon as all of their events are found.
+// read ends as soon as it has found all events of the marked members.
 func (o *rereading) read(ctx context.Context) error {
 	from, to := o.batch.From(), o.batch.To()
 	for from < to && o.found < o.batch.PendingEvents() {
@@ -112,14 +111,14 @@ func (o *rereading) read(ctx context.Context) error {
 		}
 	}
 	if wanted := o.batch.PendingEvents(); o.found != wanted {
-		// Without their dead letters nobody may be taken out.
+		// Without the dead letters of their events, no member may be taken out.
 		return fmt.Errorf("%s: %d events of members who are refused were found again in [%d, %d), and %d were read at first",
 			o.field, o.found, o.batch.From(), to, wanted)
 	}
 	return o.deadLetters.Flush(ctx)
 }
 
-// response goes through a response up to the batch's end, and ends with io.EOF.
+// response reads a response up to the batch's end; there it returns io.EOF.
 func (o *rereading) response(ctx context.Context, resp *fetch.Response, from int64) error {
 	resp.Read(&o.records, from)
 	for n := 0; ; n++ {

@@ -19,14 +19,14 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// resolver asks Kafka where partitions of a topic begin, and what that can prove. It writes
-// nothing. Those of a process take turns by starting; else nothing in it changes.
+// resolver queries Kafka for where partitions of a topic begin, and for what is known of deleted records. It
+// writes nothing. The resolvers of a process take turns through starting; no other field changes.
 type resolver struct {
 	*partition
 	room      room
-	fetcher   func() *fetch.Fetcher // outside of the memory budget
-	starting  chan struct{}         // a token for reading there
-	throttled func(time.Duration)   // is given how long a broker asks to be left alone
+	fetcher   func() *fetch.Fetcher // reads outside of the memory budget
+	starting  chan struct{}         // a token for reading outside of the budget
+	throttled func(time.Duration)   // receives how long a broker throttles the client
 	traces    func(context.Context) (string, error)
 	stats     *Stats
 
@@ -34,18 +34,16 @@ type resolver struct {
 	terms      *start.Terms
 }
 
-// clock is Redis's, as of when it is looked at. Where nothing else bounds the times of
-// records that were deleted, it is the moment after Kafka has answered that does:
+// clock returns Redis's time at the moment of the call. If nothing else bounds the times of deleted records,
+// the time after Kafka's answer does. An earlier time, T0, would bound nothing:
 //
-//	Redis is asked     the process sleeps            Kafka is asked
-//	its clock is T0    a record of T1 comes, and     the log begins behind it
+//	Redis is queried   the process sleeps            Kafka is queried
+//	its clock is T0    a record of T1 arrives, and   the log begins after it
 //	                   is deleted
-//
-// T0 would bound nothing.
 type clock func() time.Time
 
-// originOf is the origin of a partition that is read from its log's start, which what is known of
-// its times says from then on.
+// originOf returns the origin of a partition that is read from its log's start, and adds the bound that it
+// finds to the known trail.
 func (r *resolver) originOf(ctx context.Context, log kafkaconn.Log, known *trail.Trail, clock clock) (ledger.Origin, error) {
 	identity, err := r.identities.of(ctx, r.Partition)
 	if err != nil {
@@ -54,7 +52,7 @@ func (r *resolver) originOf(ctx context.Context, log kafkaconn.Log, known *trail
 	if log.Start == 0 {
 		return ledger.Origin{Log: identity}, nil
 	}
-	// Outside of the memory budget: one at a time. A gap may be all partitions'.
+	// This read is outside of the memory budget, so only one runs at a time: a gap may affect all partitions.
 	select {
 	case r.starting <- struct{}{}:
 		defer func() { <-r.starting }()
@@ -73,9 +71,9 @@ func (r *resolver) originOf(ctx context.Context, log kafkaconn.Log, known *trail
 	return origin, nil
 }
 
-// resolveAll resolves where all partitions of the topic start, and what their trails know
-// then. Whoever comes first does it for all: partitions that were resolved one by one,
-// hours apart, would start at different times.
+// resolveAll resolves where all partitions of the topic start, and their trails at that point. The first worker
+// does this for all partitions: if they were resolved one by one, hours apart, they would start at different
+// times.
 func (r *resolver) resolveAll(ctx context.Context, s start.Step, partitions int, committed map[int]kafkaconn.Commit, plans map[int]ledger.Origin, clock clock) ([]ledger.StartPosition, []trail.Trail, error) {
 	from, err := r.terms.Asked(s, clock())
 	if err == nil && s == start.Begin {
@@ -103,7 +101,7 @@ func (r *resolver) resolveAll(ctx context.Context, s start.Step, partitions int,
 	return set, trails, nil
 }
 
-// beginnings asks Kafka about all partitions of the topic.
+// beginnings queries Kafka about all partitions of the topic.
 func (r *resolver) beginnings(ctx context.Context, from start.Where, partitions int, committed map[int]kafkaconn.Commit) ([]start.Beginning, error) {
 	var logs map[int]kafkaconn.Log
 	var since map[int]int64
@@ -147,12 +145,12 @@ func (r *resolver) beginnings(ctx context.Context, from start.Where, partitions 
 	return all, nil
 }
 
-// firstRecord reads the first record of a log that is wanted; of all records if wanted is nil. Errors that pass are
-// waited out for a while: who asks about all partitions of a topic would begin with the first again.
+// firstRecord reads the first wanted record of a log; if wanted is nil, the first record. It retries transient
+// errors for a while, because the caller would have to start again with the topic's first partition.
 func (r *resolver) firstRecord(ctx context.Context, partition int, log kafkaconn.Log, wanted func(*recordbatch.Record) bool) (start.First, error) {
 	p := ledger.Partition{Topic: r.Topic, Number: partition}
 	f := r.fetcher()
-	f.Topic, f.Partition, f.MaxBytes = r.Topic, partition, min(f.MaxBytes, 64<<10) // more than it may take it would take for one batch
+	f.Topic, f.Partition, f.MaxBytes = r.Topic, partition, min(f.MaxBytes, 64<<10) // one larger batch is returned whole
 	records := recordbatch.Reader{MaxRecord: r.room.maxRecord, MaxCodec: r.room.maxCodec}
 	defer records.Close()
 	wait, shown, heard := retry.ForEver.Start(), start.LogEnd{}, time.Now()
@@ -195,7 +193,7 @@ func (r *resolver) firstRecord(ctx context.Context, partition int, log kafkaconn
 			return found, nil
 		}
 		resp.Release()
-		if old, ok := errors.AsType[*recordbatch.OldFormatError](err); ok { // its time is known, and it halts whoever reads it
+		if old, ok := errors.AsType[*recordbatch.OldFormatError](err); ok { // its time is known; a reader halts at it
 			return start.First{Offset: records.Position(), Time: max(old.Time, 0)}, nil
 		}
 		if !errors.Is(err, io.EOF) {

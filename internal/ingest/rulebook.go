@@ -1,19 +1,20 @@
 package ingest
 
-// Rules may change from one owner of a partition to the next. What was begun by some rules is
-// finished by them, whoever finishes it, so that a record counts by one reading of it alone:
+// The rules may change from one owner of a partition to the next. A sweep that was started by some rules is
+// finished by the same rules, whichever worker finishes it, so that each record counts by one reading only:
 //
-//	found in the ledger                       is read by
-//	a sweep with a fingerprint                the rules of that
-//	a sweep without, of an older version      one's own, and that is logged
-//	shards that stand at different offsets    up to the furthest, the rules that are noted there
-//	anything else                             one's own
+//	in the ledger                             is read by
+//	a sweep with a fingerprint                the rules of the fingerprint
+//	a sweep without one, of an older version  the process's own rules; this is logged
+//	shards at different offsets               up to the furthest: the rules noted there
+//	anything else                             the process's own rules
 //
-// The periods are one's own, too. A schema has them, and a process whose schema differs writes nothing: so a period that
-// was added meanwhile has the rest of a sweep, and a shard that began with the period has all that is read for it.
+// The periods are always the process's own. The schema contains them, and a process whose schema differs writes
+// nothing. So a period that was added meanwhile gets the rest of a sweep, and a shard that began with the
+// period gets everything that is read for it.
 //
-// The text of rules comes into a shard with the first piece by them. So whoever finds a
-// fingerprint finds its text, unless something else has removed it: then the partition halts.
+// The text of rules is stored in a shard with the first piece that uses them. So a worker that finds a
+// fingerprint also finds its text, unless something else has removed it: then the partition halts.
 
 import (
 	"fmt"
@@ -25,21 +26,21 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// rulebook is one set of rules: what records are read by. It may be shared, but for the decoder.
+// rulebook is one set of rules by which records are read. It may be shared, except for its decoder.
 type rulebook struct {
-	note    ledger.Note // of no fingerprint: the configuration has no text
+	note    ledger.Note // without a fingerprint if the configuration has no text
 	events  event.Rules
 	fold    fold.Rules
-	decoder *event.Decoder // a reader's
+	decoder *event.Decoder // used only by one reader
 
-	duplicates int64 // records to look back
+	duplicates int64 // number of records to look back
 }
 
-// Counting is what decides what a record results in.
+// Counting is the set of rules that decide how a record counts.
 type Counting struct {
 	Events     event.Rules
 	Windows    fold.Rules
-	Duplicates int64 // records to look back; 0: repeats count
+	Duplicates int64 // number of records to look back; 0: no duplicate detection
 }
 
 func newBook(note ledger.Note, c Counting) *rulebook {
@@ -48,14 +49,14 @@ func newBook(note ledger.Note, c Counting) *rulebook {
 
 func (b *rulebook) id() ledger.Fingerprint { return b.note.Rules }
 
-// fingerprintOf is that of a text, 0 of none.
+// fingerprintOf returns a text's fingerprint; 0 for an empty text.
 func fingerprintOf(text string) ledger.Fingerprint {
 	if text == "" {
 		return 0
 	}
 	f, err := ledger.ParseFingerprint(rules.Fingerprint(text))
 	if err != nil {
-		panic(err) // of 2^64 texts one has no fingerprint
+		panic(err) // one text in 2^64 has no fingerprint
 	}
 	return f
 }
@@ -64,14 +65,14 @@ func (c *Consumer) ownBook() *rulebook {
 	return newBook(ledger.Note{Rules: fingerprintOf(c.RulesText), Text: c.RulesText}, Counting{c.Events, c.Rules.By(c.borders.known), c.Duplicates})
 }
 
-// readRules reads rules that another process has noted. Their windows have the settled borders, too.
+// readRules parses rules that another process has noted. Their windows also use the settled borders.
 func (c *Consumer) readRules(text string) (Counting, error) {
 	counting, err := c.ReadRules(text)
 	counting.Windows = counting.Windows.By(c.borders.known)
 	return counting, err
 }
 
-// rulebooks are a partition's own rules, and those of others that it has met.
+// rulebooks holds a partition's own rules, and the rules of other owners that it has found.
 type rulebooks struct {
 	*partition
 	own        *rulebook
@@ -80,12 +81,12 @@ type rulebooks struct {
 	foldMemory int64
 }
 
-// has reports whether a fingerprint's rules are known, or nothing need be known of it.
+// has reports whether the rules of a fingerprint are known; the fingerprint 0 needs none.
 func (all *rulebooks) has(id ledger.Fingerprint) bool {
 	return id == 0 || id == all.own.id() || all.others[id] != nil
 }
 
-// of is the rulebook of a fingerprint that it has.
+// of returns the rulebook of a known fingerprint.
 func (all *rulebooks) of(id ledger.Fingerprint) *rulebook {
 	if b := all.others[id]; b != nil && id != all.own.id() {
 		return b
@@ -93,7 +94,8 @@ func (all *rulebooks) of(id ledger.Fingerprint) *rulebook {
 	return all.own
 }
 
-// learn reads rules out of what a shard keeps, if they aren't known. what is what was begun by them.
+// learn reads the rules of a fingerprint from a shard's stored texts, unless they are known. what names the
+// work that was started by them, for errors.
 func (all *rulebooks) learn(id ledger.Fingerprint, kept map[string]string, what string) error {
 	if all.has(id) {
 		return nil
@@ -129,17 +131,16 @@ func (all *rulebooks) learn(id ledger.Fingerprint, kept map[string]string, what 
 	return nil
 }
 
-// inherited is what a flow goes on with that another owner began.
+// inherited is the work of another owner that a flow continues.
 type inherited struct {
-	noted []ledger.Fingerprint // by shard: what its ledger's partition is counted by
-	// Shards that stand before level are brought there by rules, which are those of whoever
-	// brought the others there.
+	noted []ledger.Fingerprint // by shard: the rules noted for the partition
+	// Shards before the offset level are moved there by rules: those by which the other shards were moved
+	// there.
 	level int64
 	rules ledger.Fingerprint
 }
 
-// inherit finds out what was begun by which rules, from where the shards stand and what is kept
-// there.
+// inherit determines which work was started by which rules, from the shards' positions and their stored texts.
 func (all *rulebooks) inherit(at ledger.Positions, states []ledger.State) (inherited, error) {
 	in := inherited{noted: make([]ledger.Fingerprint, len(at))}
 	furthest := 0
@@ -148,7 +149,7 @@ func (all *rulebooks) inherit(at ledger.Positions, states []ledger.State) (inher
 		if err := all.learn(p.Rules, states[i].Rules, what); err != nil {
 			return in, err
 		}
-		in.noted[i], _ = ledger.ParseFingerprint(states[i].Rules[all.field]) // what can't be read is noted again
+		in.noted[i], _ = ledger.ParseFingerprint(states[i].Rules[all.field]) // an unreadable fingerprint is noted again
 		if p.To > at[furthest].To || p.To == at[furthest].To && p.Sweeping() {
 			furthest = i
 		}

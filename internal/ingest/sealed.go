@@ -11,28 +11,29 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// sealedError says that a piece has changes for windows that are final, or that it leaves windows out that
-// aren't: nothing of it was written. What was folded is dropped, and read again without these windows, so
-// that an event counts in its other ones, or is late; or with them. In a sweep that goes on, who was swept
-// before the window was sealed is in it, and who comes after isn't.
+// sealedError reports that a piece has changes for windows that are final, or that it omits changes for windows
+// that aren't final. Nothing of the piece was written. The worker drops what it has folded. It reads the events
+// again without the final windows, so that an event counts in its other windows or is late; or it reads them
+// again with the windows that are not final. In a sweep that continues, the sealed window contains the members
+// that were swept before the seal, and not the later ones.
 //
-// Windows that were final take events again once they are reopened, and where Redis goes back to before the
-// seal. Since the script compares, an event is in a final window if and only if the ledger has it that the
-// window was sealed by:
+// A window that was final accepts events again after it was reopened, or if Redis rolls back to before the
+// seal. Since the script compares, an event is in a final window if and only if it is before the ledger with
+// which the window was sealed:
 //
 //	this worker                          Redis
 //	                                     the window is sealed
-//	learns that it is final
+//	learns that the window is final
 //	folds 480 to 500 without it
-//	                                     goes back to before the seal, and to 400
+//	                                     rolls back to before the seal, to 400
 //	reads 400 to 500, without it
-//	sends a piece, which says so         answers that it isn't final
+//	sends a piece that omits the window  answers that the window isn't final
 //	reads 400 to 500, with it
 type sealedError struct {
 	field   string
 	shard   int
-	open    bool     // they aren't final
-	from    int64    // else every event of the shard's from here on comes after the seal
+	open    bool     // the windows aren't final
+	from    int64    // if they are: the shard's events from this offset on come after the seal
 	windows []string // by their names in the listing
 }
 
@@ -43,10 +44,11 @@ func (e *sealedError) Error() string {
 	return fmt.Sprintf("%s: %s: final, and nothing counts in it any more", e.field, strings.Join(e.windows, ", "))
 }
 
-// allSealedError has those of several shards. One doesn't stop the others: mostly a window that is final
-// on one is so on all, and what is learned at once isn't found out by one reading a shard.
+// allSealedError collects the sealedErrors of several shards. One of them doesn't stop the other shards: a
+// window that is final on one shard is usually final on all, and collecting the errors saves one reading per
+// shard.
 //
-// The shards of a sweep are one goroutine's each: take may be called by several.
+// The shards of a sweep run in several goroutines, so take may be called concurrently.
 type allSealedError struct {
 	mu  sync.Mutex
 	all []*sealedError
@@ -60,7 +62,7 @@ func (s *allSealedError) Error() string {
 	return strings.Join(each, "; ")
 }
 
-// take keeps an error that is one of them, and returns any other.
+// take collects a sealedError, and returns any other error.
 func (s *allSealedError) take(err error) error {
 	sealed, ok := errors.AsType[*sealedError](err)
 	if !ok {
@@ -72,7 +74,7 @@ func (s *allSealedError) take(err error) error {
 	return nil
 }
 
-// join is nil where there are none.
+// join returns the collected errors, or nil if there are none.
 func (s *allSealedError) join() error {
 	if len(s.all) == 0 {
 		return nil
@@ -80,8 +82,8 @@ func (s *allSealedError) join() error {
 	return s
 }
 
-// learn has batches from now on leave out the windows that are final, and no others, and returns the names
-// of both, each once.
+// learn updates known, so that later batches omit exactly the windows that are final. It returns the names of
+// the windows that became final and of those that became open, each once.
 func (s *allSealedError) learn(known *fold.Sealed) (final, open []string, err error) {
 	for _, e := range s.all {
 		windows := make([]ledger.Window, len(e.windows))

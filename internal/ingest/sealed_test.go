@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// past is a week and a month that are over, and events of them.
+// past has a week and a month in the past, and events in them.
 type past struct {
 	*world
 
@@ -44,7 +44,7 @@ func (p *past) then(prefix string, n int) (all []earned) {
 	return all
 }
 
-// seals has these windows be final, and no others.
+// seals makes exactly these windows final.
 func (p *past) seals(windows ...ledger.Window) {
 	p.standings.do(func() {
 		p.standings.sealed = map[string]bool{}
@@ -54,8 +54,8 @@ func (p *past) seals(windows ...ledger.Window) {
 	})
 }
 
-// comesTo waits until so many events are applied or late, each once: which of them are read again for
-// other shards is chance.
+// comesTo waits until so many events are applied or late, each once. How many are read again for other shards
+// varies.
 func (p *past) comesTo(applied, late int64) {
 	p.t.Helper()
 	eventually(p.t, fmt.Sprintf("%d events are applied, and %d late", applied, late), func() bool {
@@ -98,13 +98,13 @@ func TestWhatComesForAFinalWindowCountsInTheOthersOrIsLate(t *testing.T) {
 	w.comesTo(105, 10)
 	found := w.logged("windows that are final")
 
-	// What is known isn't found out again, of the same shards.
+	// A shard that knows that a window is final isn't refused again.
 	w.sends(w.then("later", 10), w.week, w.month)
 	w.reaches(0)
 	w.comesTo(105, 20)
 	require.Equal(t, found, w.logged("windows that are final"))
 
-	// A seal that was taken back.
+	// A seal that is undone.
 	w.seals(w.month)
 	for shard := range worker.shards {
 		require.Subset(t, []ledger.Window{w.week, w.month}, worker.pipeline.sealed.Windows(shard))
@@ -115,8 +115,8 @@ func TestWhatComesForAFinalWindowCountsInTheOthersOrIsLate(t *testing.T) {
 	require.Positive(t, w.logged("take events again"))
 }
 
-// Redis goes back to before a seal, and what was counted then isn't in any more: it counts again, in
-// the window too. What had come after the seal is late as before, if it is final still.
+// Redis rolls back to before a seal, and loses events that counted after that point. They count again, also in
+// the window. Events that came after the seal are late as before if the window is still final.
 func TestWhatWasBeforeASealCountsAgainAfterRedisHasGoneBack(t *testing.T) {
 	t.Parallel()
 	for _, undone := range []bool{true, false} {
@@ -136,7 +136,7 @@ func TestWhatWasBeforeASealCountsAgainAfterRedisHasGoneBack(t *testing.T) {
 		require.Positive(t, w.logged("windows that are final"))
 		if undone {
 			w.seals()
-			for _, e := range late { // which the next seal counts
+			for _, e := range late { // the next seal includes them
 				w.want[w.week.Listing()][e.User] = w.want[w.month.Listing()][e.User]
 			}
 		}

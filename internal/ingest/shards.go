@@ -15,12 +15,12 @@ type shards []Standings
 
 func (all shards) count() ledger.Shards { return ledger.Shards(len(all)) }
 
-// Classify says what an error of a call to any of them asks for.
+// Classify returns the reaction to an error of a call to any shard.
 func (all shards) Classify(err error) ledger.Verdict { return all[0].Classify(err) }
 
-// each does the same for every shard, side by side, and returns once all are through. Of
-// several errors it is the gravest, and of those of the first shard; of errors that may pass it
-// says of which shards they are.
+// each calls do for every shard concurrently, and returns when all calls have ended. If there are permanent
+// errors, it returns that of the first shard with one; if all errors are transient, it returns an error that
+// names their shards.
 func (all shards) each(do func(shard int, s Standings) error) error {
 	if len(all) == 1 {
 		return do(0, all[0])
@@ -39,7 +39,7 @@ func (all shards) each(do func(shard int, s Standings) error) error {
 	return health.WaitsForShards(errs)
 }
 
-// states are what stands beside the scores of every shard, each as of one moment of its own.
+// states returns the state of every shard, each as of its own moment.
 func (all shards) states(ctx context.Context) ([]ledger.State, error) {
 	states := make([]ledger.State, len(all))
 	err := all.each(func(i int, s Standings) (err error) {
@@ -49,7 +49,7 @@ func (all shards) states(ctx context.Context) ([]ledger.State, error) {
 	return states, err
 }
 
-// checkSchema says whether every shard was written by what this process writes.
+// checkSchema reports whether every shard has the schema that this process writes.
 func (all shards) checkSchema(states []ledger.State) error {
 	for i := range states {
 		if err := all[i].CheckSchema(states[i].Schema); err != nil {
@@ -59,7 +59,7 @@ func (all shards) checkSchema(states []ledger.State) error {
 	return nil
 }
 
-// textsOf are the texts of a field in the ledgers of all shards.
+// textsOf returns the ledgers' texts of a field, by shard.
 func textsOf(states []ledger.State, field string) []string {
 	texts := make([]string, len(states))
 	for i := range states {
@@ -68,7 +68,7 @@ func textsOf(states []ledger.State, field string) []string {
 	return texts
 }
 
-// refillOf is up to where any shard is read again since it was lost, 0 where none was.
+// refillOf returns the highest offset up to which a shard is refilled after a loss; 0 if none is.
 func refillOf(states []ledger.State, field string) int64 {
 	refill := int64(0)
 	for i := range states {
@@ -77,8 +77,7 @@ func refillOf(states []ledger.State, field string) int64 {
 	return refill
 }
 
-// lowestOf is the lowest offset that the ledgers of a field say, false where one says nothing
-// that can be read.
+// lowestOf returns the lowest offset of a field's positions, and false if a position can't be parsed.
 func lowestOf(texts []string) (int64, bool) {
 	all := make(ledger.Positions, len(texts))
 	for i, text := range texts {
@@ -90,7 +89,7 @@ func lowestOf(texts []string) (int64, bool) {
 	return all.Lowest(), true
 }
 
-// tagged are standings whose errors say that they are the standings'.
+// tagged wraps standings so that their errors name the shard and are distinguished from errors of Kafka.
 func tagged(all []Standings) shards {
 	tagged := slices.Clone(all)
 	for i, s := range tagged {
@@ -99,7 +98,7 @@ func tagged(all []Standings) shards {
 	return tagged
 }
 
-// onShard names a shard in messages behind the partition, where there are several.
+// onShard returns a suffix for messages that names the shard; empty if there is only one.
 func onShard(shard int, of ledger.Shards) string {
 	if of == 1 {
 		return ""

@@ -16,19 +16,19 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// reset starts a batch of a partition of one shard at a position.
+// reset starts a batch of a partition with one shard at a position.
 func reset(b *fold.Batch, at ledger.Position) {
 	all := ledger.Positions{at}
 	b.Reset(at.From, all.Next(), all, all)
 }
 
-// standsSomewhere has a shard stand at an offset up to end, or in a sweep that ends there.
+// standsSomewhere returns a random position of a shard: an offset up to end, or one in a sweep that ends there.
 func standsSomewhere(random *rand.Rand, shard int, end int64) ledger.Position {
 	at := ledger.At(random.Int64N(end + 1))
 	if random.IntN(2) == 0 || at.From == 0 {
 		return at
 	}
-	width := of.From(shard+1) - of.From(shard) // 0: all of them
+	width := of.From(shard+1) - of.From(shard) // 0: the whole range
 	hash := random.Uint64()
 	if width > 0 {
 		hash %= width
@@ -36,7 +36,7 @@ func standsSomewhere(random *rand.Rand, shard int, end int64) ledger.Position {
 	return ledger.Position{From: random.Int64N(at.From), To: at.From, Hash: of.From(shard) + hash}
 }
 
-// Masters that went back to different places, each in or between sweeps of its own.
+// Redis masters rolled back to different positions, in sweeps or between them.
 func TestShardsThatStandAnywhereCountWhatEachLacksOnce(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestShardsThatStandAnywhereCountWhatEachLacksOnce(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			b := newBubble(t, 1, func(c *Config) { c.FetchBytes = 16 << 10; c.PieceTime = 1 })
 			b.standings.apply = func(int, *ledger.Piece) reply {
-				time.Sleep(lookEvery / 2) // so that the ledgers are looked at between any two readings
+				time.Sleep(lookEvery / 2) // so that the ledgers are compared between any two readings
 				return reply{}
 			}
 			var all ledger.Positions
@@ -83,12 +83,12 @@ func TestShardsThatStandAnywhereCountWhatEachLacksOnce(t *testing.T) {
 	}
 }
 
-// Whoever comes next has nothing to read again.
+// The next owner has nothing to read again.
 func TestAShardThatNothingCameForIsBroughtAlongAtTheEndOfAGeneration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, 1, nil)
 		stop := b.run()
-		time.Sleep(lookEvery / 4) // between two looks
+		time.Sleep(lookEvery / 4) // between two comparisons
 		b.send(0, 0, some("a", 1, 5)...)
 		b.counts(lookEvery / 2)
 		if of > 1 {
@@ -99,7 +99,8 @@ func TestAShardThatNothingCameForIsBroughtAlongAtTheEndOfAGeneration(t *testing.
 	})
 }
 
-// A batch that a shard has nothing of is through before that shard's ledger says so. What ends the flow has it read again.
+// A batch without changes for a shard is done before the shard's ledger is moved. If the flow then ends, the
+// next one reads the batch again.
 func TestAnEventOfNoWindowCountsOnceThoughALaggingShardIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, 1, func(c *Config) { c.PieceTime = 1 })

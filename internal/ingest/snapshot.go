@@ -1,6 +1,6 @@
 package ingest
 
-// The state of a consumer at a moment, for whoever shows it: readiness and metrics.
+// This file provides a consumer's state at a moment, for readiness and metrics.
 
 import (
 	"time"
@@ -9,17 +9,17 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// Snapshot is a consumer at a moment.
+// Snapshot is a consumer's state at a moment.
 type Snapshot struct {
 	Membership
-	Partitions []PartitionSnapshot // those that this member has now
+	Partitions []PartitionSnapshot // those currently assigned to this member
 	Memory     Memory
 }
 
-// Memory is what folding has of the memory for it.
+// Memory is the use of the memory for folding.
 type Memory struct {
 	Limit, Used, High int64 // bytes
-	Waiting           int   // partitions that wait for their turn
+	Waiting           int   // number of partitions that wait for their turn
 }
 
 // PartitionSnapshot is one partition of this member.
@@ -28,18 +28,18 @@ type PartitionSnapshot struct {
 	Partition int
 	Field     string // <topic>/<partition>
 	Line      workers.Line
-	Since     time.Time // of waiting, where it waits
+	Since     time.Time // start of the current wait, if it waits
 	Lag       workers.Lag
-	// Refill is how many records are still to be read again since Redis was lost.
+	// Refill is the number of records still to be read again after a loss of Redis.
 	Refill int64
-	// Beat is when its sweeping last came round. A worker that runs does so every
-	// second, or once a call that it waits for has ended: each has a deadline.
+	// Beat is when its sweeper was last active. A running worker is active every second, or as soon as the call
+	// that it waits for has ended; each call has a deadline.
 	Beat time.Time
-	// Shards are the shards that it waits for.
+	// Shards are the shards for which the partition waits.
 	Shards []health.ShardWait
 }
 
-// Snapshot is the state of the consumer. It answers at once.
+// Snapshot returns the state of the consumer. It doesn't block.
 func (c *Consumer) Snapshot() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// beatOf is when the worker of a partition last came round, as a snapshot tells it.
+// beatOf returns the last Beat of a partition's worker, from a snapshot.
 func beatOf(t *testing.T, c *Consumer, partition int) time.Time {
 	t.Helper()
 	for _, p := range c.Snapshot().Partitions {
@@ -32,7 +32,7 @@ func TestAWorkerComesRoundAndOneThatHangsDoesNot(t *testing.T) {
 	hang, hanging := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	w.standings.apply = func(_ int, p *ledger.Piece) reply {
-		if p.Partition.Number == 1 { // a call that knows no deadline
+		if p.Partition.Number == 1 { // a call without a deadline
 			once.Do(func() { close(hanging) })
 			<-hang
 		}
@@ -98,7 +98,7 @@ func TestRetriesAreCountedByWhatTheyWentTo(t *testing.T) {
 	require.Equal(t, errLost.Error(), health.StandingsError(0, errLost).Error())
 }
 
-// An idle worker that loses the standings doesn't read any more.
+// An idle worker that loses the standings stops reading.
 func TestAPartitionThatIsNotReadFallsBehindAllTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -15,28 +15,27 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// source asks a broker for a partition's records, and waits out what passes there: for a
-// reader, and for who reads a batch again. It is its reader's goroutine's.
+// source fetches a partition's records and waits out transient errors, for a reader or a rereading. Only its
+// reader's goroutine uses it.
 type source struct {
 	*partition
 	fetcher   *fetch.Fetcher
-	fetchWait time.Duration // that a broker may hold an empty answer
+	fetchWait time.Duration // how long a broker may delay an empty answer
 	turn      *turn
-	hurried   bool                // others wait for it to end: it waits neither an outage nor a quota out
-	waits     func(error)         // is given what it waits for, nil once it goes on
-	idle      *retry.Backoff      // between answers that came empty at once
-	end       start.LogEnd        // how long the leader has shown the log's end
+	hurried   bool                // others wait for it to end: it gives up on long outages and quotas
+	waits     func(error)         // receives what it waits for; nil once it continues
+	idle      *retry.Backoff      // between empty answers that come at once
+	end       start.LogEnd        // how long the leader has reported the log's end
 	lineage   trail.Lineage       // of what was read; unknown if it does not matter
-	written   *deadletter.Written // the dead letters of what it reads: of another log, if that ends within
+	written   *deadletter.Written // dead letters of the records that it reads; void if the log ends before them
 	status    *health.Status
 	lag       *health.LagTracker
 	stats     *Stats
 }
 
-// fetch asks for records until the leader answers. What passes is waited out: errors
-// of the broker and of the connection, and a quota that is used up. Errors that won't
-// pass end the flow. It is errNoMemory, too, where others want the memory that this
-// partition would hold meanwhile.
+// fetch requests records until the leader answers. It waits out transient errors: of the broker, of the
+// connection, and an exhausted quota. Permanent errors end the flow. It returns errNoMemory if others want the
+// memory that this partition would hold while it waits.
 func (s *source) fetch(ctx context.Context, offset int64) (*fetch.Response, error) {
 	wait, began := retry.ForEver.Start(), time.Now()
 	for {
@@ -48,7 +47,7 @@ func (s *source) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 			s.written.Ends(resp.HighWatermark, offset)
 			return resp, s.answered(ctx, offset, resp, asked)
 		case err == nil && resp.Err == nil:
-			throttled := resp.Throttled // what is let go takes the response along
+			throttled := resp.Throttled // releasing memory also releases the response
 			s.throttled(throttled)
 			had := s.turn.taken && !s.turn.holding()
 			if s.leftAlone(began) {
@@ -63,7 +62,7 @@ func (s *source) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 						return nil, err
 					}
 				}
-				continue // the next call waits for that
+				continue // the next call waits for that time
 			}
 		case err == nil:
 			err = fmt.Errorf("fetch %s at offset %d: %w", s.field, offset, resp.Err)
@@ -90,8 +89,8 @@ func (s *source) fetch(ctx context.Context, offset int64) (*fetch.Response, erro
 	}
 }
 
-// leftAlone takes note of an answer that says nothing of the partition, after some
-// time without another. It reports whether memory goes to others.
+// leftAlone handles an answer without data of the partition, after no other answer since a time. It reports
+// whether the memory goes to other partitions.
 func (s *source) leftAlone(since time.Time) bool {
 	s.end.Unseen()
 	if time.Since(since) >= throttleStarves {
@@ -102,24 +101,23 @@ func (s *source) leftAlone(since time.Time) bool {
 	return s.turn.yields(since, throttlePatience)
 }
 
-// failing takes note of an error that passes, after some time without an answer. It
-// reports whether memory goes to others.
+// failing handles a transient error, after no answer since a time. It reports whether the memory goes to other
+// partitions.
 func (s *source) failing(err error, since time.Time) bool {
-	s.end = start.LogEnd{} // who answers next may be another leader
+	s.end = start.LogEnd{} // the next answer may come from another leader
 	s.waits(err)
 	s.stats.KafkaTries.Add(1)
 	return s.turn.yields(since, outagePatience)
 }
 
-// throttled takes note of how long a broker asks to be left alone; mostly it doesn't.
+// throttled records for how long a broker throttles the client; 0 in most answers.
 func (s *source) throttled(d time.Duration) {
 	s.stats.Throttled.Add(int64(d))
 	s.status.Throttled(d)
 }
 
-// answered takes note of what a leader's answer says of the log. With an open
-// transaction at its end, brokers answer empty at once, thousands of times a second:
-// then it waits.
+// answered handles a leader's answer. If the log ends with an open transaction, brokers return empty answers at
+// once, thousands of times a second: answered then waits.
 func (s *source) answered(ctx context.Context, offset int64, resp *fetch.Response, asked time.Time) error {
 	s.waits(nil)
 	s.turn.answered()
@@ -143,8 +141,8 @@ func (s *source) answered(ctx context.Context, offset int64, resp *fetch.Respons
 	return retry.Sleep(ctx, min(pause, max(s.fetchWait, 100*time.Millisecond)))
 }
 
-// sameLog halts if the log has lost records that were read: its next records are of a later leader, and by what
-// that leader has, the epoch of the records that were read ends before them. In order:
+// sameLog halts if the log has lost records that were read. Then the next records belong to a later leader
+// epoch, and the leader reports an earlier end for the epoch of the records that were read. In order:
 //
 //	this worker                       the partition
 //	                                  leader A, epoch 7, has records up to offset 500
@@ -154,7 +152,8 @@ func (s *source) answered(ctx context.Context, offset int64, resp *fetch.Respons
 //	fetches at 500: records of epoch 8
 //	asks B where epoch 7 ends: 450
 //
-// What a response has is of one moment, so only its first batch can be of another log than what was read before.
+// All batches of a response are from one moment, so only the first can differ from the log that was read
+// before.
 func (s *source) sameLog(ctx context.Context, offset int64, resp *fetch.Response) error {
 	first, last, next, ok := resp.Epochs()
 	was := s.lineage
@@ -175,13 +174,11 @@ func (s *source) sameLog(ctx context.Context, offset int64, resp *fetch.Response
 }
 
 const (
-	// throttleStarves is how long a partition may be throttled without any other
-	// answer until it counts as waiting.
+	// throttleStarves is how long a partition may get only throttled answers before it counts as waiting.
 	throttleStarves = time.Minute
 )
 
-// starved is what a partition waits for that has got nothing but throttled answers
-// for a while.
+// starved returns the wait of a partition that has had only throttled answers for a while.
 func starved(field string, since time.Time) error {
 	return &health.Waiting{Reason: health.WaitsThrottled, Err: fmt.Errorf("%s has got nothing since %s: a quota of Kafka's holds back every answer",
 		field, since.UTC().Format(time.RFC3339)), Remedy: health.ThrottleRemedy}

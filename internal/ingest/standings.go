@@ -8,40 +8,40 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Standings is where the pieces of one shard go. Its calls return within a bounded time.
+// Standings receives the pieces of one shard. Its calls return within a bounded time.
 type Standings interface {
-	// Apply adds a piece, or answers why not. It also says how long the call took.
+	// Apply applies a piece, or returns why it can't. It also returns the duration of the call.
 	Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error)
-	// Check answers what Apply would, with Fits instead of Applied, and writes nothing.
-	// The ledger has to be at the piece's expected position, whatever the piece.
+	// Check returns what Apply would return, with Fits in place of Applied, and writes nothing. The ledger must
+	// be at the piece's expected position.
 	Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error)
-	// Position is the ledger's text for a partition, empty if there is none.
+	// Position returns the ledger's text for a partition, or an empty string if there is none.
 	Position(ctx context.Context, partition ledger.Partition) (string, error)
-	// Settle settles the borders of windows that aren't settled yet, unless it is only to read, and
-	// returns where each is. One that is over isn't settled.
+	// Settle settles the borders of windows that aren't settled yet, unless read is true, and returns all of
+	// them. A border whose windows are over isn't settled.
 	Settle(ctx context.Context, borders []ledger.Border, read bool) ([]ledger.Settled, error)
-	// State is the whole ledger and what stands beside it.
+	// State returns the whole ledger and the other records of the shard.
 	State(ctx context.Context) (ledger.State, error)
-	// CheckSchema says whether what State found is what this process writes.
+	// CheckSchema returns an error if the schema found by State isn't the one that this process writes.
 	CheckSchema(found string) error
-	// Extend adds the periods that this process counts and what State found lacks, if that is the only
-	// difference, and returns them. The state's schema is the one that is there afterwards.
+	// Extend adds the periods that this process counts and the schema found by State lacks, if that is the only
+	// difference, and returns them. It sets st's schema to the resulting one.
 	Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error)
-	// Begin writes where partitions start, all or none.
+	// Begin writes the start positions of partitions, all or none.
 	Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error)
-	// Report writes the lines of workers, with the standings' time before their first fields. It returns
-	// what is stored then, and what was stored before.
+	// Report writes the status lines of workers, and puts the standings' time before their first fields. It
+	// returns the lines as stored, and the lines that they replaced.
 	Report(ctx context.Context, lines []ledger.Line) (stored, before []string, err error)
-	// Retract removes lines that are still stored as they are given.
+	// Retract removes lines if they are still stored as given.
 	Retract(ctx context.Context, stored []ledger.Line) error
-	// ForgetRules removes texts of rules that nothing needs any more, but for one's own.
+	// ForgetRules removes the texts of rules that are no longer in use, except the own one.
 	ForgetRules(ctx context.Context, own ledger.Fingerprint) (removed int, err error)
-	// Classify says what an error of the others asks for.
+	// Classify returns the reaction to an error of the other methods.
 	Classify(err error) ledger.Verdict
 }
 
-// taggedStandings are standings whose errors say that they are a shard's of the standings: so
-// that a wait for it is distinguished from one for Kafka, and from one for another shard.
+// taggedStandings adds the shard to the errors of its standings, to distinguish a wait for the shard from a
+// wait for Kafka or for another shard.
 type taggedStandings struct {
 	Standings
 

@@ -7,20 +7,18 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// states reads the states of all shards on behalf of many workers: a state is of all
-// partitions, and hundreds of workers would each read it as a generation begins. Nobody
-// is given a state from before they wanted one: whoever comes while a call is under way
-// shares the next one.
+// states reads the states of all shards for many workers: a state covers all partitions, and without sharing,
+// hundreds of workers would each read it when a generation begins. A caller never gets a state that was read
+// before its call: a caller that arrives during a read shares the next one.
 type states struct {
 	ask func(context.Context) ([]ledger.State, error)
 
 	mu      sync.Mutex    // guards next
-	next    *stateCall    // nil: nobody waits
+	next    *stateCall    // nil: no caller waits
 	calling chan struct{} // a token: taken while a call is under way
 }
 
-// stateCall is a call that some wait for. What it returned is written before done is closed, and
-// read after.
+// stateCall is a read for which callers wait. Its result is written before done is closed, and read afterwards.
 type stateCall struct {
 	done   chan struct{}
 	states []ledger.State
@@ -31,7 +29,7 @@ func newStates(ask func(context.Context) ([]ledger.State, error)) *states {
 	return &states{ask: ask, calling: make(chan struct{}, 1)}
 }
 
-// get are the states as of now or later, one a shard. They are shared: nobody changes them.
+// get returns the states as of now or later, one per shard. They are shared: callers must not change them.
 func (s *states) get(ctx context.Context) ([]ledger.State, error) {
 	s.mu.Lock()
 	a, first := s.next, s.next == nil
@@ -52,8 +50,8 @@ func (s *states) get(ctx context.Context) ([]ledger.State, error) {
 	}
 }
 
-// call asks for all who have come by the time that the call before is over. Its
-// context is the first one's: a generation ends for all of them.
+// call reads the states for all callers that have arrived when the previous call is over. Its context is that
+// of the first caller: a generation ends for all of them.
 func (s *states) call(ctx context.Context, a *stateCall) {
 	defer close(a.done)
 	select {
@@ -61,7 +59,7 @@ func (s *states) call(ctx context.Context, a *stateCall) {
 		defer func() { <-s.calling }()
 	case <-ctx.Done():
 	}
-	if ctx.Err() != nil { // the one before may have let go because of that
+	if ctx.Err() != nil { // the previous caller may have released the token because ctx ended
 		a.err = context.Cause(ctx)
 	}
 	s.mu.Lock()

@@ -11,59 +11,57 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Stats counts events by what became of them, over all partitions since the
-// start of the process. An event is counted once that is final: with its piece
-// if it was applied or refused by the standings, else with the last piece of its batch. A batch
-// that is dropped halfway counts no more than its pieces that are in; whoever
-// reads it again counts the rest.
+// Stats counts events by their result, over all partitions since the start of the process. An event is counted
+// once its result is final: with its piece if it was applied or the standings refused it, else with the last
+// piece of its batch. If a batch is dropped halfway, only its applied pieces count; the worker that reads it
+// again counts the rest.
 //
 //	consumed = applied + dead-lettered + late + early + skipped + repeated + duplicates
 //
-// The left side is no sum of the right: it counts the records that were read for a
-// batch, where they are read, and becomes final with the batch. So an event that got
-// lost between reading and the ledger, or was counted under two results, shows.
+// The left side is not computed from the right: it counts the records that were read for a batch, when they are
+// read, and becomes final with the batch. So a mismatch shows an event that was lost between reading and the
+// ledger, or that was counted under two results.
 //
-// The events of a call whose answer was never learned, of a process that was killed
-// for instance, are in nobody's applied: whoever comes next finds them in, and counts
-// them as repeated.
+// If the answer to a call is lost, for example because the process was killed, no process counts its events as
+// applied: the next owner finds that they count, and counts them as repeated.
 type Stats struct {
-	together sync.Mutex // held where several counts of events change, so that a Count adds up
+	together sync.Mutex // held when several counts of events change together, so that a Count adds up
 
 	consumed atomic.Int64
 	Applied  atomic.Int64
 	Late     atomic.Int64
 	Early    atomic.Int64 // before the first window of every period
 	Skipped  atomic.Int64 // tombstones
-	Repeated atomic.Int64 // read again after a takeover, and already in
-	// Duplicates have the ids of an event at one of the offsets before: see duplicates.Set.
+	Repeated atomic.Int64 // read again after a takeover, and already counted
+	// Duplicates counts events with the ids of an event at an earlier offset: see duplicates.Set.
 	Duplicates atomic.Int64
 	dead       [reasons]atomic.Int64
 
-	Records     atomic.Int64 // read, those of dropped batches too
+	Records     atomic.Int64 // read records, including those of dropped batches
 	Batches     atomic.Int64
 	Pieces      atomic.Int64
 	Updates     atomic.Int64 // member-windows written
-	Retries     atomic.Int64 // calls to the standings tried again
-	KafkaTries  atomic.Int64 // calls to Kafka tried again
-	Throttled   atomic.Int64 // ns of throttle time that brokers answered with
+	Retries     atomic.Int64 // retried calls to the standings
+	KafkaTries  atomic.Int64 // retried calls to Kafka
+	Throttled   atomic.Int64 // throttle time in the brokers' answers, in ns
 	DeadLetters atomic.Int64 // records written; an event may have several
 	OtherRules  atomic.Int64 // readings by the rules of another owner
-	Disordered  atomic.Int64 // records that break the operator's word on their times
+	Disordered  atomic.Int64 // records that exceed the operator's limit on disorder
 	FetchBytes  atomic.Int64
 	moves       [len(moveCauses)]atomic.Int64
 
-	batchEvents  histogram // records of a batch that is through
-	pieceUpdates histogram // member-windows of a piece
-	applyTime    histogram // ns that the call of a piece took
-	standingTime histogram // ns from the newest record of a batch to its last piece
+	batchEvents  histogram // records per swept batch
+	pieceUpdates histogram // member-windows per piece
+	applyTime    histogram // duration of the call of a piece, in ns
+	standingTime histogram // time from the newest record of a batch to its last piece, in ns
 
-	shards []*ShardStats // guarded by together; what they count isn't
+	shards []*ShardStats // guarded by together; their counters are atomic
 }
 
-// ShardStats counts the calls to one shard. Summed over all shards they are the same in Stats.
+// ShardStats counts the calls to one shard. The sums over all shards are in Stats.
 type ShardStats struct {
 	Pieces, Updates, Retries atomic.Int64
-	ApplyTime                atomic.Int64 // ns that the calls of its pieces took
+	ApplyTime                atomic.Int64 // total duration of the calls of its pieces, in ns
 }
 
 // applied counts a piece.
@@ -73,7 +71,7 @@ func (s *ShardStats) applied(width int, took time.Duration) {
 	s.ApplyTime.Add(int64(took))
 }
 
-// Shard counts the calls to a shard.
+// Shard returns the counters of a shard, and creates them if necessary.
 func (s *Stats) Shard(shard int) *ShardStats {
 	s.together.Lock()
 	defer s.together.Unlock()
@@ -83,7 +81,7 @@ func (s *Stats) Shard(shard int) *ShardStats {
 	return s.shards[shard]
 }
 
-// Shards are the counts of all shards, in their order.
+// Shards returns the counters of all shards, in their order.
 func (s *Stats) Shards() []*ShardStats {
 	s.together.Lock()
 	defer s.together.Unlock()
@@ -92,10 +90,10 @@ func (s *Stats) Shards() []*ShardStats {
 
 const reasons = 7
 
-// Dead is the number of events of a reason that were dead-lettered.
+// Dead returns the number of events that were dead-lettered for a reason.
 func (s *Stats) Dead(r event.Reason) int64 { return s.dead[reasonIndex(r)].Load() }
 
-// DeadLettered is the number of events that were dead-lettered, for all reasons.
+// DeadLettered returns the number of events that were dead-lettered for any reason.
 func (s *Stats) DeadLettered() int64 {
 	n := int64(0)
 	for i := range s.dead {
@@ -104,10 +102,10 @@ func (s *Stats) DeadLettered() int64 {
 	return n
 }
 
-// Consumed is the number of events whose end is known.
+// Consumed returns the number of events whose result is final.
 func (s *Stats) Consumed() int64 { return s.consumed.Load() }
 
-// Count is what became of events as of one moment: it adds up.
+// Count is the results of events at one moment; its fields add up.
 type Count struct {
 	Consumed, Applied, Late, Early, Skipped, Repeated, Duplicates int64
 	Dead                                                          map[event.Reason]int64
@@ -136,16 +134,16 @@ func reasonIndex(r event.Reason) int {
 	panic("ingest: no such reason: " + string(r))
 }
 
-// refusalReasons are the reasons of dead letters of members who are refused.
+// refusalReasons maps the standings' refusals to the reasons of dead letters.
 var refusalReasons = [ledger.Reasons]event.Reason{ledger.Overflow: event.Overflow, ledger.WindowLimit: event.WindowLimit}
 
-// tally is what became of a batch's events that have no member in the fold.
+// tally counts the results of a batch's events that have no member in the fold.
 type tally struct {
 	late, early, skipped, repeated, duplicates int64
 	dead                                       [reasons]int64
 }
 
-// repeat is the tally if all of its events were counted before.
+// repeat returns a tally of the same number of events, all of them repeated.
 func (t *tally) repeat() tally {
 	n := t.late + t.early + t.skipped + t.repeated + t.duplicates
 	for _, dead := range t.dead {
@@ -154,7 +152,7 @@ func (t *tally) repeat() tally {
 	return tally{repeated: n}
 }
 
-// applied counts a piece of so many events, and of those the refused ones by reason.
+// applied counts an applied piece and its events; refused are those of its events that were refused, by reason.
 func (s *Stats) applied(events int64, refused [ledger.Reasons]int64, width int, took time.Duration) {
 	s.together.Lock()
 	s.consumed.Add(events)
@@ -172,8 +170,8 @@ func (s *Stats) applied(events int64, refused [ledger.Reasons]int64, width int, 
 	s.applyTime.observe(applyBounds, int64(took))
 }
 
-// swept counts a batch that is through: all of its records that weren't consumed with
-// its pieces, which had so many events. The newest record's time is in ms; 0 without one.
+// swept counts a swept batch: all of its records except those that its pieces already counted, inPieces. newest
+// is the time of the newest record, in ms; 0 if it has none.
 func (s *Stats) swept(t *tally, records, inPieces, newest int64, now time.Time) {
 	s.together.Lock()
 	s.consumed.Add(records - inPieces)
@@ -193,20 +191,20 @@ func (s *Stats) swept(t *tally, records, inPieces, newest int64, now time.Time) 
 	}
 }
 
-// BatchEvents is how many events batches had that were swept to their end.
+// BatchEvents returns the distribution of the number of records per swept batch.
 func (s *Stats) BatchEvents() Distribution { return s.batchEvents.read(eventBounds) }
 
-// PieceUpdates is how many member-windows pieces had that were applied.
+// PieceUpdates returns the distribution of the number of member-windows per applied piece.
 func (s *Stats) PieceUpdates() Distribution { return s.pieceUpdates.read(updateBounds) }
 
-// ApplyTime is how long the calls took that applied a piece, in ns.
+// ApplyTime returns the distribution of the duration of calls that applied a piece, in ns.
 func (s *Stats) ApplyTime() Distribution { return s.applyTime.read(applyBounds) }
 
-// StandingTime is how long it took from the newest record of a batch until it
-// counted, in ns, by the record's time and this machine's clock.
+// StandingTime returns the distribution of the time from the newest record of a batch until the batch counted,
+// in ns, by the record's time and this machine's clock.
 func (s *Stats) StandingTime() Distribution { return s.standingTime.read(standingBounds) }
 
-// Moves is how often the ledger was found elsewhere, for a cause.
+// Moves returns how often the ledger moved for a cause.
 func (s *Stats) Moves(cause string) int64 {
 	for i, known := range moveCauses {
 		if cause == known {
@@ -216,7 +214,7 @@ func (s *Stats) Moves(cause string) int64 {
 	panic("ingest: no such cause of a move: " + cause)
 }
 
-// AllMoves is how often the ledger was found elsewhere.
+// AllMoves returns how often the ledger moved.
 func (s *Stats) AllMoves() int64 {
 	n := int64(0)
 	for i := range s.moves {
@@ -225,9 +223,9 @@ func (s *Stats) AllMoves() int64 {
 	return n
 }
 
-// moved counts one and returns its cause. rebuilt: the boards are refilled since a rebuild.
+// moved counts a move and returns its cause. rebuilt is true if the boards were refilled by a rebuild.
 func (s *Stats) moved(err error, rebuilt bool) (cause string) {
-	cause = MoveEmptied // of the schema alone
+	cause = MoveEmptied // if only the schema was lost
 	if e, ok := errors.AsType[*movedError](err); ok {
 		cause = e.cause()
 	}
@@ -242,14 +240,14 @@ func (s *Stats) moved(err error, rebuilt bool) (cause string) {
 	return cause
 }
 
-// Of times, in ns.
+// Units of time, in ns.
 const (
 	us  = int64(time.Microsecond)
 	ms  = int64(time.Millisecond)
 	sec = int64(time.Second)
 )
 
-// The bounds, so that the usual lies in the middle.
+// Bounds of the histograms, chosen so that typical values are in the middle.
 var (
 	eventBounds  = []int64{1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000}
 	updateBounds = []int64{0, 1, 3, 10, 30, 100, 250, 500, 1000, 2000, maxWidth}

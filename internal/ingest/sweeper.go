@@ -14,15 +14,14 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// sweeper applies a partition's batches, all shards side by side. It is its worker's
-// goroutine's.
+// sweeper applies a partition's batches to all shards concurrently. It runs in its worker's goroutine.
 //
-// The next batch begins once every shard is through with the one before: a shard that is
-// away stops them all, and what is held meanwhile is no more than with one.
+// The next batch begins only when every shard has applied the current one. So an unavailable shard stops all
+// shards, and no more memory is held meanwhile than with one shard.
 type sweeper struct {
 	*partition
 	lanes       []*lane
-	calls       *calls // of all lanes
+	calls       *calls // shared by all lanes
 	batches     *handoff
 	refuser     *refuser
 	commits     *commits
@@ -30,36 +29,35 @@ type sweeper struct {
 	lag         *health.LagTracker
 	stats       *Stats
 	reconnected *atomic.Int64 // counts new connections to the standings
-	exact       bool          // every shard is brought to the end of every batch
+	exact       bool          // every shard is moved to the end of every batch
 	pause       *Pause
 
-	trail   trail.Trail   // as far as it was swept, or further
+	trail   trail.Trail   // as far as the sweeper has swept, or further
 	tallied *atomic.Int64 // see carried
-	taken   atomic.Int64  // events of the sweep's pieces so far: already counted as consumed
+	taken   atomic.Int64  // events in the sweep's pieces so far: already counted as consumed
 }
 
-// lastCall is how long a piece in flight is waited for at the end of a generation.
+// lastCall is how long the sweeper waits for a piece in flight at the end of a generation.
 const lastCall = 3 * time.Second
 
-// outlive is a context that ends a while after another.
+// outlive returns a context that ends a given time after another.
 func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
 	return longer, func() { stop(); cancel() }
 }
 
-// lookEvery is how often an idle worker looks at its ledger, so that a Redis
-// that went back in time is seen where no event follows.
+// lookEvery is how often an idle worker compares its ledgers, so that it notices a Redis rollback even without
+// new events.
 const lookEvery = time.Second
 
-// run sweeps what comes until the context ends or a ledger turns out to be
-// elsewhere. It stops between two pieces, never within one.
+// run sweeps batches until ctx ends or a ledger has moved. It stops between two pieces, never within one.
 func (s *sweeper) run(ctx context.Context) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	calls, cancel := outlive(ctx, lastCall)
 	defer cancel()
-	defer s.moveLagging(ctx) // before calls end
+	defer s.moveLagging(ctx) // before the context of the calls ends
 	s.calls.ctx = calls
 	connections := s.reconnected.Load()
 	for ctx.Err() == nil {
@@ -68,7 +66,7 @@ func (s *sweeper) run(ctx context.Context) error {
 			err = s.next(ctx, look.C)
 		}
 		if err == nil && s.reconnected.Load() != connections {
-			// Behind a new connection there may be another Redis.
+			// The new connection may lead to another Redis.
 			connections = s.reconnected.Load()
 			err = s.look(ctx)
 		}
@@ -79,8 +77,8 @@ func (s *sweeper) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// next waits for what is to be done, and does it. A look that is due goes first: where
-// batches never end, chance would put it off.
+// next waits for a batch or another task, and handles it. A due look goes first: otherwise, with an endless
+// supply of batches, select could delay it indefinitely.
 func (s *sweeper) next(ctx context.Context, look <-chan time.Time) error {
 	select {
 	case <-look:
@@ -105,7 +103,7 @@ func (s *sweeper) next(ctx context.Context, look <-chan time.Time) error {
 	}
 }
 
-// look is done where there is nothing else to do, and now and then beside it.
+// look verifies the ledgers when the sweeper is idle, and at intervals between batches.
 func (s *sweeper) look(ctx context.Context) error {
 	if err := s.compare(ctx); err != nil {
 		return err
@@ -114,7 +112,7 @@ func (s *sweeper) look(ctx context.Context) error {
 	return nil
 }
 
-// compare compares every ledger with where it should stand, and moves those that lag.
+// compare compares every ledger with its expected position, and moves those that lag.
 func (s *sweeper) compare(ctx context.Context) error {
 	lagged := s.lags()
 	if err := s.each(ctx, s.lanes, func(ctx context.Context, l *lane) error { return l.look(ctx) }); err != nil {
@@ -130,8 +128,8 @@ func (s *sweeper) compare(ctx context.Context) error {
 	return nil
 }
 
-// moveLagging moves the shards that lag where a generation ends, so that whoever comes next has
-// little to read again. It is tried once.
+// moveLagging moves lagging shards when a generation ends, so that the next owner has little to read again. It
+// tries once.
 func (s *sweeper) moveLagging(ctx context.Context) {
 	if ctx.Err() == nil || !s.lags() {
 		return
@@ -145,7 +143,7 @@ func (s *sweeper) moveLagging(ctx context.Context) {
 	s.commits.at(s.Topic, s.Number, s.positions().Lowest(), s.trail)
 }
 
-// lags reports whether any shard does.
+// lags reports whether any shard lags.
 func (s *sweeper) lags() bool {
 	for _, l := range s.lanes {
 		if l.lags() {
@@ -155,7 +153,7 @@ func (s *sweeper) lags() bool {
 	return false
 }
 
-// counted is the offset before which every event counts, in every shard.
+// counted returns the offset before which every event counts in every shard.
 func (s *sweeper) counted() int64 {
 	counted := s.lanes[0].counted()
 	for _, l := range s.lanes[1:] {
@@ -164,7 +162,7 @@ func (s *sweeper) counted() int64 {
 	return counted
 }
 
-// positions are where the shards stand.
+// positions returns the positions of the shards.
 func (s *sweeper) positions() ledger.Positions {
 	all := make(ledger.Positions, len(s.lanes))
 	for i, l := range s.lanes {
@@ -173,12 +171,12 @@ func (s *sweeper) positions() ledger.Positions {
 	return all
 }
 
-// sweep applies a batch. Its events without a member are counted with the last
-// piece, since until then another owner may come to count them.
+// sweep applies a batch. Its events without a member are counted with the last piece, since another owner may
+// take over and count them before that.
 func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 	defer s.batches.recycle(b)
 	s.lag.Sweeping(b.oldest)
-	s.trail = b.trail // of what was read, whether or not it counts in the end
+	s.trail = b.trail // the trail of what was read, even if it doesn't count in the end
 	if !b.Resumed() {
 		s.taken.Store(0)
 	}
@@ -226,8 +224,8 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// each goes some lanes side by side. With the first error the others stop, each after the
-// piece in flight.
+// each runs do for some lanes concurrently. After the first error the other lanes stop, each after the piece in
+// flight.
 func (s *sweeper) each(ctx context.Context, lanes []*lane, do func(context.Context, *lane) error) error {
 	if len(lanes) == 1 {
 		return do(ctx, lanes[0])

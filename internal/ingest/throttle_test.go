@@ -25,9 +25,8 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// fetches has every fetch of the topic go by what answer says, of the how manieth and of
-// which offset: for a throttle of so long (KIP-219), for an error, which closes the
-// connection, or for neither.
+// fetches controls every fetch of the topic by answer, which gets the fetch's number and request: it returns a
+// throttle time (KIP-219), an error, which closes the connection, or neither.
 func (w *world) fetches(answer func(n int, q *kmsg.FetchRequest) (time.Duration, error)) {
 	w.t.Helper()
 	n := 0
@@ -47,7 +46,7 @@ func (w *world) fetches(answer func(n int, q *kmsg.FetchRequest) (time.Duration,
 
 func offsetOf(q *kmsg.FetchRequest) int64 { return q.Topics[0].Partitions[0].FetchOffset }
 
-// sendMany sends events in batches of which a fetch takes one.
+// sendMany sends events in batches; a fetch returns one batch.
 func (w *world) sendMany(prefix string, batches int) {
 	for i := range batches {
 		w.send(0, some(prefix+strings.Repeat("x", 100)+strconv.Itoa(i)+"-", 400, 1)...)
@@ -59,7 +58,7 @@ func TestAThrottledPartitionRunsAndSaysSo(t *testing.T) {
 	w := newWorld(t, 1)
 	w.sendMany("a", 10)
 	w.fetches(func(n int, _ *kmsg.FetchRequest) (time.Duration, error) {
-		return time.Duration(n%3) * 40 * time.Millisecond, nil // two of three
+		return time.Duration(n%3) * 40 * time.Millisecond, nil // two of three are throttled
 	})
 	r := w.worker(0, func(c *Config) { c.FetchBytes = 16 << 10 })
 	w.reaches(0)
@@ -110,9 +109,8 @@ func TestAPartitionThatGetsNothingButThrottlesWaits(t *testing.T) {
 	})
 }
 
-// A reading of a sweep's range goes on from where it was after any error that passes:
-// started over, one error in as many fetches as the range takes would keep it from ever
-// getting through.
+// After any transient error, a reading of a sweep's range continues where it was. If it started over, one error
+// in as many fetches as the range takes would prevent it from ever finishing.
 func TestASweepIsReadOnFromWhereItWasAfterErrorsThatPass(t *testing.T) {
 	t.Parallel()
 	for name, strike := range map[string]func(n int) (time.Duration, error){
@@ -129,7 +127,7 @@ func TestASweepIsReadOnFromWhereItWasAfterErrorsThatPass(t *testing.T) {
 			at := all.Next() // the range that all shards sweep
 			require.Greater(t, at.To-at.From, int64(2000), "a range of several fetches")
 			var mu sync.Mutex
-			answered := map[int64]int{} // of the range, by offset
+			answered := map[int64]int{} // fetches in the range, by offset
 			w.fetches(func(n int, q *kmsg.FetchRequest) (time.Duration, error) {
 				wait, err := strike(n)
 				if offset := offsetOf(q); offset < at.To && wait == 0 && err == nil {
@@ -152,7 +150,7 @@ func TestASweepIsReadOnFromWhereItWasAfterErrorsThatPass(t *testing.T) {
 	}
 }
 
-// A start that asks about all partitions of a topic would begin with the first again.
+// A start that queries all partitions of a topic would otherwise begin with the first one again.
 func TestALookAtTheFirstRecordOutlastsErrorsThatPass(t *testing.T) {
 	t.Parallel()
 	const partitions = 12
@@ -200,7 +198,7 @@ func TestAReplayGetsThroughUnderAQuota(t *testing.T) {
 	require.Empty(t, differences(w.standings.boards(), shadow.boards()))
 }
 
-// Others wait for whoever reads a batch again, outside of the budget.
+// Other partitions wait for a rereading outside of the budget.
 func TestAReadingWithATokenWaitsForNoQuotaForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := quiet()
@@ -218,7 +216,7 @@ func TestAReadingWithATokenWaitsForNoQuotaForLong(t *testing.T) {
 	})
 }
 
-// Only a leader that goes on answering that there is no more shows a log's end.
+// A log's end is confirmed only if a leader keeps answering that there are no more records.
 func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers   func(n int, since time.Duration) answer
@@ -273,7 +271,7 @@ func TestThrottledAnswersAndErrorsAreNoEndOfTheLog(t *testing.T) {
 	}
 }
 
-// Else a takeover whose sweep doesn't fit without a turn would begin it for ever without one.
+// Otherwise a takeover whose sweep doesn't fit without a turn would start it again and again without one.
 func TestATurnIsWaitedForAgainAfterAThrottledAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := quiet()
@@ -282,7 +280,7 @@ func TestATurnIsWaitedForAgainAfterAThrottledAnswer(t *testing.T) {
 		r, script := scripted(w)
 		r.turn.account = budget.Account()
 		r.turn.drain = func(context.Context) error { return nil }
-		var taken []bool // when the broker was asked
+		var taken []bool // at each request to the broker
 		script.answers = func(n int) answer {
 			taken = append(taken, r.turn.taken)
 			return answer{throttle: time.Duration(1-min(n, 1)) * 5 * time.Second}
@@ -294,7 +292,7 @@ func TestATurnIsWaitedForAgainAfterAThrottledAnswer(t *testing.T) {
 	})
 }
 
-// aBatch is an empty one.
+// aBatch returns an empty batch.
 func aBatch(t *testing.T, m fold.Memory) *batch {
 	t.Helper()
 	calendar, err := periods.NewCalendar("UTC", "monday")
@@ -302,14 +300,14 @@ func aBatch(t *testing.T, m fold.Memory) *batch {
 	return &batch{Batch: fold.New(new(fold.BuiltIn(calendar, time.Hour.Milliseconds(), periods.Weekly)), m, 800<<10)}
 }
 
-// Nobody waits while holding for long: what others wait for goes to them in an outage,
-// and under a quota, by which it would only be read again, far later.
+// No reader holds memory for long while it waits: if other partitions want memory, it goes to them, soon in an
+// outage and much later under a quota, since under a quota the batch would have to be read again.
 func TestWhatIsHeldInAnOutageGoesToOthersWhoWaitForIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  answer
-		holds   bool // a batch; else a turn alone
+		holds   bool // a batch; else only a turn
 		wanted  bool
-		patient time.Duration // 0: it never gives it up
+		patient time.Duration // 0: never gives it up
 	}{
 		"an outage":                 {answer{err: errLost}, true, true, outagePatience},
 		"an outage, nobody waits":   {answer{err: errLost}, true, false, 0},

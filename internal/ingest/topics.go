@@ -16,9 +16,8 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// awaitTopics waits until every topic exists, checks what its configuration
-// means for the standings, and sees to its dead-letter topic. Joining a group
-// earlier would keep the topics that do exist from being read.
+// awaitTopics waits until every topic exists, checks the topics' configuration, and creates their dead-letter
+// topics. If the consumer joined the group before all topics exist, the existing topics would not be read.
 func (c *Consumer) awaitTopics(ctx context.Context) error {
 	var logged retry.LogLimit
 	wait := retry.ForEver.Start()
@@ -54,10 +53,10 @@ func (c *Consumer) tryTopics(ctx context.Context) error {
 	if err := c.prepareTopics(ctx, partitions); err != nil {
 		return err
 	}
-	return c.tryRights(ctx) // on dead-letter topics that weren't there before
+	return c.tryRights(ctx) // on dead-letter topics that were just created
 }
 
-// tryRights refuses to start without a right that would be missed later.
+// tryRights returns an error if this user lacks a right that the consumer needs later.
 func (c *Consumer) tryRights(ctx context.Context) error {
 	return kafkaconn.CheckRights(ctx, c.kafka, Needs(c.Group, c.Topics...)...)
 }
@@ -76,7 +75,7 @@ func missing(topics []string, partitions map[string]int) error {
 }
 
 func (c *Consumer) prepareTopics(ctx context.Context, partitions map[string]int) error {
-	var made []string // topics whose dead-letter topic was
+	var made []string // topics whose dead-letter topic was created
 	for _, topic := range c.Topics {
 		settings, err := kafkaconn.ReadTopicSettings(ctx, c.kafka, topic)
 		switch {
@@ -99,13 +98,14 @@ func (c *Consumer) prepareTopics(ctx context.Context, partitions map[string]int)
 			made = append(made, topic)
 		}
 	}
-	for _, topic := range made { // once all are: they become known side by side
+	for _, topic := range made { // after all are created: they become visible concurrently
 		c.deadLetters.Await(ctx, topic, partitions[topic])
 	}
 	return nil
 }
 
-// checkTopic refuses a compacted topic and warns once of one that forgets too early.
+// checkTopic refuses a compacted topic, and logs a warning if the topic's retention is shorter than windows
+// stay open.
 func (c *Consumer) checkTopic(topic string, settings kafkaconn.TopicSettings) error {
 	if err := CheckCompaction(topic, settings); err != nil {
 		return err
@@ -126,9 +126,8 @@ func (c *Consumer) checkTopic(topic string, settings kafkaconn.TopicSettings) er
 	return nil
 }
 
-// final is what the process ends with, nil where err may pass. kafka-go takes a
-// broker that ends while a user is being proven for one that refuses the user: that
-// is asked again.
+// final returns the error with which the process ends, or nil if err may be transient. If a broker shuts down
+// during authentication, kafka-go reports that the broker refuses the user, so Refusal asks the brokers again.
 func (c *Consumer) final(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, kafka.SASLAuthenticationFailed):

@@ -67,7 +67,7 @@ func TestATopicThatForgetsTooEarlyIsWarnedOf(t *testing.T) {
 			require.Len(t, said, 1)
 			require.Equal(t, forgets, said[0].ContextMap()["periods"])
 		}
-		// And the dead-letter topic is made like its source.
+		// The dead-letter topic is configured like its source.
 		topics, err := w.admin().ListTopics(t.Context(), event.DeadLetterTopic("short"))
 		require.NoError(t, err)
 		require.Len(t, topics[event.DeadLetterTopic("short")].Partitions, 3)

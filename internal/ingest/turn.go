@@ -11,29 +11,28 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 )
 
-// turn is a reader's turn at memory: a reserve, which it has while others wait. It is the
-// reader's goroutine's. Whoever reads outside of the budget has one without an account, and
-// never takes it.
+// turn is a reader's turn at memory: a reserve that it uses while others wait. Only the reader's goroutine uses
+// it. A reader outside of the memory budget has a turn without an account, and never takes it.
 type turn struct {
 	field   string
 	budget  *memory.Budget
 	account *memory.Account
 	fetcher *fetch.Fetcher              // holds memory for the next response
-	waits   func(error)                 // is given what is waited for, nil once it goes on
-	drain   func(context.Context) error // has all that was folded swept
-	holds   func() bool                 // what is folded would have to be read again; nil: nothing is
+	waits   func(error)                 // receives what the reader waits for; nil once it continues
+	drain   func(context.Context) error // sweeps everything that was folded
+	holds   func() bool                 // reports folded data that would have to be read again; nil: there is never any
 	taken   bool
-	used    bool // a batch was given away on it
-	unused  bool // the last one ended before a broker had answered
+	used    bool // a batch was handed over during the turn
+	unused  bool // the last turn ended before a broker answered
 }
 
-// errNoMemory says that a turn has to be waited for, once what is folded is swept.
+// errNoMemory reports that the reader must wait for a turn, after what it has folded is swept.
 var errNoMemory = errors.New("no memory")
 
-// holding reports whether the reader holds what it would have to read again.
+// holding reports whether the reader holds folded data that it would have to read again.
 func (t *turn) holding() bool { return t.holds != nil && t.holds() }
 
-// end lets the next one have what is left of a reserve, if this reader is on one.
+// end ends the reader's turn, if it has one, so that the next reader gets the rest of the reserve.
 func (t *turn) end() {
 	if t.taken {
 		t.account.EndTurn()
@@ -41,18 +40,17 @@ func (t *turn) end() {
 	t.taken, t.used = false, false
 }
 
-// answered takes note of a broker's answer.
+// answered records a broker's answer.
 func (t *turn) answered() { t.unused = t.unused && !t.taken }
 
-// letGo gives back what is kept for the next response, before a wait for anything but
-// that.
+// letGo releases the memory that is kept for the next response, before a wait for anything else.
 func (t *turn) letGo() {
 	t.end()
 	t.fetcher.Free()
 }
 
-// wait has everything swept, gives everything back, and waits for a turn.
-// Nobody waits while holding.
+// wait sweeps what was folded, releases all memory, and waits for a turn. No reader waits for a turn while it
+// holds memory.
 func (t *turn) wait(ctx context.Context) error {
 	t.end()
 	if err := t.fetcher.Drop(ctx); err != nil {
@@ -71,16 +69,16 @@ func (t *turn) wait(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if reported { // what else it waits for may go on
+	if reported { // the wait for something else may continue
 		t.waits(nil)
 	}
 	t.taken = true
 	return nil
 }
 
-// A wait for a turn is ordinary while many partitions catch up: batches are large then,
-// and one after the other is swept. It is a state of its own where nobody was served for
-// so long, or where it takes that long although others are.
+// A wait for a turn is normal while many partitions catch up: batches are large then, and are swept one after
+// the other. It is reported as a state of its own if no partition was served for memoryStill, or if this
+// partition waits for memoryLong although others are served.
 const (
 	memoryStill = 30 * time.Second
 	memoryLong  = 5 * time.Minute
@@ -94,31 +92,30 @@ func (t *turn) missed(q memory.Queue) error {
 }
 
 const (
-	// throttlePatience and outagePatience are how long memory that others wait for is
-	// held where a broker answers only that it is to be left alone, and where it doesn't
-	// answer. To give a batch up is to read it again, by the same quota: so that comes
-	// last, while in an outage others may have brokers that do answer.
+	// throttlePatience and outagePatience are how long a reader holds memory that others want, while a broker
+	// sends only throttled answers and while it doesn't answer. A batch that is given up must be read again
+	// under the same quota, so throttlePatience is long; in an outage, others may have brokers that do answer.
 	throttlePatience = 5 * time.Minute
 	outagePatience   = 10 * time.Second
-	// unusedPatience is how long a turn is held through a wait for a broker that has answered since it let the last turn
-	// pass.
+	// unusedPatience is how long a reader holds a turn while it waits for a broker that answered after the
+	// previous turn had ended unused.
 	unusedPatience = 2 * time.Second
 )
 
-// yields reports whether a batch that is held goes to others who wait for memory, after a
-// wait for the broker since a moment: it is read again then, in another turn. Where none
-// is held, a turn isn't held through a wait for the broker at all. After an error the
-// reader asks on without a reserve, and queues once there is an answer that needs one: in
-// the queue those whose brokers have nothing for them would keep it from the others, turn
-// after turn. After a throttled answer it queues once it may ask (see afterThrottle).
+// yields reports whether the reader must give its held batch to others that wait for memory, after it has
+// waited for the broker since a time. It then reads the batch again in another turn. If it holds no batch, it
+// doesn't keep a turn while it waits for the broker. After an error the reader continues to fetch without a
+// reserve, and queues once it has an answer that needs one: in the queue, readers whose brokers have nothing
+// for them would take the reserve from the others, turn after turn. After a throttled answer the reader queues
+// as soon as it may fetch again (see afterThrottle).
 //
-// If a broker answers only some of the fetches, that alone would never end:
+// If a broker answers only some of the fetches, this alone would never end:
 //
 //	the reader of a sweep                    the broker
 //	gets a turn and fetches                  fails: the turn ends
 //	fetches without a turn                   answers
-//	folds until it is refused memory, lets
-//	all go and queues for a turn
+//	folds until memory is refused,
+//	releases all and queues for a turn
 //	gets a turn and fetches                  fails: the turn ends
 //
 // So a reader whose turn has ended like that holds the next one for unusedPatience.
@@ -139,8 +136,8 @@ func (t *turn) yields(since time.Time, patience time.Duration) bool {
 	return true
 }
 
-// afterThrottle waits until the broker may be asked again, and then for a turn: an answer
-// that there is no memory for is paid for by the quota all the same.
+// afterThrottle waits until the broker may be queried again, and then for a turn: an answer for which there is
+// no memory uses up the quota all the same.
 func (t *turn) afterThrottle(ctx context.Context) error {
 	if err := t.fetcher.Pause(ctx); err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// Sixty partitions wait for their turn at memory when their brokers have nothing for
-// them any more, and one behind them whose broker has. Whoever has taken a sweep over
-// has folded nothing of it yet, and holds its turn no more than the others.
+// Sixty partitions wait for their turn at memory, and their brokers have no more records for them. Another
+// partition queues after them, and its broker has records. A worker that has taken over a sweep and has folded
+// nothing of it yet doesn't hold its turn either.
 func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 	const outage = 5 * time.Minute
 	n := fewer(60)
@@ -80,8 +80,8 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 	}
 }
 
-// A takeover that has to wait for memory before it has folded anything has nothing to read
-// again: it goes on from where it was.
+// A takeover that must wait for memory before it has folded anything has nothing to read again: it continues
+// where it was.
 func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches, each = 10, 500
@@ -100,7 +100,7 @@ func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) 
 			if asked[offset] == 2 {
 				return 0
 			}
-			return int16(kafka.NotLeaderForPartition) // what is kept for the next answer goes
+			return int16(kafka.NotLeaderForPartition) // memory that is kept for the next answer is released
 		}
 		stop := b.run()
 		defer stop()
@@ -120,12 +120,12 @@ func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) 
 	})
 }
 
-// A broker that answers every second fetch would answer only between turns: what is read then doesn't fit, and what would
-// fit isn't read.
+// A broker that answers every second fetch would answer only between turns: the records that are read then
+// don't fit, and those that would fit aren't read.
 func TestATakeoverThatNeedsATurnGetsThroughWhileOnlySomeFetchesAreAnswered(t *testing.T) {
-	for _, log := range []struct{ fetches, each int }{{20, 500}, {21, 500}, {22, 500}, {23, 500}, {23, 590}} { // the last one fails the first fetch after members are left to another reading
+	for _, log := range []struct{ fetches, each int }{{20, 500}, {21, 500}, {22, 500}, {23, 500}, {23, 590}} { // last: the first fetch after halving fails
 		fetches, each := log.fetches, log.each
-		for of := 2; of <= 3; of++ { // fetches, of which one is answered
+		for of := 2; of <= 3; of++ { // one of so many fetches is answered
 			synctest.Test(t, func(t *testing.T) {
 				b := newBubble(t, 1, func(c *Config) { c.FoldMemory, c.FetchBytes = 6<<20, 200<<10 })
 				b.standings.stands(field(0), fmt.Sprintf("0..%d@0000000000000001", fetches*each))
@@ -148,8 +148,8 @@ func TestATakeoverThatNeedsATurnGetsThroughWhileOnlySomeFetchesAreAnswered(t *te
 	}
 }
 
-// An answer that there is no memory for is paid for by the quota all the same. So whoever
-// was asked to leave a broker alone waits for its turn before it asks again.
+// An answer for which there is no memory uses up the quota all the same. So a throttled reader waits for its
+// turn before it queries the broker again.
 func TestPartitionsUnderAQuotaGetThroughWhileOthersWantMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, batches = 40, 8

@@ -13,8 +13,8 @@ import (
 	"github.com/standings/standings/internal/ingest/start"
 )
 
-// The broker is asked for the first offset of a time, and would leave out half of
-// the log: as long as its first record has no time, that isn't believed.
+// The broker is queried for the first offset of a time, and its answer would omit half of the log. As long as
+// the log's first record has no time, this answer isn't used.
 func TestALogWithoutTimesIsReadFromItsStart(t *testing.T) {
 	t.Parallel()
 	for name, where := range map[string]start.Where{
@@ -33,7 +33,7 @@ func TestALogWithoutTimesIsReadFromItsStart(t *testing.T) {
 				switch {
 				case i < 5 && timed:
 					at = at.AddDate(-5, 0, 0)
-				case i < 5: // as of a producer older than Kafka 0.10
+				case i < 5: // from a producer older than Kafka 0.10
 					at = time.UnixMilli(-1)
 				}
 				r := &kgo.Record{Value: value, Timestamp: at}

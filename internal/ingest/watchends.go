@@ -12,11 +12,11 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// endEvery is how often the ends of logs that nobody reads are queried: a partition
-// that is halted or waits for the standings falls behind all the same.
+// endEvery is how often the ends of logs that aren't being read are queried: a partition that is halted or
+// waits for the standings also falls behind.
 const endEvery = 5 * time.Second
 
-// watchEnds asks until the generation ends.
+// watchEnds queries those ends until the generation ends.
 func (c *Consumer) watchEnds(ctx context.Context, workers []*worker) {
 	tick := time.NewTicker(endEvery)
 	defer tick.Stop()

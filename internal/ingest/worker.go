@@ -12,11 +12,11 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// worker is one partition of one generation. Its run stays until the generation
-// ends, whatever happens: a return would end the generation for every partition.
+// worker consumes one partition in one generation. Its run returns only when the generation ends: an earlier
+// return would end the generation for every partition.
 //
-// Its goroutine locates, sweeps, and waits after what ended a flow; a flow's reader has one
-// of its own. status and lag guard themselves, for those who show them.
+// The worker's goroutine locates, sweeps, and waits after a flow has ended; the reader of a flow runs in a
+// second goroutine. status and lag are safe for concurrent use, since other goroutines show them.
 type worker struct {
 	*partition
 	shards   shards
@@ -25,17 +25,17 @@ type worker struct {
 	lag      *health.LagTracker
 	locator  *locator
 	pipeline *pipeline
-	flows    atomic.Pointer[flow] // the one under way
+	flows    atomic.Pointer[flow] // the current flow
 }
 
-// run works until the generation ends.
+// run consumes the partition until the generation ends.
 func (w *worker) run(ctx context.Context) {
 	w.log.Debug("partition assigned")
 	defer w.log.Debug("partition released")
 	defer w.pipeline.known.free()
 	defer w.pipeline.carried.reportMove(false)
 	wait := retry.ForEver.Start()
-	w.status.Waiting(nil) // its first sign of life
+	w.status.Waiting(nil) // reports that the worker has started
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := w.flow(ctx)
@@ -51,8 +51,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// ended does what the end of a flow asks for before the next one. It reports
-// false if the generation has ended.
+// ended reacts to the end of a flow before the next one starts. It returns false if the generation has ended.
 func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took time.Duration) bool {
 	if differs, ok := errors.AsType[*boundsError](err); ok {
 		if err = w.pipeline.differ(differs); err == nil {
@@ -62,14 +61,14 @@ func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took
 	if halt, ok := errors.AsType[*health.Halt](haltOf(err, w.field, w.shards)); ok {
 		pause := time.Second
 		if known := w.status.Halted(halt); known {
-			// To look at its cause may be to read a sweep again: not all the time.
+			// Verifying the cause may require reading a sweep again, so the worker doesn't do it all the time.
 			pause = max(pause, min(took, 10*time.Second))
 		}
 		return retry.Sleep(ctx, pause) == nil
 	}
 	if errors.Is(err, errMoved) {
 		w.pipeline.carried.moved(err)
-		return retry.Sleep(ctx, 10*time.Millisecond) == nil // two that both think they own it mustn't spin
+		return retry.Sleep(ctx, 10*time.Millisecond) == nil // two workers that both claim the partition must not spin
 	}
 	if sealed, ok := errors.AsType[*allSealedError](err); ok {
 		var final, open []string
@@ -98,7 +97,7 @@ func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took
 	return wait.Next(ctx) == nil
 }
 
-// flow finds the position and works from there until something ends it.
+// flow finds the position and consumes from there until an error or ctx ends it.
 func (w *worker) flow(ctx context.Context) error {
 	if err := w.ready(ctx); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (w *worker) flow(ctx context.Context) error {
 	return w.pipeline.run(ctx, at, endpoint{})
 }
 
-// ready waits for what ended the flow before.
+// ready waits for the resource whose absence ended the last flow.
 func (w *worker) ready(ctx context.Context) error {
 	p := w.pipeline
 	if err := p.carried.awaitLost(ctx, p.rereads, w.status.Waiting); err != nil {
@@ -124,8 +123,8 @@ func (w *worker) ready(ctx context.Context) error {
 	return p.outbox.Retry(ctx, w.status.Waiting)
 }
 
-// awaitLost waits until a turn is free, if the last flow ended for that: to read all of a
-// batch and find it taken is for nothing.
+// awaitLost waits until the reread token is free if the last flow ended for lack of it. Without this wait, the
+// flow could read a whole batch only to find the token taken again.
 func (c *carried) awaitLost(ctx context.Context, t *rereads, waits func(error)) error {
 	if !c.lostTurn {
 		return nil

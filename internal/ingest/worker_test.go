@@ -1,7 +1,7 @@
 package ingest
 
-// One worker, without a group, between the fake broker and the standings of the
-// tests: each promise that it makes about the ledger.
+// This file tests one worker, without a group, between the fake broker and the tests' standings: each promise
+// about the ledger.
 
 import (
 	"fmt"
@@ -48,9 +48,8 @@ func TestAnAnswerThatIsLostIsAskedForAgainWithTheSamePiece(t *testing.T) {
 	require.Zero(t, w.stats.AllMoves())
 }
 
-// sweepHalfway has the ledgers stand in the middle of a sweep of all that the log
-// holds.
-// The owner before cut small pieces.
+// sweepHalfway leaves the ledgers in the middle of a sweep of the whole log. The previous owner used small
+// pieces.
 func (w *world) sweepHalfway() {
 	w.t.Helper()
 	end := w.end(topic, 0)
@@ -92,7 +91,7 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	require.NoError(t, err)
 	at := all.Next()
 	before := len(w.deadLetters(0))
-	// A reserve of 4 MiB, 3.3 of them for a batch, and the members take above 6.
+	// A reserve of 4 MiB, of which a batch may use 3.3 MiB; the members take more than 6 MiB.
 	r := w.worker(0, func(c *Config) { c.FoldMemory = 12 << 20; c.FetchBytes = 64 << 10 })
 	w.reaches(0)
 	readings := 0
@@ -105,7 +104,7 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	})
 	require.Greater(t, readings, 1)
 	require.LessOrEqual(t, len(w.deadLetters(0))-before, 1, "one sweep's letters are written once by an owner")
-	for range 2 * batchesPerWorker { // batches after it count as others do
+	for range 2 * batchesPerWorker { // later batches count normally
 		w.sendRaw(0, nil)
 		w.reaches(0)
 	}
@@ -114,13 +113,13 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	require.Equal(t, int64(1), w.stats.Dead(event.Malformed))
 }
 
-// Dead letters that are gathered hold memory that the members need.
+// Gathered dead letters hold memory that the members need.
 func TestASweepThatBeginsWithBadEventsIsReadInASmallMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	const bad = 20
 	w.sendRaw(0, slices.Repeat([][]byte{[]byte("bad")}, bad)...)
-	for i := range 50 { // batches that a small memory can read
+	for i := range 50 { // batches that fit in a small memory
 		w.send(0, some(fmt.Sprint("u", i, "-"), 60, 5)...)
 	}
 	w.sweepHalfway()
@@ -151,7 +150,7 @@ func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
 			return errLost
 		}
 	})
-	<-failed // a look ended the worker's flow, and the next one can't begin
+	<-failed // a comparison ended the worker's flow, and the next one can't start
 	restore()
 	w.standings.do(func() { w.standings.position, w.standings.state = nil, nil })
 	w.reaches(0)
@@ -160,8 +159,8 @@ func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
 	w.said(1, "the ledger moved")
 }
 
-// Behind a new connection there may be another Redis, whose ledger is looked at once the
-// piece in flight is through, not with the next second.
+// A new connection may lead to another Redis, so its ledger is compared as soon as the piece in flight is done,
+// not only with the next tick.
 func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, 1, nil)
@@ -176,7 +175,7 @@ func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {
 			return nil
 		}
 		stop := b.run()
-		time.Sleep(lookEvery / 3)         // between two looks
+		time.Sleep(lookEvery / 3)         // between two comparisons
 		b.send(0, 0, some("a", 50, 5)...) // so many that there is a piece for every shard
 		b.counts(time.Minute)
 		synctest.Wait()
@@ -220,7 +219,7 @@ func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
 	w.send(0, some("rich", 2, 90)...) // rich0 and rich1 would have 180
 	read := make(chan struct{})
 	w.standings.apply = func(n int, _ *ledger.Piece) reply {
-		if n == 0 { // the rest comes in one batch then
+		if n == 0 { // so that the rest comes in one batch
 			<-read
 		}
 		return reply{}
@@ -285,7 +284,7 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 			w.workerOf(r.consumer, 1)
 			eventually(t, "the other partition runs on", func() bool { return w.standings.at(1) == "100" })
 			eventually(t, "it has been looked at three times", func() bool {
-				n := make([]int, of) // of a look one shard, or more of them, may get to be refused
+				n := make([]int, of) // in each attempt, one or more shards may get to the refusal
 				w.standings.do(func() {
 					for _, c := range w.standings.calls {
 						if strings.HasPrefix(c.piece, "0 ") && (c.err != nil || c.outcome != ledger.Applied) {
@@ -310,7 +309,7 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 	}
 }
 
-// Redis goes back to before a period was added: the worker adds it again, as the start of its process did.
+// Redis rolls back to before a period was added: the worker adds it again, as its process did at its start.
 func TestAPeriodThatRedisHasLostIsAddedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -421,8 +420,8 @@ func TestAWorkerOnAReserveGivesItBackOnceItHasNothingToRead(t *testing.T) {
 	cfg := w.config
 	cfg.FoldMemory = 4 << 20
 	c := New(cfg)
-	// Something holds nearly all of the memory until those with nothing to read have found
-	// that out, and the others wait for a reserve.
+	// Another account holds nearly all memory until the partitions without records have noticed that, and the
+	// others wait for a reserve.
 	hog, held := c.memory.Account(), c.memory.Total()-4096
 	require.True(t, hog.Take(held))
 	for p := range 6 {

@@ -1,7 +1,7 @@
 package ingest
 
-// A Kafka (franz-go's fake broker), the standings of the tests, and consumers or
-// single workers between them.
+// This file has a Kafka (franz-go's fake broker), the tests' standings, and consumers or single workers between
+// them.
 
 import (
 	"context"
@@ -32,8 +32,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// TestMain runs the tests with the only shard of the standings, and again with five. What is
-// measured or fuzzed is so once.
+// TestMain runs the tests with one shard and again with five. Benchmarks and fuzz tests run once.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(onOneShardAndOnFive{m}) }
 
 type onOneShardAndOnFive struct{ *testing.M }
@@ -42,7 +41,7 @@ func (m onOneShardAndOnFive) Run() int {
 	code := m.M.Run()
 	once := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String() + flag.Lookup("test.list").Value.String()
 	if of = 5; code == 0 && once == "" && !testing.Short() {
-		// Shards that nothing comes for are looked at once a second: most of a test is to wait.
+		// Shards without events are compared once a second, so most of a test's time is waiting.
 		if parallel := flag.Lookup("test.parallel").Value; parallel.(flag.Getter).Get().(int) < 4 {
 			_ = parallel.Set("4")
 		}
@@ -51,7 +50,7 @@ func (m onOneShardAndOnFive) Run() int {
 	return code
 }
 
-// oneShard leaves a test out where there are several shards.
+// oneShard skips a test if there are several shards.
 func oneShard(t testing.TB, why string) {
 	t.Helper()
 	if of > 1 {
@@ -59,11 +58,11 @@ func oneShard(t testing.TB, why string) {
 	}
 }
 
-// detecting says that the race detector looks on.
+// detecting is true if the race detector is on.
 var detecting bool
 
-// fewer is a quarter of a number with -short, and with the race detector, which takes several times as long
-// for each event: make test-all runs these tests with all of them.
+// fewer returns a quarter of n with -short and with the race detector, which takes several times as long per
+// event: make test-all runs these tests with all of n.
 func fewer(n int) int {
 	if detecting || testing.Short() {
 		return n / 4
@@ -73,7 +72,7 @@ func fewer(n int) int {
 
 const topic = "events"
 
-// world is one test's.
+// world is the environment of one test.
 type world struct {
 	t         testing.TB
 	cluster   *kfake.Cluster
@@ -83,9 +82,9 @@ type world struct {
 	stats     *Stats
 	logs      *observer.ObservedLogs
 	config    Config
-	want      board // what the events that were sent come to
+	want      board // the expected boards
 	calendar  periods.Calendar
-	live      sync.Map // *Consumer → *atomic.Int32: workers that run
+	live      sync.Map // *Consumer → *atomic.Int32: running workers
 	committed struct {
 		sync.Mutex
 		all map[int]int64
@@ -118,7 +117,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 			}
 		}
 	})
-	// Timeouts are longer than the machine may stall: a test that is about one has its own.
+	// Timeouts are longer than the machine may stall. A test of a timeout sets its own.
 	w.config = Config{
 		Brokers: []string{address}, Transport: transport, Dialer: &kafka.Dialer{Timeout: 20 * time.Second}, Refusal: func(context.Context) error { return nil },
 		Topics: []string{topic}, Group: "group", Owner: "me",
@@ -135,7 +134,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 	return w
 }
 
-// producer is a client that writes to the topic's partitions by number.
+// producer returns a client that writes to the topic's partitions by number.
 func (w *world) producer() *kgo.Client {
 	w.t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.DefaultProduceTopic(topic),
@@ -145,7 +144,7 @@ func (w *world) producer() *kgo.Client {
 	return c
 }
 
-// earned is one good event.
+// earned is one valid event.
 type earned struct {
 	User   string `json:"user_id"`
 	Points int64  `json:"points"`
@@ -153,7 +152,7 @@ type earned struct {
 	Board  string `json:"board,omitempty"`
 }
 
-// counts adds an event to what is wanted.
+// counts adds an event to the expected boards.
 func (w *world) counts(e earned) {
 	board := e.Board
 	if board == "" {
@@ -178,7 +177,7 @@ func (w *world) counts(e earned) {
 	}
 }
 
-// send publishes good events to a partition, and wants them.
+// send publishes valid events to a partition, and expects them to count.
 func (w *world) send(partition int, all ...earned) {
 	w.t.Helper()
 	var records []*kgo.Record
@@ -191,7 +190,7 @@ func (w *world) send(partition int, all ...earned) {
 	require.NoError(w.t, w.client.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// sendRaw publishes values as they are; nil is a tombstone.
+// sendRaw publishes values unchanged; nil is a tombstone.
 func (w *world) sendRaw(partition int, values ...[]byte) {
 	w.t.Helper()
 	for _, v := range values {
@@ -199,7 +198,7 @@ func (w *world) sendRaw(partition int, values ...[]byte) {
 	}
 }
 
-// sendAll publishes values to partition 0 as they are, at once.
+// sendAll publishes values to partition 0 unchanged, in one call.
 func (w *world) sendAll(values [][]byte) {
 	w.t.Helper()
 	var records []*kgo.Record
@@ -209,7 +208,7 @@ func (w *world) sendAll(values [][]byte) {
 	require.NoError(w.t, w.client.ProduceSync(context.Background(), records...).FirstErr())
 }
 
-// some are n events of as many members, a few seconds ago.
+// some returns n events of n members, from a minute ago.
 func some(prefix string, n int, points int64) (all []earned) {
 	at := time.Now().Add(-time.Minute).UnixMilli()
 	for i := range n {
@@ -218,8 +217,7 @@ func some(prefix string, n int, points int64) (all []earned) {
 	return all
 }
 
-// deadLetters are the records of the dead-letter topic's partition, as headers
-// plus the value.
+// deadLetters returns the records of the dead-letter topic's partition, as their headers plus the value.
 func (w *world) deadLetters(partition int) (all []map[string]string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -244,9 +242,8 @@ func (w *world) deadLetters(partition int) (all []map[string]string) {
 	return all
 }
 
-// end is where a partition's log ends. From then on the transport knows the topic's
-// leaders: its very first question of them may fail where the machine stalls, and who
-// asks only once would fail with it.
+// end returns the end of a partition's log. After that, the transport knows the topic's leaders: its first
+// metadata request may fail if the machine stalls, and with it a test that doesn't retry.
 func (w *world) end(topic string, partition int) int64 {
 	w.t.Helper()
 	client := &kafka.Client{Addr: kafka.TCP(w.config.Brokers...), Transport: w.config.Transport, Timeout: 20 * time.Second}
@@ -259,7 +256,7 @@ func (w *world) end(topic string, partition int) int64 {
 	return end
 }
 
-// consumer starts a consumer; stop ends it as SIGTERM does, and waits.
+// consumer starts a consumer. stop ends it as SIGTERM does, and waits for it.
 func (w *world) consumer(change func(*Config)) (c *Consumer, stop func() error) {
 	w.t.Helper()
 	cfg := w.config
@@ -334,7 +331,7 @@ func (w *world) workerOf(c *Consumer, partition int) *running {
 	return r
 }
 
-// stop ends the worker's generation, and holds that it gives everything back.
+// stop ends the worker's generation, and verifies that it releases all memory.
 func (r *running) stop(t testing.TB) {
 	t.Helper()
 	r.cancel(errGenerationEnded)
@@ -346,13 +343,12 @@ func (r *running) stop(t testing.TB) {
 	}
 	addsUp(t, r.stats)
 	if r.live.Load() == 0 {
-		// What a fetch that was given up holds comes back with its connection.
+		// The memory of an abandoned fetch is released when its connection ends.
 		eventually(t, "all memory is given back", func() bool { return r.consumer.memory.Used() == 0 })
 	}
 }
 
-// addsUp holds the counts of events against what was consumed. It may be called at any
-// time.
+// addsUp compares the counts of events with the number of consumed events. It may be called at any time.
 func addsUp(t testing.TB, s *Stats) {
 	t.Helper()
 	c := s.Count()
@@ -365,7 +361,7 @@ func addsUp(t testing.TB, s *Stats) {
 	}
 }
 
-// eventually waits for something that has to come true.
+// eventually waits until a condition is true, for at most a minute.
 func eventually(t testing.TB, what string, came func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !came(); time.Sleep(5 * time.Millisecond) {
@@ -375,8 +371,7 @@ func eventually(t testing.TB, what string, came func() bool) {
 	}
 }
 
-// reaches waits until the ledger stands at the log's end, and holds the boards
-// against what was sent.
+// reaches waits until the ledger is at the log's end, and compares the boards with the expected ones.
 func (w *world) reaches(partitions ...int) {
 	w.t.Helper()
 	for _, p := range partitions {
@@ -390,15 +385,14 @@ func (w *world) reaches(partitions ...int) {
 	})
 }
 
-// counted waits until the ends of n events are known, and with them the counts of what
-// became of them: a worker counts only once it has its answer, and the boards may be
-// looked at before.
+// counted waits until the results of n events are final and counted: a worker counts only after Redis's answer,
+// and the boards may already show the events before.
 func (w *world) counted(n int64) {
 	w.t.Helper()
 	eventually(w.t, fmt.Sprintf("%d events are counted", n), func() bool { return w.stats.Count().Consumed == n })
 }
 
-// logged counts the lines that hold a text.
+// logged returns the number of log lines that contain a text.
 func (w *world) logged(text string) (n int) {
 	for _, e := range w.logs.All() {
 		if strings.Contains(e.Message, text) {

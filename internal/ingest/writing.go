@@ -6,15 +6,15 @@ import (
 	"github.com/standings/standings/internal/ingest/health"
 )
 
-// writing is what the shards of a sweeper wait for, as one.
+// writing combines the waits of a sweeper's shards into one.
 type writing struct {
 	note func(error)
 
-	mu   sync.Mutex // guards errs, and is held over note, so that the latest is noted last
+	mu   sync.Mutex // guards errs, and is held during note, so that the latest wait is noted last
 	errs []error
 }
 
-// of notes what a shard waits for, nil once it goes on.
+// of records what a shard waits for; nil once it continues.
 func (w *writing) of(shard int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

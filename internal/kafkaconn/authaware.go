@@ -10,10 +10,10 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// authAware is a transport that says if it finds no partition for want of a right. kafka-go's routes by
-// what it knows of a topic; once this user may not even see it any more, that is
-// nothing, and it says that there is no such partition: which may pass, while a right
-// that was taken away doesn't by itself.
+// authAware is a transport that reports a missing right as the reason that a partition is not found.
+// kafka-go's transport routes by its metadata. If the user may no longer describe a topic, the metadata has
+// no partitions of it, and kafka-go reports that the partition does not exist. That error is transient, but
+// a revoked right is not.
 type authAware struct{ kafka.RoundTripper }
 
 func (a authAware) RoundTrip(ctx context.Context, addr net.Addr, request kafka.Request) (kafka.Response, error) {
@@ -27,7 +27,7 @@ func (a authAware) RoundTrip(ctx context.Context, addr net.Addr, request kafka.R
 	if topic == "" {
 		return response, err
 	}
-	// Answered from what the transport knows.
+	// The transport answers this from its cache.
 	client := &kafka.Client{Addr: addr, Transport: a.RoundTripper}
 	m, problem := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
 	if problem != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Classify says what an error of Kafka asks for. What isn't a broker's answer (a
-// timeout, a closed connection) may pass; a refusal, and rights that are missing, don't.
-// kafka-go's Temporary leaves out codes that do pass, so the table is our own; what isn't
-// in it nobody foresaw: halt, and show it.
+// Classify returns the verdict on an error of Kafka. An error that is not a broker's answer (a timeout, a
+// closed connection) is transient; a *Refusal and a *RightsError are permanent. The table is our own, since
+// kafka-go's Temporary omits some transient codes. A code that is not in the table is unexpected: halt, and
+// report it.
 func Classify(err error) ledger.Verdict {
 	if errors.As(err, new(*Refusal)) || errors.As(err, new(*RightsError)) {
 		return ledger.Refuse
@@ -26,17 +26,17 @@ func Classify(err error) ledger.Verdict {
 	return ledger.Halt
 }
 
-// Codes that kafka-go has no name for.
+// Codes for which kafka-go has no name.
 const (
 	errOffsetMovedToTieredStorage kafka.Error = 109
 	errRebootstrapRequired        kafka.Error = 129
 )
 
 var verdicts = map[kafka.Error]ledger.Verdict{
-	kafka.Unknown:                      ledger.Retry, // -1: the broker had an error of its own
-	kafka.OffsetOutOfRange:             ledger.Retry, // the log was cut: the start table decides
-	kafka.InvalidMessage:               ledger.Retry, // 2: damaged on the way; written again
-	kafka.UnknownTopicOrPartition:      ledger.Retry, // not there yet, or not known to this broker yet
+	kafka.Unknown:                      ledger.Retry, // -1: an internal error of the broker
+	kafka.OffsetOutOfRange:             ledger.Retry, // the log was truncated: the start table decides
+	kafka.InvalidMessage:               ledger.Retry, // 2: damaged in transit; it is sent again
+	kafka.UnknownTopicOrPartition:      ledger.Retry, // it does not exist yet, or this broker does not know it yet
 	kafka.LeaderNotAvailable:           ledger.Retry,
 	kafka.NotLeaderForPartition:        ledger.Retry,
 	kafka.RequestTimedOut:              ledger.Retry,
@@ -56,7 +56,7 @@ var verdicts = map[kafka.Error]ledger.Verdict{
 	kafka.NotController:                ledger.Retry,
 	kafka.FencedLeaderEpoch:            ledger.Retry,
 	kafka.UnknownLeaderEpoch:           ledger.Retry,
-	kafka.OffsetNotAvailable:           ledger.Retry, // a new leader doesn't know its high watermark yet
+	kafka.OffsetNotAvailable:           ledger.Retry, // a new leader does not know its high watermark yet
 	kafka.ListenerNotFound:             ledger.Retry,
 	kafka.ThrottlingQuotaExceeded:      ledger.Retry,
 	kafka.StaleControllerEpoch:         ledger.Retry,
@@ -67,17 +67,17 @@ var verdicts = map[kafka.Error]ledger.Verdict{
 	kafka.EligibleLeadersNotAvailable:  ledger.Retry,
 	kafka.ReassignmentInProgress:       ledger.Retry,
 	kafka.ConcurrentTransactions:       ledger.Retry,
-	kafka.UnstableOffsetCommit:         ledger.Retry, // of a transaction that isn't ours
-	kafka.UnknownTopicID:               ledger.Retry, // deleted, or made again: metadata will tell
+	kafka.UnstableOffsetCommit:         ledger.Retry, // of another program's transaction
+	kafka.UnknownTopicID:               ledger.Retry, // the topic was deleted or recreated
 	kafka.InconsistentTopicID:          ledger.Retry,
-	errOffsetMovedToTieredStorage:      ledger.Retry, // a follower's answer: the leader has it
+	errOffsetMovedToTieredStorage:      ledger.Retry, // a follower's answer: the leader has the data
 	errRebootstrapRequired:             ledger.Retry,
 
 	kafka.MessageSizeTooLarge: ledger.DeadLetter,
 	kafka.RecordListTooLarge:  ledger.DeadLetter,
 
-	// Of a dead-letter topic: our clock is off, or it is compacted. Neither is the letter's
-	// fault.
+	// From a dead-letter topic: our clock is wrong, or the topic is compacted. The dead letter is not the
+	// cause.
 	kafka.InvalidRecord:    ledger.Halt,
 	kafka.InvalidTimestamp: ledger.Halt,
 

@@ -14,9 +14,9 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// deliberate are the codes whose verdict isn't what Kafka's own "retriable" says.
+// deliberate lists the codes whose verdict differs from Kafka's "retriable".
 var deliberate = map[int16]ledger.Verdict{
-	-1:  ledger.Retry,      // a broker's own error: what it was is in its log, and here it may pass
+	-1:  ledger.Retry,      // the broker's log has the cause; it may be transient
 	1:   ledger.Retry,      // OFFSET_OUT_OF_RANGE: the start table decides
 	10:  ledger.DeadLetter, // MESSAGE_TOO_LARGE
 	18:  ledger.DeadLetter, // RECORD_LIST_TOO_LARGE
@@ -30,7 +30,7 @@ var deliberate = map[int16]ledger.Verdict{
 	109: ledger.Retry,      // OFFSET_MOVED_TO_TIERED_STORAGE
 	129: ledger.Retry,      // REBOOTSTRAP_REQUIRED
 
-	// Share groups and controllers: nothing that is asked here is answered so.
+	// Share groups and controllers: no request of this program gets these codes.
 	84:  ledger.Halt, // ELECTION_NOT_NEEDED
 	122: ledger.Halt, 123: ledger.Halt, 133: ledger.Halt,
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// CreateCompacted makes a compacted topic, replicated as the cluster's topics are, with the
-// min.insync.replicas of another as far as that is reported. It may not be known to its leaders
-// yet. Someone else may have made it meanwhile: that is as good. A right that is missing is a
-// *RightsError; without is what an operator has to do if it isn't granted.
+// CreateCompacted creates a compacted topic with the cluster's default replication, and with the
+// min.insync.replicas of the topic like, if that is reported. The topic's leaders may not know it yet when
+// CreateCompacted returns. It succeeds if another program has created the topic meanwhile. If the right is
+// missing it returns a *RightsError; without describes the operator's alternative to granting the right.
 func CreateCompacted(ctx context.Context, client *kafka.Client, topic string, partitions int, like, without string) error {
 	t := kafka.TopicConfig{Topic: topic, NumPartitions: partitions, ReplicationFactor: -1,
 		ConfigEntries: []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}}
-	// What isn't reported is the cluster's default, as for the other.
+	// If it is not reported, both topics have the cluster's default.
 	if settings, err := ReadTopicSettings(ctx, client, like); err == nil && settings["min.insync.replicas"] != "" {
 		t.ConfigEntries = append(t.ConfigEntries, kafka.ConfigEntry{ConfigName: "min.insync.replicas", ConfigValue: settings["min.insync.replicas"]})
 	}

@@ -1,10 +1,9 @@
 package kafkaconn
 
-// Why brokers don't let this program in. A client that is refused learns little:
-// kafka-go shows a closed connection, a broker that is not available, or no topic.
-// So whoever fails asks here, once more and step by step: TCP, TLS, the protocol,
-// SASL. What comes out is sure or isn't said: a broker that is starting, or hangs,
-// is refusing nobody.
+// The diagnosis of why brokers refuse this program. A refused client learns little: kafka-go reports a
+// closed connection, a broker that is not available, or a missing topic. So after a failure this file
+// connects once more, step by step: TCP, TLS, the protocol, SASL. It reports only causes that are certain;
+// a broker that is starting or hangs is not a refusal.
 
 import (
 	"context"
@@ -28,31 +27,30 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 )
 
-// Refusal is a broker's no, which waiting doesn't change.
+// Refusal reports that a broker refuses this program. Retrying does not help.
 type Refusal struct { //nolint:errname // what a broker says, more than what went wrong
 	Broker string // host:port
-	What   string // what is wrong, and which setting is about it
-	Err    error  // as it was found; may be nil
+	What   string // the cause, and the setting concerned
+	Err    error  // the original error; may be nil
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("Kafka at %s %s", r.Broker, r.What) }
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// patience is how long a broker may take to say why.
+// patience is how long the brokers may take to show why they refuse.
 const patience = 5 * time.Second
 
-// firstAnswer is how long its first answer may take. It leaves time to see whether
-// it waits for TLS, or for something that isn't.
+// firstAnswer is how long a broker may take for its first answer. It leaves time to find out whether the
+// broker expects TLS, or plain text.
 const firstAnswer = patience / 3
 
-// atOnce is how many brokers are asked at a time.
+// atOnce is the number of brokers that are diagnosed concurrently.
 const atOnce = 8
 
-// Diagnose asks every broker why it can't be used, and those that let this program
-// in for the addresses that the cluster advertises, which may be of another kind. It
-// returns a *Refusal if one refuses and none lets this program in: one that is set
-// up differently from the others holds up only its own partitions. nil is: nothing
-// that is sure.
+// Diagnose finds out why the brokers cannot be used. If one lets this program in, it also checks the
+// addresses that the cluster advertises, which may be of another kind. It returns a *Refusal if a broker
+// refuses and none lets this program in: a single broker with another configuration holds up only its own
+// partitions. nil means that no cause is certain.
 func (s Settings) Diagnose(ctx context.Context, brokers ...string) error {
 	advertised, refused := s.ask(ctx, brokers)
 	if refused != nil || slices.ContainsFunc(advertised, func(b string) bool { return slices.Contains(brokers, b) }) {
@@ -64,8 +62,8 @@ func (s Settings) Diagnose(ctx context.Context, brokers ...string) error {
 	return nil
 }
 
-// ask probes all of some brokers, until one lets it in. It returns what that one
-// advertises, else a refusal if there is one.
+// ask probes all brokers until one lets this program in. It returns the addresses that this broker
+// advertises, or else a refusal if there is one.
 func (s Settings) ask(ctx context.Context, brokers []string) (advertised []string, refused error) {
 	ctx, enough := context.WithTimeout(ctx, patience)
 	defer enough()
@@ -97,8 +95,9 @@ func (s Settings) ask(ctx context.Context, brokers []string) (advertised []strin
 	return nil, refused
 }
 
-// probe goes as far as a client has to, to where it learns what the cluster
-// advertises. Who hangs up on a user may be ending: one that does it twice isn't.
+// probe connects as far as a client does, and returns the addresses that the cluster advertises. A broker
+// that closes the connection during SASL may be shutting down; if it does so twice, probe returns a
+// refusal.
 func (s Settings) probe(ctx context.Context, broker string) ([]string, error) {
 	p := &prober{Settings: s, broker: broker}
 	advertised, err := p.once(ctx)
@@ -110,7 +109,7 @@ func (s Settings) probe(ctx context.Context, broker string) ([]string, error) {
 	return advertised, err
 }
 
-// errHungUp is a broker that closes the connection on a user.
+// errHungUp reports that a broker closed the connection during SASL.
 var errHungUp = errors.New("the broker closed the connection")
 
 func (p *prober) once(ctx context.Context) ([]string, error) {
@@ -138,24 +137,24 @@ func (p *prober) once(ctx context.Context) ([]string, error) {
 	return advertised, nil
 }
 
-// prober is one broker being asked.
+// prober probes one broker.
 type prober struct {
 	Settings
 	broker string
-	asked  bool // the broker has asked for a certificate
+	asked  bool // the broker has requested a certificate
 }
 
 func (p *prober) refusal(err error, format string, args ...any) error {
 	return &Refusal{p.broker, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), err}
 }
 
-// open connects, by TLS where that is given.
+// open connects, by TLS if secure is not nil.
 func (p *prober) open(ctx context.Context, secure *tls.Config) (*protocol.Conn, error) {
 	tcp, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.broker)
 	if err != nil {
 		return nil, err
 	}
-	// What hangs ends with the context; the call that was hanging says so.
+	// When the context ends, a call that hangs on the connection fails.
 	context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(time.Unix(1, 0)) })
 	if secure == nil {
 		return protocol.NewConn(tcp, ClientID), nil
@@ -190,7 +189,7 @@ func (p *prober) host() string {
 	return host
 }
 
-// negotiate learns what the broker speaks. It is the first thing that is said.
+// negotiate requests the broker's versions. It is the first request on a connection.
 func negotiate(ctx context.Context, c *protocol.Conn) error {
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	_ = c.SetDeadline(time.Now().Add(firstAnswer))
@@ -212,8 +211,8 @@ func negotiate(ctx context.Context, c *protocol.Conn) error {
 	return nil
 }
 
-// notAnswering says why a broker that talks hangs up. Whether that is for want of a
-// user says its answer to who names one.
+// notAnswering explains why a broker closes the connection after the first answer. It sends a SASL
+// handshake to find out whether the broker requires a user.
 func (p *prober) notAnswering(ctx context.Context, err error) error {
 	if p.SASL != nil {
 		return err
@@ -224,7 +223,7 @@ func (p *prober) notAnswering(ctx context.Context, err error) error {
 	return err
 }
 
-// mechanisms are those that the broker offers; false where it wants none.
+// mechanisms returns the SASL mechanisms that the broker offers; false if it does not require SASL.
 func (p *prober) mechanisms(ctx context.Context) (string, bool) {
 	c, err := p.open(ctx, p.TLS)
 	if err != nil {
@@ -242,7 +241,7 @@ func (p *prober) mechanisms(ctx context.Context) (string, bool) {
 	return strings.Join(r.Mechanisms, ", "), errors.Is(kafka.Error(r.ErrorCode), kafka.UnsupportedSASLMechanism)
 }
 
-// prove says and proves who is there.
+// prove authenticates by SASL.
 func (p *prober) prove(ctx context.Context, c *protocol.Conn) error {
 	name := p.SASL.Name()
 	m, err := c.RoundTrip(&saslhandshake.Request{Mechanism: name})

@@ -33,8 +33,7 @@ func fake(t *testing.T, options ...kfake.Opt) string {
 	return c.ListenAddrs()[0]
 }
 
-// server listens, and does something with every connection, all of which end with
-// the test.
+// server listens, and calls each for every connection. All connections end with the test.
 func server(t *testing.T, each func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,12 +75,12 @@ func user(t *testing.T, mechanism, password string) Settings {
 	return Settings{SASL: m, User: "u", Timeout: time.Second}
 }
 
-// away is where nobody listens. It is below the ports that listeners are given: one
-// that was free a moment ago may be another test's by now.
+// away is an address on which no process listens. It is below the ports that listeners get: a port that was
+// free a moment ago may belong to another test.
 const away = "127.0.0.1:1"
 
-// sure asks until there is a refusal, or long enough for none: a broker that answers
-// late, as on a machine that stalls, refuses nobody.
+// sure repeats Diagnose until it returns a refusal or the time is over: on a machine that stalls, a late
+// answer is not a refusal.
 func sure(t *testing.T, w Settings, brokers ...string) error {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < time.Minute; {
@@ -107,7 +106,7 @@ func TestWhoRefusesIsToldFromWhoIsAway(t *testing.T) {
 			r, ok := errors.AsType[*Refusal](err)
 			require.True(t, ok, "%v: %v", brokers, err)
 			require.Equal(t, asks, r.Broker)
-			// This one hangs up on them; what a real one says, the tests of the whole program see.
+			// This broker closes the connection; end-to-end tests see the answer of a real one.
 			require.Contains(t, err.Error(), "Kafka at "+asks+" hangs up on the user u, by "+mechanism)
 			require.NotContains(t, err.Error(), "hunter2")
 		}
@@ -145,7 +144,7 @@ func TestAMechanismThatIsNotOfferedNamesThoseThatAre(t *testing.T) {
 	require.ErrorContains(t, sure(t, Settings{}, asks), "asks who is there, and kafka.sasl.mechanism is none: it offers ")
 }
 
-// authority is a certificate that signs itself, for 127.0.0.1 and some time.
+// authority returns a self-signed certificate for 127.0.0.1 with a validity period.
 func authority(t *testing.T, from, until time.Time) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,6 +1,6 @@
 package kafkaconn
 
-// Groups: who is in one, and why it doesn't take this program.
+// Consumer groups: their members, and the reasons that a group refuses this program.
 
 import (
 	"context"
@@ -15,23 +15,23 @@ import (
 	"github.com/segmentio/kafka-go/protocol/describegroups"
 )
 
-// Group is what its coordinator says of a group.
+// Group is a coordinator's description of a group.
 type Group struct {
 	State  string
 	Kind   string // the protocol type: consumer, connect
-	Shares string // the assignor that its members have agreed upon
-	// Listed: it is there by its name, and what describes it is not: a group of another protocol
-	// than the classic one, as of group.protocol=consumer (KIP-848), or a share group.
+	Shares string // the assignor that its members have agreed on
+	// Listed: the group is listed but cannot be described, since it uses another protocol than the classic
+	// one: that of group.protocol=consumer (KIP-848), or that of share groups.
 	Listed  bool
 	Members []string // client ids and hosts
 }
 
-// Others are the members that aren't this program's, by their client ids.
+// Others returns the members of other programs, by their client ids.
 func (g *Group) Others() []string {
 	return slices.DeleteFunc(slices.Clone(g.Members), func(m string) bool { return strings.HasPrefix(m, ClientID+" at ") })
 }
 
-// DescribeGroup asks a group's coordinator for it.
+// DescribeGroup requests the description of a group from its coordinator.
 func DescribeGroup(ctx context.Context, client *kafka.Client, name string) (Group, error) {
 	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
 	defer cancel()
@@ -44,7 +44,7 @@ func DescribeGroup(ctx context.Context, client *kafka.Client, name string) (Grou
 		return Group{}, fmt.Errorf("describe group %s: an unexpected answer", name)
 	}
 	d := described.Groups[0]
-	if code := kafka.Error(d.ErrorCode); code != 0 && !errors.Is(code, kafka.GroupIdNotFound) { // of another protocol
+	if code := kafka.Error(d.ErrorCode); code != 0 && !errors.Is(code, kafka.GroupIdNotFound) { // another protocol
 		return Group{}, fmt.Errorf("describe group %s: %w", name, code)
 	}
 	g := Group{State: d.GroupState, Kind: d.ProtocolType, Shares: d.ProtocolData}
@@ -58,7 +58,7 @@ func DescribeGroup(ctx context.Context, client *kafka.Client, name string) (Grou
 	return g, nil
 }
 
-// Sessions are the shortest and the longest session timeout that a broker takes.
+// Sessions holds the shortest and the longest session timeout that a broker accepts.
 type Sessions struct{ Shortest, Longest time.Duration }
 
 const (
@@ -66,7 +66,7 @@ const (
 	longestSession  = "group.max.session.timeout.ms"
 )
 
-// SessionsOf asks a broker for its bounds of session timeouts.
+// SessionsOf requests a broker's limits of session timeouts.
 func SessionsOf(ctx context.Context, client *kafka.Client, broker int) (bounds Sessions, err error) {
 	r, err := client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
 		{ResourceType: kafka.ResourceTypeBroker, ResourceName: strconv.Itoa(broker), ConfigNames: []string{shortestSession, longestSession}},
@@ -93,7 +93,7 @@ func SessionsOf(ctx context.Context, client *kafka.Client, broker int) (bounds S
 	return bounds, nil
 }
 
-// GroupError says why a group doesn't take this program, and what to do.
+// GroupError reports why a group refuses this program, and the remedy.
 type GroupError struct {
 	Group, What, Remedy string
 	Err                 error
@@ -104,24 +104,24 @@ func (e *GroupError) Error() string {
 }
 func (e *GroupError) Unwrap() error { return e.Err }
 
-// Remedies for a group that others use.
+// Remedies for a group that other programs use.
 const (
 	AnotherProtocol = "use another kafka.group, or stop its members: they use another protocol (group.protocol=consumer, or a share group), and this program the classic one"
 	AnotherProgram  = "use another kafka.group: another program is in this one"
 )
 
-// unreadable begins kafka-go's error where the leader of a group can't read what another member
-// says of itself, which has more in it than kafka-go's own. Its end is a nil error's text.
+// unreadable is the start of kafka-go's error if the leader of the group cannot read another member's
+// metadata, because that has more fields than kafka-go knows. The error ends with the text of a nil error.
 const unreadable = "unable to read metadata for member"
 
-// ExplainJoin makes a *GroupError of an error of joining a group, if it is one of these:
+// ExplainJoin turns an error of joining a group into a *GroupError if it has one of these codes or causes:
 //
-//	-1   a group of the protocol of group.protocol=consumer
-//	23   members that share by another assignor, or a share group
-//	26   a session timeout that the broker doesn't take
-//	     another program by the same assignor, whose members say more of themselves
+//	-1   a group with the protocol of group.protocol=consumer
+//	23   members that use another assignor, or a share group
+//	26   a session timeout that the broker refuses
+//	     another program with the same assignor, whose members send more metadata
 //
-// Any other error is returned as it is.
+// It returns any other error unchanged.
 func ExplainJoin(ctx context.Context, client *kafka.Client, group string, session time.Duration, err error) error {
 	told := func(what, remedy string) error { return &GroupError{group, what, remedy, err} }
 	switch code, _ := errors.AsType[kafka.Error](err); {
@@ -152,7 +152,7 @@ func among(members []string) string {
 	return " (" + strings.Join(members, ", ") + ")"
 }
 
-// takes says which session timeouts the brokers take.
+// takes describes the session timeouts that the brokers accept.
 func takes(ctx context.Context, client *kafka.Client) string {
 	const settings = shortestSession + " and " + longestSession
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// What kafka-go returns says neither what the group is nor what to set.
+// kafka-go's errors name neither the kind of group nor the setting.
 func TestWhyAGroupTakesNoMemberIsNamed(t *testing.T) {
 	t.Parallel()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "points"), kfake.BrokerConfigs(map[string]string{
@@ -44,7 +44,7 @@ func TestWhyAGroupTakesNoMemberIsNamed(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	for name, c := range map[string]struct {
 		err  error
-		want []string // in order; none: the error as it is
+		want []string // in order; none: the error is unchanged
 		is   kafka.Error
 	}{
 		"ours":   {kafka.InvalidSessionTimeout, []string{"group ours: kafka.session_timeout is 25s, which isn't within 6s and 20s", "group.max.session.timeout.ms of broker 0", "set kafka.session_timeout"}, kafka.InvalidSessionTimeout},

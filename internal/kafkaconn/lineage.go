@@ -1,7 +1,7 @@
 package kafkaconn
 
-// This file identifies the log of a partition. A topic that is deleted and created again has another id,
-// and a leader whose election lost records has a later epoch (KIP-320).
+// The identity of a partition's log. A topic that is deleted and created again has another id, and a leader
+// whose election lost records has a later epoch (KIP-320).
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// TopicLogs identifies the logs of topics, by a broker's answer and not the transport's cache: the topic's id as Kafka's
-// tools print it, and the epoch of each partition's leader. A topic that does not exist is not in the answer, nor is one
-// whose broker reports no id (before Kafka 2.8).
+// TopicLogs returns the identity of the logs of topics: the topic's id as Kafka's tools print it, and the
+// epoch of each partition's leader. It asks a broker rather than the transport's cache. The result omits
+// topics that do not exist, and topics whose broker reports no id (before Kafka 2.8).
 func TopicLogs(ctx context.Context, client *kafka.Client, topics ...string) (map[string]map[int]ledger.Log, error) {
 	reply, err := describeTopics(ctx, client, 10, false, topics)
 	if errors.Is(err, errUnsupported) {
@@ -41,10 +41,10 @@ func TopicLogs(ctx context.Context, client *kafka.Client, topics ...string) (map
 	return all, nil
 }
 
-// EpochEnd asks the leader of a partition where a leader's epoch ends in its log: at the offset after
-// the epoch's last record. If the log has no record of the epoch, the answer is that of the latest
-// epoch before it. It is -1 if the leader does not know, because the log has no epochs, or because
-// the broker is older than Kafka 2.3.
+// EpochEnd asks the leader of a partition for the end of a leader epoch in its log: the offset after the
+// epoch's last record. If the log has no record of the epoch, it returns the end of the latest earlier
+// epoch. It returns -1 if the leader does not know, because the log has no epochs, or if the broker is
+// older than Kafka 2.3.
 func EpochEnd(ctx context.Context, client *kafka.Client, topic string, partition int, epoch int32) (int64, error) {
 	p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
 	p.Partition, p.CurrentLeaderEpoch, p.LeaderEpoch = int32(partition), -1, epoch

@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// lineages are a fake broker, franz-go's client of it, and kafka-go's.
+// lineages returns a fake broker, franz-go's client of it, and kafka-go's.
 func lineages(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, *kgo.Client, *kafka.Client) {
 	t.Helper()
 	broker, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(2, "points")}, options...)...)
@@ -38,7 +38,7 @@ func TestATopicHasTheIDThatKafkaReportsAndTheEpochsOfItsLeaders(t *testing.T) {
 	details, err := kadm.NewClient(theirs).ListTopics(t.Context(), "points")
 	require.NoError(t, err)
 	theirID := details["points"].ID
-	id := base64.RawURLEncoding.EncodeToString(theirID[:]) // as Kafka's own tools print it
+	id := base64.RawURLEncoding.EncodeToString(theirID[:]) // as Kafka's tools print it
 	require.Equal(t, map[string]map[int]ledger.Log{"points": {
 		0: {Topic: id, Epoch: details["points"].Partitions[0].LeaderEpoch},
 		1: {Topic: id, Epoch: details["points"].Partitions[0].LeaderEpoch + 1},

@@ -1,6 +1,6 @@
 package kafkaconn
 
-// What logs hold, as read_committed sees it.
+// The offsets of logs, as a read_committed consumer sees them.
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Log is what Kafka holds of a partition.
+// Log is the range of offsets that Kafka has of a partition.
 type Log struct {
 	Start int64 // the first offset
-	End   int64 // the offset after the last one, or of the first open transaction
+	End   int64 // the offset after the last record, or of the first open transaction
 }
 
-// Logs asks the leaders for the start and the end of partitions.
+// Logs requests the start and the end of partitions from their leaders.
 func Logs(ctx context.Context, client *kafka.Client, topic string, partitions ...int) (map[int]Log, error) {
-	// The end first: a log that grows or is cut in between must not look as if
-	// it held less than it does.
+	// The end first: if the log grows or is truncated between the calls, it must not seem to have fewer
+	// records than it has.
 	ends, err := listOffsets(ctx, client, topic, partitions, kafka.LastOffsetOf)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func Logs(ctx context.Context, client *kafka.Client, topic string, partitions ..
 	return all, nil
 }
 
-// AllLogs is Logs for all partitions of a topic, in their order, by Ask.
+// AllLogs returns Logs for all partitions of a topic, in order. It retries transient errors.
 func AllLogs(ctx context.Context, client *kafka.Client, topic string, partitions int) ([]Log, error) {
 	var all map[int]Log
 	err := RetryTransient(ctx, client, func() (err error) {
@@ -52,9 +52,9 @@ func AllLogs(ctx context.Context, client *kafka.Client, topic string, partitions
 	return logs, nil
 }
 
-// Ends asks the leaders where logs end: for readers of what is committed before the first transaction
-// that is open (kafka.ReadCommitted), or after the last record there is, so that whatever is written
-// from then on is there or later (kafka.ReadUncommitted).
+// Ends requests the ends of logs from their leaders: with kafka.ReadCommitted the offset of the first open
+// transaction, or the log's end if there is none; with kafka.ReadUncommitted the offset after the last
+// record, so that all later records are at this offset or after it.
 func Ends(ctx context.Context, client *kafka.Client, isolation kafka.IsolationLevel, topic string, partitions ...int) (map[int]int64, error) {
 	found, err := listIsolated(ctx, client, topic, partitions, kafka.LastOffsetOf, isolation)
 	if err != nil {
@@ -67,16 +67,17 @@ func Ends(ctx context.Context, client *kafka.Client, isolation kafka.IsolationLe
 	return all, nil
 }
 
-// LogsSince asks for the same, and from which offsets on there can be records of a time or later; a partition
-// that has none is not in the second answer.
+// LogsSince returns the same as Logs, and for each partition the first offset from which records can have
+// the given time or a later one. The second result omits partitions without such records.
 //
-// In this order: the end, so that a time that finds nothing is known to have found nothing
-// before it; the time; the start, so that whatever is deleted meanwhile counts as deleted,
+// It requests the end first: if a broker then finds no record with the time, all records before that end are
+// older. Then it requests the time, and then the start, so that records deleted meanwhile count as deleted,
 // not as older than the time.
 //
-// After DeleteRecords a broker looks into the first segment with a record that is late enough, even if all of
-// those are deleted, and finds none although later segments have some: for up to five minutes
-// (log.retention.check.interval.ms). If a broker finds no record in a log that has lost records, LogsSince returns the start of the log.
+// After DeleteRecords a broker searches only the first segment that has a late enough record, even if all
+// records of the segment are deleted. It then finds none although later segments have some, for up to five
+// minutes (log.retention.check.interval.ms). So if a broker finds no record in a log that has lost records,
+// LogsSince returns the start of the log.
 func LogsSince(ctx context.Context, client *kafka.Client, topic string, at time.Time, partitions ...int) (map[int]Log, map[int]int64, error) {
 	ends, err := listOffsets(ctx, client, topic, partitions, kafka.LastOffsetOf)
 	if err != nil {
@@ -136,7 +137,7 @@ func listIsolated(ctx context.Context, client *kafka.Client, topic string, parti
 	return all, nil
 }
 
-// UpTo are the numbers of that many partitions.
+// UpTo returns the numbers of the first n partitions.
 func UpTo(n int) []int {
 	all := make([]int, n)
 	for i := range all {

@@ -13,22 +13,19 @@ import (
 	"github.com/segmentio/kafka-go/protocol/produce"
 )
 
-// SharedThrottle is the longest throttle with which a connection is kept. The broker
-// doesn't read from a connection that it throttles (KIP-219), and the transport
-// gives any request to any connection: behind a longer throttle the deadlines of
-// others would pass, those of other partitions and of commits.
+// SharedThrottle is the longest throttle time for which a connection is kept. A broker does not read from a
+// connection that it throttles (KIP-219), and the transport may send any request on any connection. During
+// a longer throttle the deadlines of other requests, such as fetches of other partitions and commits, would
+// pass.
 const SharedThrottle = time.Second
 
-// unmuting is a transport that keeps no connection that a broker has muted after a write.
-// A broker reads nothing from a connection that it throttles (KIP-219), and kafka-go's
-// transport gives any request to any connection: those of other partitions, and commits,
-// would go unanswered for as long. As fetch does of its own, it has such a connection
-// closed once the response is in.
+// unmuting is a transport that closes a connection that a broker has muted after a write, once the response
+// is in (see SharedThrottle). Package fetch does the same for its requests.
 type unmuting struct{ kafka.RoundTripper }
 
 func (u unmuting) RoundTrip(ctx context.Context, addr net.Addr, request kafka.Request) (kafka.Response, error) {
 	r, ok := request.(*produce.Request)
-	pools := false // others have no connections to close
+	pools := false // other transports have no connections to close
 	switch u.RoundTripper.(type) {
 	case *Transport, *kafka.Transport:
 		pools = true
@@ -44,11 +41,10 @@ func (u unmuting) RoundTrip(ctx context.Context, addr net.Addr, request kafka.Re
 	return response, err
 }
 
-var errMuted = errors.New("the broker reads nothing from this connection for a while") // closes it; the response is good
+var errMuted = errors.New("the broker reads nothing from this connection for a while") // closes the connection
 
-// produceExchange is a write that looks at its response while it has the connection. Its
-// fields are the connection's until the call is answered; a call that is given up leaves
-// them to it.
+// produceExchange is a write that reads its own response from the connection. Its fields belong to the
+// connection until the call is answered; after an abandoned call the connection keeps them.
 type produceExchange struct {
 	*produce.Request
 
@@ -58,7 +54,7 @@ type produceExchange struct {
 
 var correlations atomic.Int32
 
-// Required says that the exchange is ours, and learns the connection's version.
+// Required returns true, and stores the connection's version.
 func (x *produceExchange) Required(versions map[protocol.ApiKey]int16) bool {
 	x.version = versions[protocol.Produce]
 	return true

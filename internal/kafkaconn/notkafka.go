@@ -1,6 +1,6 @@
 package kafkaconn
 
-// An address that is another service's.
+// Detection of an address that belongs to another service.
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// ofRedis is how Redis answers a PING: +PONG, or an error such as -NOAUTH.
+// ofRedis matches Redis's answers to PING: +PONG, or an error such as -NOAUTH.
 var ofRedis = regexp.MustCompile(`^(\+PONG|-[A-Z]+ )`)
 
-// notKafka is a refusal if a Redis has the port, else err. A Redis waits for the end of
-// what it takes for a command, so that to a client it looks like a broker that hangs. To
-// such a broker the PING is a request that is too long.
+// notKafka returns a refusal if a Redis listens on the port, else err. Redis waits for the end of what it
+// takes for a command, so to a Kafka client it looks like a broker that hangs. A real broker that hangs
+// takes the PING for a request that is too long.
 func (p *prober) notKafka(ctx context.Context, err error) error {
 	c, dialErr := (&net.Dialer{}).DialContext(ctx, "tcp", p.broker)
 	if dialErr != nil {
@@ -25,7 +25,7 @@ func (p *prober) notKafka(ctx context.Context, err error) error {
 	_ = c.SetDeadline(time.Now().Add(firstAnswer))
 	answer := make([]byte, 64)
 	_, _ = c.Write([]byte("*1\r\n$4\r\nPING\r\n"))
-	n, _ := c.Read(answer) // nothing, where the write has failed
+	n, _ := c.Read(answer) // reads nothing if the write has failed
 	if ofRedis.Match(answer[:n]) {
 		return p.refusal(err, "answers as a Redis does: see kafka.brokers")
 	}

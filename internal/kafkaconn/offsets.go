@@ -11,19 +11,19 @@ import (
 	"github.com/segmentio/kafka-go/protocol/offsetcommit"
 )
 
-// Commit is what a group has committed of a partition, or is to.
+// Commit is the offset that a group has committed for a partition, or is about to commit.
 type Commit struct {
 	Offset   int64
-	Metadata string // what a committer notes beside it
+	Metadata string // the committer's note
 }
 
-// Committed are a group's offsets; a partition without one isn't in the answer.
+// Committed returns a group's committed offsets. It omits partitions without one.
 func Committed(ctx context.Context, client *kafka.Client, group, topic string, partitions ...int) (map[int]Commit, error) {
 	r, err := client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: partitions}})
 	if err == nil {
 		err = r.Error
 	}
-	if errors.Is(err, kafka.GroupIdNotFound) { // never used yet
+	if errors.Is(err, kafka.GroupIdNotFound) { // the group was never used
 		return map[int]Commit{}, nil
 	}
 	if err != nil {
@@ -41,10 +41,10 @@ func Committed(ctx context.Context, client *kafka.Client, group, topic string, p
 	return all, nil
 }
 
-// CommitOffsets has a generation's member commit offsets. kafka-go's own call for that knows no
-// metadata, and its client's claims that they are of the leader's first epoch, which has
-// others who begin there take the log for truncated. It doesn't end with a context, but with
-// the client's timeout: a generation's last commit comes after its end.
+// CommitOffsets commits offsets as a member of a generation. It replaces kafka-go's call, which has no
+// metadata, and its client's, which states that the offsets belong to the leader's first epoch, so that
+// other consumers that start there would find the log truncated. It takes no context but the client's
+// timeout: a generation's last commit comes after its end.
 func CommitOffsets(client *kafka.Client, group string, generation int32, member string, all map[string]map[int]Commit, metadata bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), client.Timeout) // also after the generation's end
 	defer cancel()

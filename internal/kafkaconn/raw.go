@@ -1,6 +1,6 @@
 package kafkaconn
 
-// Requests that kafka-go has no message for, or none of a version that is new enough. kmsg encodes them;
+// Requests for which kafka-go has no message, or only versions that are too old. kmsg encodes them;
 // kafka-go's transport finds the broker, connects and authenticates.
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// errUnsupported is a broker that does not know a request, or no version that is new enough.
+// errUnsupported reports that a broker does not support a request, or no version that is new enough.
 var errUnsupported = errors.New("the broker does not support this request")
 
-// rawRequest is one request to any broker. Its fields belong to the connection until the call is
-// answered; a call that is given up leaves them to it.
+// rawRequest is one request to any broker. Its fields belong to the connection until the call is answered;
+// after an abandoned call the connection keeps them.
 type rawRequest struct {
 	kmsg.Request
-	oldest, newest int16 // versions that can be used
+	oldest, newest int16 // the usable versions
 	response       kmsg.Response
 }
 
@@ -33,10 +33,10 @@ type leaderRequest struct {
 	partition int32
 }
 
-// maxRawResponse bounds the memory for a response, in bytes.
+// maxRawResponse limits the memory for a response, in bytes.
 const maxRawResponse = 64 << 20
 
-// roundTrip sends a request, and returns once r has the response.
+// roundTrip sends a request, and returns when the request has its response.
 func roundTrip(ctx context.Context, client *kafka.Client, request protocol.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
 	defer cancel()
@@ -44,13 +44,13 @@ func roundTrip(ctx context.Context, client *kafka.Client, request protocol.Messa
 	return err
 }
 
-// ApiKey is the request's number in Kafka's protocol.
+// ApiKey returns the request's number in Kafka's protocol.
 func (r *rawRequest) ApiKey() protocol.ApiKey { return protocol.ApiKey(r.Key()) } //nolint:staticcheck // kafka-go's name
 
-// Required says that the exchange is ours.
+// Required returns true: this type implements the exchange.
 func (r *rawRequest) Required(map[protocol.ApiKey]int16) bool { return true }
 
-// RawExchange asks the broker for its versions, since the transport knows only those that kafka-go can
+// RawExchange requests the broker's versions, since the transport knows only those that kafka-go can
 // encode, and then sends the request. An error closes the connection.
 func (r *rawRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	versions := kmsg.NewPtrApiVersionsRequest()
@@ -72,10 +72,10 @@ func (r *rawRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 		}
 		return r, nil
 	}
-	return r, nil // without a response: the connection is good
+	return r, nil // without a response: the connection stays usable
 }
 
-// answer is the response, or errUnsupported.
+// answer returns the response, or errUnsupported.
 func (r *rawRequest) answer() (kmsg.Response, error) {
 	if r.response == nil {
 		return nil, fmt.Errorf("%s: %w", kmsg.NameForKey(r.Key()), errUnsupported)
@@ -83,8 +83,9 @@ func (r *rawRequest) answer() (kmsg.Response, error) {
 	return r.response, nil
 }
 
-// describeTopics asks a broker about topics, of which the transport's cache has only a part. Rights are reported from
-// version 8 of the request on, ids from version 10 on. Before version 4 a broker might create the topics.
+// describeTopics requests the description of topics from a broker, since the transport's cache has only a
+// part of it. Brokers report rights from version 8 of the request on, and ids from version 10 on. Before
+// version 4 a broker might create the topics.
 func describeTopics(ctx context.Context, client *kafka.Client, oldest int16, rights bool, topics []string) (*kmsg.MetadataResponse, error) {
 	request := kmsg.NewPtrMetadataRequest()
 	for _, name := range topics {
@@ -104,7 +105,7 @@ func describeTopics(ctx context.Context, client *kafka.Client, oldest int16, rig
 	return reply.(*kmsg.MetadataResponse), nil
 }
 
-// Broker is the partition's leader.
+// Broker returns the partition's leader.
 func (r *leaderRequest) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
 	none := protocol.Broker{ID: -1}
 	topic, ok := cluster.Topics[r.topic]
@@ -122,7 +123,7 @@ func (r *leaderRequest) Broker(cluster protocol.Cluster) (protocol.Broker, error
 	return leader, nil
 }
 
-// exchange writes a request and reads its response. The formats of both headers are KIP-482's.
+// exchange writes a request and reads its response. KIP-482 defines the formats of both headers.
 func exchange(rw io.ReadWriter, request kmsg.Request) (kmsg.Response, error) {
 	correlation := correlations.Add(1)
 	formatter := kmsg.NewRequestFormatter(kmsg.FormatterClientID(ClientID))
@@ -158,7 +159,7 @@ func exchange(rw io.ReadWriter, request kmsg.Request) (kmsg.Response, error) {
 	return response, nil
 }
 
-// skipTags skips a header's tagged fields, none of which has a meaning yet.
+// skipTags skips a header's tagged fields, none of which is defined yet.
 func skipTags(b []byte) ([]byte, error) {
 	number := func() (uint64, bool) {
 		v, n := binary.Uvarint(b)

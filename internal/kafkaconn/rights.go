@@ -1,8 +1,8 @@
 package kafkaconn
 
-// What this program's user may do in Kafka: asked before anything is done, by what
-// brokers report, so that nothing has to be tried. Else the right to
-// write dead letters would be missed when the first bad event comes.
+// The rights of this program's user in Kafka. They are read from brokers' reports before anything is done,
+// so that nothing must be tried. Otherwise a missing right to write dead letters would only be noticed at
+// the first bad event.
 
 import (
 	"context"
@@ -14,18 +14,18 @@ import (
 	"github.com/segmentio/kafka-go/protocol/describegroups"
 )
 
-// Right is one that this program can use. The right to Describe comes with any of
-// the others but DescribeConfigs.
+// Right is a right that this program uses. Every right except DescribeConfigs implies the right to
+// Describe.
 type Right struct {
 	Operation     kafka.ACLOperationType
 	Topic         string // the topic, or else
-	TransactionID string // the transactional id, which only Write is looked up of, or else
+	TransactionID string // the transactional id, for which only Write is looked up, or else
 	Group         string // the group
-	For           string // what isn't possible without it: "to read events"
+	For           string // the purpose: "to read events"
 	Optional      bool   // the consumer works without it
 }
 
-// Resource is what the right is about: "topic points".
+// Resource names the resource of the right: "topic points".
 func (r Right) Resource() string {
 	switch {
 	case r.Topic != "":
@@ -36,10 +36,10 @@ func (r Right) Resource() string {
 	return "group " + r.Group
 }
 
-// Grant is what gives it, as arguments of kafka-acls beside the user's.
+// Grant returns the arguments of kafka-acls that grant the right, without the user's.
 func (r Right) Grant() string { return fmt.Sprintf("--operation %s --%s", r.Operation, r.Resource()) }
 
-// RightsError says which rights are missing that the program can't do without.
+// RightsError reports missing rights that the program requires.
 type RightsError struct{ Missing []Right }
 
 func (e *RightsError) Error() string {
@@ -50,7 +50,7 @@ func (e *RightsError) Error() string {
 	return "Kafka's ACLs: " + strings.Join(all, "; ")
 }
 
-// CheckRights is a *RightsError if this user lacks one of the rights that isn't optional.
+// CheckRights returns a *RightsError if this user lacks a right that is not optional.
 func CheckRights(ctx context.Context, client *kafka.Client, rights ...Right) error {
 	missing, err := MissingRights(ctx, client, rights)
 	if err != nil {
@@ -59,8 +59,7 @@ func CheckRights(ctx context.Context, client *kafka.Client, rights ...Right) err
 	return required(missing)
 }
 
-// required is the error of rights that are missing and not optional; nil if there
-// are none.
+// required returns an error for the missing rights that are not optional, or nil.
 func required(missing []Right) error {
 	e := &RightsError{}
 	for _, r := range missing {
@@ -74,9 +73,9 @@ func required(missing []Right) error {
 	return e
 }
 
-// MissingRights are those of the rights that this user doesn't have. Brokers without an
-// authorizer grant all. What a broker doesn't report isn't missing: rights on a topic
-// that doesn't exist, and brokers before Kafka 2.3.
+// MissingRights returns the rights that this user lacks. Brokers without an authorizer grant all. A right
+// that a broker does not report counts as granted: rights on a topic that does not exist, and all rights
+// before Kafka 2.3.
 func MissingRights(ctx context.Context, client *kafka.Client, rights []Right) ([]Right, error) {
 	var topics []string
 	groups, transactions := map[string]int32{}, map[string]int32{}
@@ -125,15 +124,15 @@ func MissingRights(ctx context.Context, client *kafka.Client, rights []Right) ([
 	return missing, nil
 }
 
-// Rights are a set of bits by the numbers of operations (KIP-430).
+// Rights are bit sets by the numbers of operations (KIP-430).
 const (
 	noRight    int32 = 0
-	everything int32 = -1 // what isn't known isn't missing
+	everything int32 = -1 // unknown rights count as granted
 )
 
-// reported makes of a broker's answer what it says. One that leaves it out says 0, or
-// the lowest number if it knows the question; but who may see a resource has the
-// right to describe it.
+// reported returns the rights in a broker's answer. A broker that does not report them sends 0, or the
+// lowest number if it knows the request; but a user who may see a resource always has the right to describe
+// it.
 func reported(bits int32) int32 {
 	if bits&(1<<kafka.ACLOperationTypeDescribe) == 0 {
 		return everything
@@ -180,7 +179,7 @@ func groupRights(ctx context.Context, client *kafka.Client, group string) (int32
 			return reported(g.AuthorizedOperations), nil
 		case errors.Is(code, kafka.GroupAuthorizationFailed):
 			return noRight, nil
-		case errors.Is(code, kafka.GroupIdNotFound): // never used yet
+		case errors.Is(code, kafka.GroupIdNotFound): // the group was never used
 		default:
 			return noRight, fmt.Errorf("ask what this user may do with group %s: %w", group, code)
 		}

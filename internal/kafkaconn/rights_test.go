@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// someone is a client of a fake broker that grants these rights and no others.
+// someone returns a client of a fake broker that grants only the given rights.
 func someone(t *testing.T, granted ...Right) *kafka.Client {
 	t.Helper()
 	var acls []kfake.ACL
@@ -39,7 +39,7 @@ func someone(t *testing.T, granted ...Right) *kafka.Client {
 	return &kafka.Client{Addr: kafka.TCP(broker.ListenAddrs()...), Transport: transport, Timeout: 20 * time.Second}
 }
 
-// needs are rights on a group, and on topics and their dead letters; some are optional.
+// needs returns rights on a group, and on topics and their dead-letter topics; some are optional.
 func needs(group string, topics ...string) []Right {
 	all := []Right{{Operation: kafka.ACLOperationTypeRead, Group: group, For: "to share the partitions and commit"}}
 	for _, t := range topics {
@@ -71,7 +71,7 @@ func TestARightThatIsNotGrantedIsMissingAndNoOther(t *testing.T) {
 
 	for i, less := range must {
 		others := slices.Delete(slices.Clone(must), i, i+1)
-		for _, describe := range []bool{false, true} { // to see it isn't to use it
+		for _, describe := range []bool{false, true} { // the right to describe is not the right to use
 			granted := others
 			if describe {
 				only := less
@@ -103,7 +103,7 @@ func TestABrokerWithoutAuthorizerGrantsAll(t *testing.T) {
 
 func TestWhatABrokerDoesNotTellIsNotMissingRights(t *testing.T) {
 	t.Parallel()
-	for _, silent := range []int32{0, -1 << 31} { // before Kafka 2.3, and not asked
+	for _, silent := range []int32{0, -1 << 31} { // before Kafka 2.3, and if not requested
 		require.Equal(t, everything, reported(silent))
 	}
 	onlyDescribe := int32(1 << kafka.ACLOperationTypeDescribe)

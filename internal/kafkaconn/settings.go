@@ -1,16 +1,15 @@
-// Package kafkaconn connects to Kafka's brokers and asks them what any part of this program
-// asks them: by TLS or without, with a user or without, the same for kafka-go's transport,
-// its dialer and the search for why a broker can't be used. It knows nothing of events.
+// Package kafkaconn connects to Kafka's brokers, with or without TLS and SASL, and sends the requests that
+// several parts of this program need. kafka-go's transport, its dialer and the diagnosis of refused
+// connections use the same settings. The package knows nothing of events.
 //
-// What it promises whoever calls:
+// It guarantees its callers:
 //
-//   - every call has a deadline: its client's timeout;
-//   - an error is classified by one table: it may pass, or it asks for an operator
-//     (classify.go);
-//   - a refusal names the broker, what is wrong and which setting is about it, and is never a
-//     guess (diagnose.go, tls.go); a missing right is named before it is needed (rights.go);
-//   - what the log holds is asked in an order in which a log that grows or is cut meanwhile
-//     can't be misread (logs.go).
+//   - Every call has a deadline: the timeout of its client.
+//   - One table classifies errors as transient, or as requiring the operator (classify.go).
+//   - A refusal names the broker, the cause and the setting concerned, and is never a guess (diagnose.go,
+//     tls.go). A missing right is reported before it is needed (rights.go).
+//   - Offsets of a log are requested in an order that gives correct results even if the log grows or is
+//     truncated meanwhile (logs.go).
 package kafkaconn
 
 import (
@@ -25,26 +24,26 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// ClientID names this program to brokers.
+// ClientID is the client id that this program sends to brokers.
 const ClientID = "standings"
 
-// Settings are how to reach a broker.
+// Settings describe how to connect to a broker.
 type Settings struct {
 	Brokers []string       // the configured addresses
-	TLS     *tls.Config    // nil: without
-	SASL    sasl.Mechanism // nil: without
-	User    string         // whom SASL proves, for messages
-	Timeout time.Duration  // of a connection, until it can be used
+	TLS     *tls.Config    // nil: no TLS
+	SASL    sasl.Mechanism // nil: no SASL
+	User    string         // the SASL user, for messages
+	Timeout time.Duration  // for setting up a connection, including TLS and SASL
 }
 
-// Robust is a transport as a consumer uses it for long: it says if a partition isn't found for
-// want of a right, and keeps no connection that a broker doesn't read from.
+// Robust wraps a transport for long use by a consumer: it reports a missing right as the reason that a
+// partition is not found, and closes connections that a broker has muted.
 func Robust(transport kafka.RoundTripper) kafka.RoundTripper { return authAware{unmuting{transport}} }
 
-// Mechanisms are the names of those that Mechanism knows, as Kafka writes them.
+// Mechanisms are the names of the supported SASL mechanisms, as Kafka writes them.
 var Mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
 
-// Mechanism proves by one of Mechanisms who is there.
+// Mechanism returns the SASL mechanism of that name for a user.
 func Mechanism(name, username, password string) (sasl.Mechanism, error) {
 	var m sasl.Mechanism
 	var err error
@@ -59,7 +58,7 @@ func Mechanism(name, username, password string) (sasl.Mechanism, error) {
 		return nil, fmt.Errorf("%s isn't one of %v", name, Mechanisms)
 	}
 	if err != nil {
-		// The library's words may hold a part of what was prepared.
+		// The library's error text may contain a part of the username or password.
 		return nil, errors.New("the username or password holds characters that SCRAM can't carry (RFC 4013)")
 	}
 	return m, nil

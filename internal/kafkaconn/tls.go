@@ -1,6 +1,6 @@
 package kafkaconn
 
-// What TLS, and the want of it, look like when they go wrong.
+// The effects of TLS errors, and of missing TLS.
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/internal/tlsfault"
 )
 
-// notOpened says why there is no connection.
+// notOpened explains why there is no connection.
 func (p *prober) notOpened(ctx context.Context, err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); p.TLS == nil || ok && op.Op == "dial" {
 		return err
@@ -19,7 +19,7 @@ func (p *prober) notOpened(ctx context.Context, err error) error {
 	if what := server.Explain(err); what != "" {
 		return p.refusal(err, "%s", what)
 	}
-	// What isn't TLS hangs up on it, or answers something else.
+	// A server without TLS closes the connection, or sends another answer.
 	if c, plain := p.open(ctx, nil); plain == nil {
 		defer c.Close() //nolint:errcheck // nothing was written that matters
 		if negotiate(ctx, c) == nil {
@@ -29,7 +29,7 @@ func (p *prober) notOpened(ctx context.Context, err error) error {
 	return p.notKafka(ctx, err)
 }
 
-// notTalking says why a broker doesn't answer the first request.
+// notTalking explains why a broker does not answer the first request.
 func (p *prober) notTalking(ctx context.Context, err error) error {
 	if p.TLS != nil {
 		if what := p.overTLS().Explain(err); what != "" {

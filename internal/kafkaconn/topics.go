@@ -1,6 +1,6 @@
 package kafkaconn
 
-// Topics: how many partitions they have, and to make one.
+// Topics: their number of partitions, and their creation.
 
 import (
 	"cmp"
@@ -14,10 +14,10 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// ErrNoTopic says that a topic doesn't exist.
+// ErrNoTopic reports that a topic does not exist.
 var ErrNoTopic = errors.New("doesn't exist")
 
-// Partitions counts the partitions of topics that exist.
+// Partitions returns the number of partitions of each topic that exists.
 func Partitions(ctx context.Context, client *kafka.Client, topics ...string) (map[string]int, error) {
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
 	if err != nil {
@@ -36,9 +36,9 @@ func Partitions(ctx context.Context, client *kafka.Client, topics ...string) (ma
 	return partitions, nil
 }
 
-// TopicPartitions is how many partitions a topic has. It creates nothing, and
-// asks metadata first because other calls hide the cause of a failure. It waits for
-// leaders; a topic that doesn't exist is ErrNoTopic at once.
+// TopicPartitions returns the number of partitions of a topic. It creates nothing, and requests metadata,
+// because other calls hide the cause of a failure. It waits for leaders, and returns ErrNoTopic at once if
+// the topic does not exist.
 func TopicPartitions(ctx context.Context, c *kafka.Client, topic string) (n int, err error) {
 	var absent error
 	err = RetryTransient(ctx, c, func() error {
@@ -78,9 +78,8 @@ func topicPartitions(ctx context.Context, c *kafka.Client, topic string) (int, e
 	return 0, fmt.Errorf("topic %s: %w", topic, errors.Join(ErrNoTopic, kafka.UnknownTopicOrPartition))
 }
 
-// CreateTopic makes a topic with the cluster's default replication, and returns
-// once it can be written. Someone else may have made it meanwhile: that is as
-// good.
+// CreateTopic creates a topic with the cluster's default replication, and returns once the topic can be
+// written. It succeeds if another program has created the topic meanwhile.
 func CreateTopic(ctx context.Context, c *kafka.Client, topic string, partitions int) error {
 	response, err := c.CreateTopics(ctx, &kafka.CreateTopicsRequest{
 		Topics: []kafka.TopicConfig{{Topic: topic, NumPartitions: partitions, ReplicationFactor: -1}},
@@ -91,10 +90,10 @@ func CreateTopic(ctx context.Context, c *kafka.Client, topic string, partitions 
 	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
 		return fmt.Errorf("create topic %s: %w", topic, err)
 	}
-	// The cluster's brokers hear of a topic one by one, and of its leaders later.
+	// The brokers learn of a new topic one by one, and of its leaders later.
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	passes := func(error) bool { return true } // what doesn't ends with the timeout
+	passes := func(error) bool { return true } // a permanent error ends with the timeout
 	return retry.Policy{First: 50 * time.Millisecond, Longest: time.Second}.Do(ctx, passes, func() error {
 		_, err := topicPartitions(ctx, c, topic)
 		return err

@@ -9,12 +9,12 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// TopicSettings is a topic's configuration by Kafka's own names: retention.ms to
-// 604800000. What a broker doesn't report or doesn't know yet isn't in it.
+// TopicSettings is a topic's configuration by Kafka's names, such as retention.ms with 604800000. It omits
+// settings that the broker does not report.
 type TopicSettings map[string]string
 
-// Retention is how long the topic keeps events; false if it isn't reported, or
-// is without end.
+// Retention returns how long the topic keeps events; false if the broker does not report it or it is
+// unlimited.
 func (s TopicSettings) Retention() (time.Duration, bool) {
 	kept, err := strconv.ParseInt(s["retention.ms"], 10, 64)
 	if err != nil || kept < 0 {

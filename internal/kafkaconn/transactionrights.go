@@ -10,11 +10,11 @@ import (
 	"github.com/segmentio/kafka-go/protocol/initproducerid"
 )
 
-// transactionRights looks up whether a producer of a transactional id may write. No request reports
-// that: KIP-430 has no such ids, and ACLs are an administrator's to read. So a producer id is
-// requested as nobody can have it, for transactions that may last longer than any broker allows: a
-// broker judges the right first, then that time, and only then would the producers of this
-// id be fenced. Nothing is changed by it.
+// transactionRights returns whether a producer with a transactional id may write. No request reports that:
+// KIP-430 does not cover transactional ids, and only administrators may read ACLs. So it requests a
+// producer id with a transaction timeout that exceeds every broker's limit. The broker checks the right
+// first and the timeout second; it would fence the other producers of this id only after both. So nothing
+// changes.
 func transactionRights(ctx context.Context, client *kafka.Client, id string) (int32, error) {
 	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
 	defer cancel()

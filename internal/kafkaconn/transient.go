@@ -11,11 +11,10 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// RetryTransient makes a call to Kafka, and makes it again while a broker answers with an error
-// that passes by itself, for as long as a call may take: leaders of a topic that was created a
-// moment ago don't know it yet, and a cluster of which nobody has used a group has no coordinator
-// until one is looked for. Any other error is returned at once; a broker that can't be reached
-// isn't waited for.
+// RetryTransient makes a call to Kafka, and repeats it while a broker answers with a transient error, for
+// at most the client's timeout. Examples: the leaders of a new topic do not know it yet, and a cluster
+// whose first group is used has no coordinator until a client requests it. RetryTransient returns any other
+// error at once, also if a broker cannot be reached.
 func RetryTransient(ctx context.Context, client *kafka.Client, call func() error) error {
 	var last error
 	err := retry.Policy{First: 50 * time.Millisecond, Longest: time.Second, Patience: client.Timeout}.Do(ctx, transient, func() error {
@@ -23,7 +22,7 @@ func RetryTransient(ctx context.Context, client *kafka.Client, call func() error
 		return last
 	})
 	if errors.Is(err, context.DeadlineExceeded) && last != nil {
-		return last // it says more than that the caller's time is over
+		return last // the broker's error is more precise than the deadline's
 	}
 	return err
 }

@@ -1,8 +1,8 @@
 package kafkaconn
 
-// How a cluster is found by any broker of it. kafka-go asks the configured addresses alone for
-// metadata and for the group's coordinator: if the only one that is configured dies, leaders that
-// move are never found.
+// Discovery of a cluster through any of its brokers. kafka-go asks only the configured addresses for
+// metadata and for the group's coordinator: if the only configured broker dies, kafka-go never finds the
+// new leaders.
 
 import (
 	"context"
@@ -25,21 +25,21 @@ import (
 )
 
 const (
-	// learnEvery is how often a transport looks which brokers the cluster has.
+	// learnEvery is the interval at which a transport updates its list of brokers.
 	learnEvery = time.Second
-	// mostBrokers is how many brokers are remembered.
+	// mostBrokers is the largest number of brokers that are remembered.
 	mostBrokers = 1000
 )
 
-// Transport is kafka-go's, and asks any broker that it knows for what every broker can answer.
+// Transport is a kafka.Transport that sends requests that every broker can answer to any known broker.
 //
-// kafka-go keeps the connections of a cluster in a pool, by the address of its first call. Of that
-// address it reads the text again for each connection. So the pool is begun with an address whose
-// text later names all brokers, and every other call has one whose text stays:
+// kafka-go keeps the connections of a cluster in a pool, whose key is the text of the address in the first
+// call. It reads the text of that address object again for each new connection. So the first call uses an
+// address whose text later lists all brokers, and all other calls use one whose text stays the same:
 //
 //	begin         everyBroker: "a:9092"        the pool's key
 //	calls         configured:  "a:9092"        the same key
-//	connections   everyBroker: "a:9092,b:9092,c:9092", in random order, resolved anew each time
+//	connections   everyBroker: "a:9092,b:9092,c:9092", in random order, resolved for each connection
 type Transport struct {
 	*kafka.Transport
 
@@ -49,9 +49,8 @@ type Transport struct {
 	brokers    atomic.Pointer[[]string]
 }
 
-// Transport is a transport for some topics: without the list every refresh of its
-// metadata asks for all topics there are. refresh is how often that is, and the
-// timeout of the request, too.
+// Transport returns a transport for some topics: without topics every refresh of its metadata requests all
+// topics of the cluster. refresh is the interval of these requests, and their timeout.
 func (s Settings) Transport(refresh time.Duration, topics ...string) *Transport {
 	t := &Transport{Transport: &kafka.Transport{
 		ClientID: ClientID, DialTimeout: s.Timeout, IdleTimeout: time.Minute, Dial: dial,
@@ -63,7 +62,8 @@ func (s Settings) Transport(refresh time.Duration, topics ...string) *Transport 
 	return t
 }
 
-// RoundTrip is kafka-go's. A call to other addresses than the configured ones is to those alone.
+// RoundTrip sends a request like kafka-go's transport. A request to other addresses than the configured
+// ones is sent only to those.
 func (t *Transport) RoundTrip(ctx context.Context, addr net.Addr, request kafka.Request) (kafka.Response, error) {
 	if addr.String() != string(t.configured) {
 		return t.Transport.RoundTrip(ctx, addr, request) //nolint:wrapcheck // it is kafka-go's own
@@ -71,7 +71,7 @@ func (t *Transport) RoundTrip(ctx context.Context, addr net.Addr, request kafka.
 	t.begin.Do(func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		_, _ = t.Transport.RoundTrip(ended, everyBroker{t}, new(metadata.Request)) // makes the pool, and asks nothing
+		_, _ = t.Transport.RoundTrip(ended, everyBroker{t}, new(metadata.Request)) // creates the pool
 	})
 	response, err := t.Transport.RoundTrip(ctx, t.configured, request)
 	if err == nil && time.Since(time.Unix(0, t.learned.Load())) >= learnEvery {
@@ -80,7 +80,7 @@ func (t *Transport) RoundTrip(ctx context.Context, addr net.Addr, request kafka.
 	return response, err //nolint:wrapcheck // it is kafka-go's own
 }
 
-// learn remembers the brokers of the metadata that kafka-go has. Nothing is sent for it.
+// learn stores the brokers from the metadata that kafka-go has cached. It sends nothing.
 func (t *Transport) learn(ctx context.Context) {
 	t.learned.Store(time.Now().UnixNano())
 	response, err := t.Transport.RoundTrip(ctx, t.configured, &metadata.Request{TopicNames: []string{}})
@@ -93,7 +93,7 @@ func (t *Transport) learn(ctx context.Context) {
 	}
 }
 
-// addresses are the configured brokers, and those that the cluster had when it was last asked.
+// addresses returns the configured brokers, and the other brokers of the last metadata.
 func (t *Transport) addresses() []string {
 	all := strings.Split(string(t.configured), ",")
 	if known := t.brokers.Load(); known != nil {
@@ -106,8 +106,8 @@ func (t *Transport) addresses() []string {
 	return all
 }
 
-// configured are the brokers of the configuration, everyBroker all that are known: of both
-// kafka-go tries one address after the other, each with a network of its own.
+// configured are the configured brokers, and everyBroker all known ones. kafka-go tries the addresses of
+// both one after the other, and expects a network for each.
 type (
 	configured  string
 	everyBroker struct{ *Transport }
@@ -120,11 +120,11 @@ func (c configured) String() string  { return string(c) }
 func (everyBroker) Network() string  { return networks }
 func (e everyBroker) String() string { return strings.Join(e.addresses(), ",") }
 
-// AnyBroker is an address by which the Dialer reaches any broker of its cluster.
+// AnyBroker is an address for which the Dialer connects to any broker of its cluster.
 const AnyBroker = "any-broker:9092"
 
-// Dialer is for kafka-go's consumer group, which doesn't use a transport: that of t knows the
-// brokers.
+// Dialer returns a dialer for kafka-go's consumer group, which does not use a transport. It takes the known
+// brokers from t.
 func (s Settings) Dialer(t *Transport) *kafka.Dialer {
 	return &kafka.Dialer{ClientID: ClientID, Timeout: s.Timeout, SASLMechanism: s.SASL,
 		DialFunc: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -149,8 +149,8 @@ func (s Settings) Dialer(t *Transport) *kafka.Dialer {
 		}}
 }
 
-// share is a context for one of so many tries in what is left of the time: one broker that doesn't
-// answer leaves some for the others.
+// share returns a context for one of several attempts in the remaining time, so that a broker that does not
+// answer leaves time for the others.
 func share(ctx context.Context, tries int) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -159,8 +159,8 @@ func share(ctx context.Context, tries int) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, time.Until(end)/time.Duration(tries))
 }
 
-// dial connects to a broker, by TLS if that is configured: kafka-go would take the name in
-// AnyBroker for the broker's.
+// dial connects to a broker, by TLS if it is configured. If kafka-go did TLS, it would expect AnyBroker's
+// host name in the certificate.
 func (s Settings) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := dial(ctx, network, address)
 	if err != nil || s.TLS == nil {
@@ -184,7 +184,7 @@ func (s Settings) dial(ctx context.Context, network, address string) (net.Conn, 
 	return secure, nil
 }
 
-// dial connects to an address of which the name is resolved now.
+// dial resolves the name in an address, and connects.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
@@ -193,7 +193,7 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return &newConn{Conn: c, address: address}, nil
 }
 
-// newConn is a connection that names what it may mean if a broker closes it unanswered. One
+// newConn is a connection that explains the likely cause if a broker closes it without an answer. One
 // goroutine at a time reads.
 type newConn struct {
 	net.Conn
@@ -201,8 +201,8 @@ type newConn struct {
 	answered bool
 }
 
-// ClosedError is a broker that closed a connection before it answered anything: how a limit of
-// connections shows.
+// ClosedError reports that a broker closed a connection before it answered. A limit on connections has this
+// effect.
 type ClosedError struct {
 	Broker string
 	Err    error
@@ -220,7 +220,7 @@ func (c *newConn) Read(b []byte) (int, error) {
 	switch {
 	case c.answered || n > 0:
 		c.answered = true
-	case errors.Is(err, io.EOF): // kafka-go writes over what is an io.EOF
+	case errors.Is(err, io.EOF): // kafka-go replaces an io.EOF by another error
 		err = &ClosedError{c.address, io.ErrUnexpectedEOF}
 	case errors.Is(err, syscall.ECONNRESET):
 		err = &ClosedError{c.address, err}

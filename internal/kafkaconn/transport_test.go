@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// forwards is an address behind which a broker is until it is closed.
+// forwards returns an address that forwards to a broker until closes is called.
 func forwards(t *testing.T, broker string) (address string, closes func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,8 +53,8 @@ func forwards(t *testing.T, broker string) (address string, closes func()) {
 	return l.Addr().String(), closes
 }
 
-// The configured address is one broker's, which dies: leaders that move are found by the others,
-// and so is the group's coordinator.
+// The configured address is that of one broker, which dies. The other brokers give the new leaders, and the
+// group's coordinator.
 func TestAClusterIsFoundByAnyBrokerOnceTheConfiguredOneIsGone(t *testing.T) {
 	t.Parallel()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.SeedTopics(1, "points"))
@@ -78,14 +78,14 @@ func TestAClusterIsFoundByAnyBrokerOnceTheConfiguredOneIsGone(t *testing.T) {
 		require.NoError(t, cluster.MoveTopicPartition("points", 0, int32(node)))
 		require.Eventually(t, func() bool { return leader() == broker }, 10*time.Second, 10*time.Millisecond)
 	}
-	for range 10 { // whichever comes first
+	for range 10 { // in random order
 		conn, err := s.Dialer(transport).Dial("tcp", AnyBroker)
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())
 	}
 }
 
-// So does a broker that has as many connections from an address as it takes.
+// A broker also closes connections in excess of its limit per address.
 func TestAConnectionThatIsClosedUnansweredNamesTheLimitsOfConnections(t *testing.T) {
 	t.Parallel()
 	for name, each := range map[string]func(net.Conn){"at once": func(net.Conn) {}, "with the request read": func(c net.Conn) { _, _ = c.Read(make([]byte, 1000)) }} {

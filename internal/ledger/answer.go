@@ -1,37 +1,38 @@
 package ledger
 
-// Outcome is what came of a call that reached the ledger.
+// Outcome is the outcome of a call that reached the ledger.
 type Outcome int
 
 const (
-	// Applied: the piece is in, and the ledger is at its next position.
+	// Applied means that the piece is written, and the ledger is at its next position.
 	Applied Outcome = iota
-	// Moved: the ledger holds another position than expected; nothing was
-	// written. Found is its text, empty where there is none.
+	// Moved means that the ledger isn't at the expected position; nothing was written. Found is the
+	// ledger's text, empty if it has none.
 	Moved
-	// Held: a rebuild is about to swap; nothing was written. Try again.
+	// Held means that a rebuild is about to swap; nothing was written. Try again.
 	Held
-	// Refusing: Refused can't be added, and the piece can without them; nothing was
-	// written.
+	// Refusing means that the members in Refused can't be added; nothing was written. The piece can be sent
+	// without them.
 	Refusing
-	// OtherSchema: the scores were written with another schema (Found).
+	// OtherSchema means that the scores were written with another schema (Found).
 	OtherSchema
-	// Lost: a key that a listed window has to have is gone (Window).
+	// Lost means that a key that a listed window must have is gone (Window).
 	Lost
-	// Unlisted: a window that isn't listed has a key (Window).
+	// Unlisted means that a window that isn't listed has a key (Window).
 	Unlisted
-	// OtherBounds: a listed window has other bounds (Window; Found is the listing, Start and End are in it).
+	// OtherBounds means that a listed window has other bounds (Window, Start and End; Found is the
+	// listing).
 	OtherBounds
-	// Foreign: a member's score (Members) in Window is none that the layout writes.
+	// Foreign means that the layout doesn't write the score of a member (Members) in Window.
 	Foreign
-	// OtherRule: a listed window was written by another rule of its board (Window; Found is
-	// the listing).
+	// OtherRule means that a listed window was written by another rule of its board (Window; Found is the
+	// listing).
 	OtherRule
-	// Sealed: windows (Windows) are final, and the piece has changes for them.
+	// Sealed means that windows (Windows) are final, and the piece has changes for them.
 	Sealed
-	// Unsealed: windows (Windows) aren't final, and the piece leaves them out as if they were.
+	// Unsealed means that windows (Windows) aren't final, although the piece leaves them out as final.
 	Unsealed
-	// Fits: what a check answers where Apply would answer Applied.
+	// Fits is the outcome of a check where Apply would return Applied.
 	Fits
 )
 
@@ -39,23 +40,23 @@ var outcomes = [...]string{"applied", "moved", "held", "refusing", "other schema
 
 func (o Outcome) String() string { return outcomes[o] }
 
-// Answer is the outcome with what it is about.
+// Answer is an outcome and its details.
 type Answer struct {
 	Outcome Outcome
 	Found   string
 	Window  string
 	// Start and End are in Unix ms. Both are 0 if the window isn't listed or its listing can't be read.
 	Start, End int64
-	Windows    []string // by their names in the listing
+	Windows    []string // names in the listing
 	Members    []string
 	Refused    []Refusal
-	// Beyond is where those of the refused who would leave a field's range would leave it:
-	// only on boards that have a rule of their own.
+	// Beyond has, for refused members on boards with other rules than the default one, the field whose
+	// range the member would leave.
 	Beyond []Beyond
 }
 
-// Refusal is a member whose changes in a piece can't be added, and why: in one window or
-// in several, and then in none, so that an event counts in all of its windows or in none.
+// Refusal is a member whose changes in a piece can't be added, and the reason. If one window refuses a
+// change, it is added to none, so that an event counts in all of its windows or in none.
 type Refusal struct {
 	Member string
 	Reason Reason
@@ -65,33 +66,33 @@ type Refusal struct {
 type Beyond struct {
 	Member string
 	Window Window // without its bounds
-	Field  int    // its number among the board's, from 1; 0: the change by itself leaves some field's range
-	Digit  int64  // what the field would be, where fewest counts: how much less than its max
+	Field  int    // its number in the board's list, from 1; 0 if the change alone leaves a field's range
+	Digit  int64  // the value that the field would have; for a fewest field, its max less that value
 }
 
 // Reason is why a member is refused.
 type Reason uint8
 
 const (
-	// Overflow: a standing would leave the layout's range of points.
+	// Overflow means that a standing would leave the layout's range of points.
 	Overflow Reason = iota + 1
-	// WindowLimit: it would open a window beyond the number that may be listed.
+	// WindowLimit means that the change would open a window beyond the limit on listed windows.
 	WindowLimit
-	// Reasons is one more than the last: the size of an array by reason.
+	// Reasons is one more than the last reason: the size of an array that is indexed by reason.
 	Reasons
 )
 
-// Verdict is what an error asks of whoever met it.
+// Verdict is how the caller must handle an error.
 type Verdict int
 
 const (
-	// Retry: it may pass by itself; try again with a growing wait.
+	// Retry means that the error may be temporary: try again with a growing wait.
 	Retry Verdict = iota
-	// DeadLetter: this one record can't go through, others can.
+	// DeadLetter means that this record can't be processed, but others can.
 	DeadLetter
-	// Halt: this partition stops and says why, until the cause is gone.
+	// Halt means that this partition stops and reports the reason until the cause is gone.
 	Halt
-	// Refuse: the process can't do its work at all, and says what to fix.
+	// Refuse means that the process can't work at all, and reports what to fix.
 	Refuse
 )
 
@@ -99,8 +100,8 @@ var verdicts = [...]string{"retry", "dead-letter", "halt", "refuse"}
 
 func (v Verdict) String() string { return verdicts[v] }
 
-// AtStart is what a verdict asks for before anything was done: a process whose Kafka or Redis
-// will never let it work says so and ends, instead of waiting.
+// AtStart returns the verdict for an error at start: if Kafka or Redis would never let the process work,
+// the process reports that and ends instead of waiting.
 func (v Verdict) AtStart() Verdict {
 	if v == Halt {
 		return Refuse

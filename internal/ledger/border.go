@@ -1,13 +1,13 @@
 package ledger
 
-// Border is where a window of a calendar starts and another one ends, as it is to be settled.
+// Border is a border to be settled: where one calendar window ends and the next one starts.
 type Border struct {
 	Name string // periods.Border as text
 	At   int64  // by the caller's time zone data, Unix ms
-	Keep int64  // until when it is kept: longer than any window that starts or ends there
+	Keep int64  // until when it is kept, Unix ms: longer than any window that starts or ends there
 }
 
-// Settled is where a border is, if it is settled.
+// Settled is the instant of a border, if it is settled.
 type Settled struct {
 	At int64 // Unix ms
 	OK bool

@@ -6,14 +6,13 @@ import (
 	"strconv"
 )
 
-// Fingerprint tells rules apart: what decides what a record results in, as one text. 0: it
-// isn't known which.
+// Fingerprint identifies rules: all settings that decide how a record counts, as one text. 0 means unknown.
 type Fingerprint uint64
 
-// Append writes it as 16 lower-case hex digits.
+// Append appends the fingerprint as 16 lower-case hex digits.
 func (f Fingerprint) Append(b []byte) []byte { return appendHex(b, uint64(f)) }
 
-// appendHex writes 16 lower-case hex digits.
+// appendHex appends 16 lower-case hex digits.
 func appendHex(b []byte, n uint64) []byte {
 	const digits = "0123456789abcdef"
 	for shift := 60; shift >= 0; shift -= 4 {
@@ -24,7 +23,7 @@ func appendHex(b []byte, n uint64) []byte {
 
 func (f Fingerprint) String() string { return string(f.Append(nil)) }
 
-// ParseFingerprint reads what String writes, and nothing else. 0 is none.
+// ParseFingerprint parses what String writes, and nothing else. 0 is not valid.
 func ParseFingerprint(text string) (Fingerprint, error) {
 	n, err := strconv.ParseUint(text, 16, 64)
 	switch f := Fingerprint(n); {
@@ -39,8 +38,7 @@ func ParseFingerprint(text string) (Fingerprint, error) {
 	}
 }
 
-// Note is kept beside the ledger, in the call of a piece: by which rules the partition is
-// counted from then on, and their text.
+// Note is the rules by which a partition is counted from a piece on. The piece's call stores them.
 type Note struct {
 	Rules Fingerprint
 	Text  string

@@ -1,9 +1,9 @@
 package ledger
 
-// FullError says that the standings have no room: nothing was written. Room may be made, so
-// it passes; but it doesn't by itself.
+// FullError reports that Redis has no memory for the standings; nothing was written. It can be retried, but
+// an operator must free memory.
 type FullError struct {
-	Used, Max int64 // bytes; 0 where it isn't known
+	Used, Max int64 // bytes; 0 if unknown
 	Err       error
 }
 

@@ -13,15 +13,15 @@ type Partition struct {
 	Number int
 }
 
-// String is the partition's field in the ledger: <topic>/<number>.
+// String returns the partition's field in the ledger: <topic>/<number>.
 func (p Partition) String() string { return p.Topic + "/" + strconv.Itoa(p.Number) }
 
-// Compare orders by topic, then number: points/2 before points/10.
+// Compare orders by topic, then number: points/2 is before points/10.
 func (p Partition) Compare(q Partition) int {
 	return cmp.Or(cmp.Compare(p.Topic, q.Topic), cmp.Compare(p.Number, q.Number))
 }
 
-// ParsePartition reads what String writes, and nothing else.
+// ParsePartition parses what String writes, and nothing else.
 func ParsePartition(field string) (Partition, error) {
 	at := strings.LastIndexByte(field, '/')
 	if at > 0 {
@@ -33,7 +33,7 @@ func ParsePartition(field string) (Partition, error) {
 	return Partition{}, fmt.Errorf("%q is no field of a ledger: want <topic>/<partition>", field)
 }
 
-// CompareFields orders fields of the ledger as their partitions, after what is none.
+// CompareFields orders fields of the ledger like their partitions. Fields that are no partition come first.
 func CompareFields(a, b string) int {
 	p, _ := ParsePartition(a)
 	q, _ := ParsePartition(b)

@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// Window is one stretch of a period, [Start, End) in Unix milliseconds, for one
-// board.
+// Window is a window of a board: the interval [Start, End), in Unix ms.
 type Window struct {
 	Board  string
 	Period string
@@ -15,59 +14,59 @@ type Window struct {
 	End    int64
 }
 
-// Listing is the name under which a window is listed: global:weekly:2026-W47.
+// Listing returns the window's name in the listing: global:weekly:2026-W47.
 func (w Window) Listing() string { return w.Board + ":" + w.Period + ":" + w.Name }
 
-// Compare orders by board, period and start.
+// Compare orders windows by board, period and start.
 func (w Window) Compare(v Window) int {
 	return cmp.Or(cmp.Compare(w.Board, v.Board), cmp.Compare(w.Period, v.Period), cmp.Compare(w.Start, v.Start), cmp.Compare(w.Name, v.Name))
 }
 
-// Member is what one member's events over the windows of a group come to. By the default rule
-// that is the sum of their points; by another one Points and Time are a rules.Value.
+// Member has the sum of the points that a member's events add in the windows of a group. By another rule
+// than the default one, Points and Time are a rules.Value.
 type Member struct {
 	ID     []byte // 1 to 256 bytes
 	Points int64
-	// Time is, by the default rule, the latest time of the events with positive points, in Unix
-	// milliseconds. NoTime where there is none: then the window's start counts.
+	// Time is, by the default rule, the latest time of the events with positive points, in Unix ms. It is
+	// NoTime if there are none; then the window's start counts.
 	Time int64
 }
 
-// NoTime lies before every window's start, and counts as that start.
+// NoTime is before every window's start, and counts as that start.
 const NoTime = math.MinInt64
 
-// Group is a set of windows, all of boards by one rule, and the members whose sums are the
-// same in all of them.
+// Group is a set of windows of boards with the same rule, and the members with what they add, which is
+// equal in all of these windows.
 type Group struct {
 	Windows []int // indexes into Piece.Windows
 	Members []Member
-	// Names are what the members want to be called, in their order, where names are counted: then
-	// all groups of a piece have them. Else there are none.
+	// Names has a name for each member, in order, if names are counted: then all groups of a piece have
+	// them. Otherwise it is empty.
 	Names []Name
 }
 
-// Name is what a member wants to be called, by the latest of some events, at whose time. Without
-// a text none of them said.
+// Name is a member's name in the latest event that has one, and that event's time. Text is empty if no
+// event has a name.
 type Name struct {
 	Text []byte // 1 to 64 characters
-	Time int64  // ms
+	Time int64  // Unix ms
 }
 
-// Piece is what one atomic call adds: all of a batch's changes of its members,
-// in every board and window. In a piece a member and a window meet once.
+// Piece is what one atomic call adds: all of a batch's changes of its members, in every board and window. A
+// member occurs at most once in a window.
 type Piece struct {
 	Partition Partition
 	Expected  Position
 	Next      Position
 	Windows   []Window
 	Groups    []Group
-	// Without are windows that events of the batch would count in, of members of the shard, and that
-	// are left out since they are final: by their names in the listing. Where one isn't, nothing is added.
+	// Without are final windows that events of the shard's members belong in, and that the piece leaves
+	// out, by their names in the listing. If one of them isn't final, nothing is added.
 	Without []string
-	Note    *Note // to be written in the same call; nil if it is there
+	Note    *Note // written in the same call; nil if it is already written
 }
 
-// Width is the number of member-windows: what a call costs.
+// Width returns the number of pairs of member and window, which determines a call's cost.
 func (p *Piece) Width() int {
 	n := 0
 	for _, g := range p.Groups {

@@ -1,11 +1,9 @@
-// Package ledger holds what the reading side (Kafka) and the writing side
-// (Redis) say to each other: where a partition stands, what is to be added, and
-// what came of it. It is pure.
+// Package ledger has the types that the reading side (Kafka) and the writing side (Redis) exchange: a
+// partition's position, what to add, and the outcome. It is pure.
 //
-// A position is a set of counted events, and a piece adds exactly the events
-// that lie between the position it expects and the one it writes. Everything
-// that makes delivery exact follows from comparing positions as text, in the
-// call that writes the scores.
+// A position denotes a set of counted events, and a piece adds exactly the events between the position that
+// it expects and the one that it writes. Exactly-once counting relies on comparing positions as text, in
+// the call that writes the scores.
 package ledger
 
 import (
@@ -15,28 +13,28 @@ import (
 	"strings"
 )
 
-// Position says which events of a partition are counted. It has two forms:
+// Position denotes which events of a partition are counted. Its text has two forms:
 //
 //	480                   every event before offset 480
 //	120..480@8f3c…#5d1e…  every event before 120, and of those in [120, 480) the
 //	                      ones whose member's hash is below 8f3c…, by the rules
 //	                      with the fingerprint 5d1e…
 //
-// A sweep without a fingerprint was begun by a version that wrote none.
+// A sweep without a fingerprint was started by a version of this program that wrote none.
 type Position struct {
 	From  int64       // every event before this offset is counted
-	To    int64       // end of the sweep; equal to From when none is under way
+	To    int64       // end of the sweep; equal to From without a sweep
 	Hash  uint64      // in [From, To), members with a hash below this are counted
-	Rules Fingerprint // what the sweep is by; 0 when none is under way, or it isn't known
+	Rules Fingerprint // rules of the sweep; 0 without a sweep, or if they are unknown
 }
 
-// At is the position at which every event before offset is counted.
+// At returns the position at which every event before offset is counted.
 func At(offset int64) Position { return Position{From: offset, To: offset} }
 
 // Sweeping reports whether a batch has been applied in part.
 func (p Position) Sweeping() bool { return p.To != p.From }
 
-// Append writes the position's text, the only form that is ever compared.
+// Append appends the position's text. Only this form is stored and compared.
 func (p Position) Append(b []byte) []byte {
 	b = strconv.AppendInt(b, p.From, 10)
 	if !p.Sweeping() {
@@ -55,19 +53,19 @@ func (p Position) Append(b []byte) []byte {
 
 func (p Position) String() string { return string(p.Append(nil)) }
 
-// TornMark starts the ledger's text while a piece is being written, and stays
-// there if the script dies midway.
+// TornMark is the prefix of a position in the ledger while a piece is being written. It remains if the
+// script dies midway.
 const TornMark = "torn:"
 
-// Torn is the text that the ledger holds from a piece's first write to its last.
+// Torn returns the text that the ledger has between a piece's first and last write.
 func Torn(expected Position) string { return TornMark + expected.String() }
 
-// Counted reads the position that a ledger denotes, torn or not: a torn one counts as
-// the position before the piece that was being written.
+// Counted parses the position that a ledger denotes, torn or not. A torn one denotes the position before
+// the piece that was being written.
 func Counted(text string) (Position, error) { return Parse(strings.TrimPrefix(text, TornMark)) }
 
-// Parse reads a position. Only the canonical text is taken: whatever Append
-// would not write is refused, so that equal positions are equal texts.
+// Parse parses a position. It accepts only the text that Append writes, so that equal positions have equal
+// texts.
 func Parse(text string) (Position, error) {
 	p, err := parse(text)
 	if err != nil {
@@ -127,6 +125,6 @@ func offset(text string) (int64, error) {
 	return n, nil
 }
 
-// ErrTorn is what Parse says of a ledger that a script left midway: scores may
-// be written in part, and only a rebuild settles it.
+// ErrTorn is the error of Parse for a ledger that a script left midway. Scores may be written in part, and
+// only a rebuild repairs that.
 var ErrTorn = errors.New("a piece was written in part")

@@ -2,16 +2,15 @@ package ledger
 
 import "slices"
 
-// Positions is where the shards of a partition stand, one each: a set of counted events, as
-// each of them is.
+// Positions are the positions of a partition's shards. Together they denote a set of counted events.
 type Positions []Position
 
-// AllAt is every one of n shards at an offset.
+// AllAt returns the positions of n shards that are all at an offset.
 func AllAt(offset int64, n Shards) Positions {
 	return slices.Repeat(Positions{At(offset)}, int(n))
 }
 
-// Lowest is the offset before which every shard has counted every event.
+// Lowest returns the offset before which every shard has counted every event.
 func (all Positions) Lowest() int64 {
 	lowest := all[0].From
 	for _, p := range all[1:] {
@@ -23,12 +22,12 @@ func (all Positions) Lowest() int64 {
 // Sweeping reports whether any shard has a batch applied in part.
 func (all Positions) Sweeping() bool { return slices.ContainsFunc(all, Position.Sweeping) }
 
-// Level reports whether every shard stands at the same place.
+// Level reports whether all shards are at the same position.
 func (all Positions) Level() bool {
 	return !slices.ContainsFunc(all, func(p Position) bool { return p != all[0] })
 }
 
-// String is the one text where all are level, else each in order.
+// String returns the common position if all are equal, else all positions in order.
 func (all Positions) String() string {
 	if all.Level() {
 		return all[0].String()

@@ -1,37 +1,36 @@
 package ledger
 
-// Reading is what is to be read next of a partition whose shards stand at different places.
-// An event counts in it if its shard is of the reading, and doesn't have the event yet.
+// Reading describes which events of a partition to read next while its shards are at different positions.
+// It counts an event if the event's shard takes part in the reading and doesn't have the event yet.
 type Reading struct {
 	From int64
-	// To is where it ends, if it goes on with sweeps that were begun: a sweep's end can't be
-	// moved. 0: it goes on as far as the log does.
+	// To is the end of a reading that continues sweeps: a sweep's end can't be moved. If it is 0, the
+	// reading continues up to the log's end.
 	To int64
-	// Rules are those that it is by: of the sweeps that it goes on with. 0: those of whoever reads.
+	// Rules are the rules of the sweeps that the reading continues; 0 for the reader's own rules.
 	Rules Fingerprint
-	// Without are the shards that it isn't for, by their numbers: nil where it is for all. They
-	// keep their places.
+	// Without marks the shards that don't take part, by number, and keep their positions. If it is nil, all
+	// take part.
 	Without []bool
 }
 
-// Resumes reports whether the reading goes on with sweeps.
+// Resumes reports whether the reading continues sweeps.
 func (r Reading) Resumes() bool { return r.To > 0 }
 
-// For reports whether the reading is for a shard.
+// For reports whether a shard takes part in the reading.
 func (r Reading) For(shard int) bool { return r.Without == nil || !r.Without[shard] }
 
-// Next is the next reading, by which the shards of a partition are levelled:
+// Next returns the next reading to level the shards of a partition:
 //
-//   - no shard is in a sweep: one reading for all, from the lowest on. A shard that stands
-//     further on joins where it stands.
-//   - else the sweeps that end first, all at one offset, are read again and brought there.
-//     Shards between two sweeps that stand within that range go along, by the same rules. Others
-//     would make the range longer (those before it) or can't end there (those in another sweep,
-//     or in one by other rules): it isn't for them.
+//   - If no shard is in a sweep, all shards take part, from the lowest position on. A shard that is further on takes
+//     part from its own position.
+//   - Otherwise, the sweeps that end first are read again, up to their common end. The shards without a sweep that are
+//     within that range take part too, by the same rules. Other shards don't: those before the range would make it
+//     longer, and those in another sweep, or in one by other rules, can't stop at its end.
 //
-// A reading that resumes takes one sweep to its end at least, so that the last one is of the
-// first kind. In the worst case, several masters that went back to different places, what
-// lies between them is read once for each.
+// A reading that resumes finishes at least one sweep, so that the last reading is of the first kind. In the
+// worst case, if several masters went back to different positions, the events between these are read once
+// for each of them.
 func (all Positions) Next() Reading {
 	r := Reading{From: all.Lowest()}
 	for _, p := range all {

@@ -46,19 +46,19 @@ func TestTheNextReading(t *testing.T) {
 	}
 }
 
-// Reading after reading every shard comes to one place, and every event between is counted
-// once by each: simulated with sets of offsets.
+// The readings bring all shards to one position, and each counts every event once. The test simulates them
+// with sets of offsets.
 func TestReadingsLevelWithEveryEventOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := Shards(rapid.IntRange(1, 5).Draw(t, "shards"))
 		const end = 40
 		at := Positions{}
-		counted := make([][]int, n) // by shard and offset, of one member of a low and one of a high hash: how often
+		counted := make([][]int, n) // counts by shard and offset, for a member with a low hash and one with a high hash
 		for i := range int(n) {
 			p := At(rapid.Int64Range(0, end).Draw(t, "from"))
 			if rapid.Bool().Draw(t, "sweeping") && p.From < end {
 				p.To = rapid.Int64Range(p.From+1, end).Draw(t, "to")
-				p.Hash = n.From(i) + 1<<60/uint64(n) // between the two members
+				p.Hash = n.From(i) + 1<<60/uint64(n) // between the two hashes
 			}
 			at = append(at, p)
 			counted[i] = make([]int, 2*end)

@@ -2,21 +2,20 @@ package ledger
 
 import "math/bits"
 
-// Shards is the number of parts into which members are cut by their hashes: shard i of n has
-// those of the i-th of n equal ranges. A sweep, which goes upwards by hash, so passes one
-// shard after another.
+// Shards is the number of shards. Members are divided by hash: shard i of n has those in the i-th of n
+// equal ranges. A sweep proceeds upwards by hash, so it passes one shard after another.
 type Shards int
 
-// MaxShards is the most there may be.
+// MaxShards is the largest number of shards.
 const MaxShards = 256
 
-// Of is the shard of a member's hash: floor(hash * n / 2^64).
+// Of returns the shard of a member's hash: floor(hash * n / 2^64).
 func (n Shards) Of(hash uint64) int {
 	shard, _ := bits.Mul64(hash, uint64(n))
 	return int(shard)
 }
 
-// From is the lowest hash of a shard. That of the shard after the last is 0, as 2^64 is.
+// From returns the lowest hash of a shard. For shard n, which is past the last, it returns 0 for 2^64.
 func (n Shards) From(shard int) uint64 {
 	if shard == int(n) {
 		return 0
@@ -28,14 +27,14 @@ func (n Shards) From(shard int) uint64 {
 	return from
 }
 
-// CanBeAt reports whether a shard's ledger can be at a position: in a sweep only at a hash that
-// is of the shard and isn't its lowest, since the sweep begins there, and ends with the last.
+// CanBeAt reports whether a shard's ledger can be at a position. A sweep of the shard starts at its lowest
+// hash and ends after its highest, so a position within a sweep must have a hash between the two.
 func (n Shards) CanBeAt(shard int, at Position) bool {
 	end := n.From(shard + 1)
 	return !at.Sweeping() || at.Hash > n.From(shard) && (end == 0 || at.Hash < end)
 }
 
-// Overlapping are the shards of n that have members of a shard of others.
+// Overlapping returns the shards of n that share members with a shard of another number of shards.
 func (n Shards) Overlapping(shard int, of Shards) (all []int) {
 	for i := range int(n) {
 		if i*int(of) < (shard+1)*int(n) && (i+1)*int(of) > shard*int(n) {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The definition in numbers of any length: floor(hash * n / 2^64).
+// shardOf is the definition with integers of any size: floor(hash * n / 2^64).
 func shardOf(hash uint64, n Shards) int {
 	product := new(big.Int).Mul(new(big.Int).SetUint64(hash), big.NewInt(int64(n)))
 	return int(product.Rsh(product, 64).Int64())

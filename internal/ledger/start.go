@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Origin is the offset and the time from which a partition's events are in. A window that starts
+// Origin is the offset and the time from which a partition's events are counted. A window that starts
 // before that time is incomplete.
 type Origin struct {
 	Offset int64
@@ -18,7 +18,7 @@ type Origin struct {
 // Log identifies the log that a partition is counted from.
 type Log struct {
 	Topic string // the topic's id; empty if the brokers report none
-	Epoch int32  // of the leader when the counting began; 0 if it is unknown
+	Epoch int32  // of the leader when counting started; 0 if unknown
 }
 
 func (o Origin) String() string {
@@ -28,7 +28,7 @@ func (o Origin) String() string {
 	return fmt.Sprintf("%d %d %s@%d", o.Offset, o.Time, o.Log.Topic, o.Log.Epoch)
 }
 
-// ParseOrigin reads what String writes.
+// ParseOrigin parses what String writes.
 func ParseOrigin(text string) (Origin, error) {
 	words := strings.Split(text, " ")
 	var o Origin
@@ -54,35 +54,35 @@ func ParseOrigin(text string) (Origin, error) {
 	return o, nil
 }
 
-// State is what stands beside the scores, as of one moment.
+// State is a shard's schema, ledger, and other data that isn't scores, as of one moment.
 type State struct {
-	Schema  string            // empty where nothing was written yet
-	Now     time.Time         // by Redis's clock: as of when all of this is true
-	Asked   time.Time         // by this process's clock, before it was read; zero where nobody noted it
+	Schema  string            // empty if nothing was written yet
+	Now     time.Time         // the moment, by Redis's clock
+	Asked   time.Time         // by this process's clock, before the read; zero if unknown
 	Ledger  map[string]string // "<topic>/<partition>" -> position
 	Origins map[string]string
-	// Since has, for each period that was added to standings that were there, the time from which on it is
-	// counted, in Unix ms, by SinceKey. A window of the period that starts earlier is incomplete.
+	// Since has, for each period that was added to existing standings, the time from which it is counted,
+	// in Unix ms, by SinceKey. A window of the period that starts earlier is incomplete.
 	Since   map[string]int64
 	Windows int
 	Workers map[string]string
-	// Refills is up to where a partition is read again, as of when Redis was found lost:
-	// until its position is there, boards lack events that they had. Those that are
-	// through stay in it.
+	// Refills has, for each partition that is read again because Redis was lost, the offset up to which
+	// that happens. Until its position is there, boards lack events that they had. An entry stays after the
+	// refill.
 	Refills map[string]int64
-	// Rebuilt has those of Refills that a rebuild wrote, which moved the ledger back.
+	// Rebuilt marks the entries of Refills that a rebuild wrote, which moved the ledger back.
 	Rebuilt map[string]bool
 	Held    bool
-	// Rules has texts of rules by their fingerprints, and by "<topic>/<partition>" the fingerprint
-	// of those that the partition is counted by. Nil in what Together makes of several.
+	// Rules maps fingerprints to texts of rules, and "<topic>/<partition>" to the fingerprint of the rules
+	// that the partition is counted by. Together leaves it nil for several shards.
 	Rules map[string]string
-	// Unlike are the shards whose schema isn't this one, of what Together makes of several: a
-	// shard without any is one.
+	// Unlike, set by Together for several shards, lists the shards whose schema isn't Schema, also those
+	// without a schema.
 	Unlike []int
 }
 
-// Clock is Redis's clock by now, or a little ahead of it. What was learned elsewhere since
-// the state was read may be later than that moment.
+// Clock returns the current time of Redis's clock, or slightly later. Data that was read elsewhere after
+// the state may be newer than Now.
 func (s *State) Clock() time.Time {
 	if s.Asked.IsZero() {
 		return s.Now
@@ -90,8 +90,8 @@ func (s *State) Clock() time.Time {
 	return s.Now.Add(time.Since(s.Asked))
 }
 
-// SinceKey is the key of an added period in State.Since: of the list of a board, or of all boards that have
-// no list ("").
+// SinceKey returns the key of an added period in State.Since. The board is one that lists its periods, or
+// "" for all boards that have no list.
 func SinceKey(board, period string) string {
 	if board == "" {
 		return period
@@ -101,14 +101,14 @@ func SinceKey(board, period string) string {
 
 // Added is a period that is added to standings that were written without it.
 type Added struct {
-	Board  string // to whose list of periods it is added; empty: all boards that have no list
+	Board  string // the board whose list it is added to; empty for all boards without a list
 	Period string
-	// Since is the time from which on it is counted, Unix ms: of its windows, those that start
-	// earlier are incomplete until a rebuild. 0 if none does.
+	// Since is the time from which the period is counted, in Unix ms: its windows that start earlier are
+	// incomplete until a rebuild. It is 0 if there are no such windows.
 	Since int64
 }
 
-// String names the period, and the board if it has a list of its own.
+// String returns the period, and the board if it has a list of its own.
 func (a Added) String() string {
 	if a.Board == "" {
 		return a.Period
@@ -116,34 +116,34 @@ func (a Added) String() string {
 	return a.Period + " of board " + a.Board
 }
 
-// Line is a worker's report about itself.
+// Line is a worker's status line.
 type Line struct {
 	Partition Partition
 	Text      string // JSON
 }
 
-// StartPosition is where one partition is to start.
+// StartPosition is where a partition is to start.
 type StartPosition struct {
 	Partition Partition
-	Found     string // what the ledger holds now; empty where nothing
-	Beside    bool   // other partitions are there: found empty, the ledger was lost meanwhile
+	Found     string // the ledger's current value; empty if it has none
+	Beside    bool   // if Found is empty, the ledger must have other partitions: otherwise it was lost meanwhile
 	At        Position
-	Origin    *Origin // nil leaves the one there is
-	// Refill is the offset that was read before, or a later one, where the partition begins
-	// because Redis was lost, else 0.
+	Origin    *Origin // nil keeps the old one
+	// Refill is an offset up to which, at least, the partition was read before Redis was lost; 0 if Redis
+	// wasn't lost.
 	Refill int64
 }
 
-// StartResult is what came of setting where partitions start.
+// StartResult is the result of setting where partitions start.
 type StartResult int
 
 const (
-	// Began: ledger, origins and schema are written.
+	// Began means that ledger, origins and schema are written.
 	Began StartResult = iota
-	// Overtaken: another was first; the ledger has to be read again.
+	// Overtaken means that another worker was first: read the ledger again.
 	Overtaken
-	// HeldUp: a rebuild is about to swap; try again.
+	// HeldUp means that a rebuild is about to swap: try again.
 	HeldUp
-	// Orphaned: windows are listed and the ledger is empty.
+	// Orphaned means that windows are listed and the ledger is empty.
 	Orphaned
 )

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Together is what the states of all shards come to as one, for whoever shows it:
+// Together returns the states of all shards as one state, for display:
 //
-//   - a partition is at the position of the shard that is furthest behind, a torn one before
-//     one that isn't. Where a shard has no position, there is none: its boards have none of
-//     the partition's events.
-//   - it is refilled as long as one shard is, and up to the furthest offset of these.
-//   - its origin is the latest: what one shard lacks, the boards lack. So is the time from which
-//     on a period is counted that was added.
-//   - windows are summed: a window is listed by each shard that has a member of it.
-//   - held if one is. Clock and workers are those of shard 0, the schema that of the first
-//     shard that has one.
+//   - A partition is at the position of the shard that is furthest behind; a torn position is before one that isn't. If
+//     a shard has no position, the result has none: that shard has none of the partition's events.
+//   - A partition is being refilled while any shard is, up to the highest offset of these shards.
+//   - A partition's origin is the latest of all shards, because the boards lack what one shard lacks. The same holds
+//     for the time from which an added period is counted.
+//   - Windows are summed: every shard that has a member of a window lists it.
+//   - The state is held if any shard is. Clock and workers are those of shard 0. The schema is that of the first shard
+//     that has one.
 //
-// Of one state it is that state. It shares no map with those of several.
+// The state of a single shard is returned unchanged. Otherwise the result shares no map with the shards'
+// states.
 func Together(shards []State) State {
 	if len(shards) == 1 {
 		return shards[0]
@@ -42,7 +42,7 @@ func Together(shards []State) State {
 			all.Since[key] = max(all.Since[key], ms)
 		}
 	}
-	for field := range shards[0].Ledger { // a partition that isn't there is in no ledger of all
+	for field := range shards[0].Ledger { // a partition that shard 0 lacks has no position
 		if text, ok := shards[FurthestBehind(shards, field)].Ledger[field]; ok {
 			all.Ledger[field] = text
 		}
@@ -56,8 +56,8 @@ func Together(shards []State) State {
 	return all
 }
 
-// refills are those of shards that haven't come as far yet. Those that are through stay, unless
-// a shard that was never refilled is behind them: it would seem to be refilled.
+// refills sets the refills that some shard hasn't finished. A finished one stays, unless a shard that was
+// never refilled is behind its offset: the partition would look as if it were being refilled.
 func (s *State) refills(shards []State) {
 	through := map[string]int64{}
 	for _, shard := range shards {
@@ -78,8 +78,8 @@ func (s *State) refills(shards []State) {
 	}
 }
 
-// FurthestBehind is the shard whose position of a partition is furthest behind, of several the
-// first: Together's position is its, if it has one.
+// FurthestBehind returns the shard whose position of a partition is the lowest, the first one of several.
+// It is also the position in Together, if that has one.
 func FurthestBehind(shards []State, field string) int {
 	last := 0
 	for i, s := range shards {
@@ -90,9 +90,9 @@ func FurthestBehind(shards []State, field string) int {
 	return last
 }
 
-// ComparePositions orders the texts of positions: none, what is no position, the torn ones,
-// the others; each by the offset before which every event counts, and of equal ones one without
-// a sweep first: its To is the same.
+// ComparePositions orders the texts of positions: first "", then invalid texts, torn positions, and other
+// positions. Positions are ordered by the offset before which every event counts; of equal ones the one
+// without a sweep is first, as its To is the same offset.
 func ComparePositions(a, b string) int {
 	kind := func(text string) (int, Position) {
 		p, err := Counted(text)
@@ -111,8 +111,8 @@ func ComparePositions(a, b string) int {
 	return cmp.Or(cmp.Compare(x, y), cmp.Compare(p.From, q.From), cmp.Compare(p.To, q.To), cmp.Compare(p.Hash, q.Hash), cmp.Compare(a, b))
 }
 
-// compareOrigins orders origins by time, then offset. What is no origin is the latest, so that
-// whoever reads it finds it.
+// compareOrigins orders origins by time, then offset. Invalid texts are last, so that a reader notices
+// them.
 func compareOrigins(a, b string) int {
 	o, err1 := ParseOrigin(a)
 	p, err2 := ParseOrigin(b)

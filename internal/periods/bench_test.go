@@ -22,7 +22,7 @@ func BenchmarkAt(b *testing.B) {
 	}
 }
 
-// BenchmarkSpan tells what an event costs outside the last span, and inside.
+// BenchmarkSpan measures the cost of an event outside the last span, and inside.
 func BenchmarkSpan(b *testing.B) {
 	of := []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}
 	c := calendar(b, "Europe/Berlin", "monday")

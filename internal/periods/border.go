@@ -2,50 +2,52 @@ package periods
 
 import "strings"
 
-// Borders between windows, where time zone rules have changed since a window was opened.
+// Borders between windows, if time zone rules have changed since a window was opened.
 //
-// The rules of a time zone change, and processes may have different versions of them. So where a
-// window of a calendar starts and ends is settled once, outside of this package, and a Rule can be
-// bound to what was settled. A border is the end of one window and the start of the next: windows
-// whose borders were settled by different versions have no gap and no overlap.
+// The rules of a time zone change, and processes may have different versions of them. So the start and end
+// of a calendar window are settled once, outside this package, and a Rule can be bound to the settled
+// borders. A border is the end of one window and the start of the next, so windows whose borders were
+// settled by different versions have no gap and no overlap.
 //
 //	          settled      settled   by the calendar
 //	             │            │            │
 //	   2026-10   │  2026-11   │  2026-12   │  2027-01
 //
-// Windows of the same kind in the same zone share their borders, whatever their period is called.
+// Windows of the same calendar period in the same zone share their borders, whatever their period's name
+// is.
 
-// Border is where a window of a calendar begins.
+// Border is where a calendar window starts.
 type Border struct {
 	Calendar Period // the built-in period
 	Zone     string
-	Date     string // the first date of the window that begins there: 2026-12-01
+	Date     string // first date of the window that starts there: 2026-12-01
 }
 
 func (b Border) String() string { return string(b.Calendar) + " " + b.Zone + " " + b.Date }
 
-// MaxShift is more than any border's two instants by two versions of a zone's rules differ, in ms.
+// MaxShift, in ms, is more than the distance of a border's instants by two versions of a zone's rules.
 const MaxShift = wholeDay
 
-// Borders are those that were settled, as instants in Unix milliseconds.
+// Borders are settled borders, as instants in Unix ms.
 type Borders interface {
 	At(b Border) (ms int64, ok bool)
 }
 
-// By returns the rule with windows that start and end at settled borders, if there are any.
+// By returns the rule with windows that start and end at settled borders, as far as there are any.
 func (r *Rule) By(settled Borders) Rule {
 	bound := *r
 	bound.calendar.settled = settled
 	return bound
 }
 
-// Zoned reports whether the rules of a time zone decide where windows start and end. All zones but
-// UTC are taken to have rules that may change.
+// Zoned reports whether the windows depend on the rules of a time zone. The rules of all zones but UTC may
+// change.
 func (r *Rule) Zoned() bool {
 	return r.every == 0 && r.end == 0 && r.of != AllTime && r.calendar.Zone() != "UTC"
 }
 
-// Borders returns the borders at which the window of that name starts and ends. ok is false unless the rule is Zoned.
+// Borders returns the borders at which the window with this name starts and ends. ok is false unless the
+// rule is Zoned.
 func (r *Rule) Borders(name string) (start, end Border, ok bool) {
 	if !r.Zoned() {
 		return Border{}, Border{}, false
@@ -63,7 +65,8 @@ func (c Calendar) border(p Period, first day) Border {
 	return Border{p, c.Zone(), first.text()}
 }
 
-// edge is where the window begins that starts with a date: as it was settled, else by the calendar.
+// edge returns the instant at which a window starts, given its first date: the settled one, or else the
+// calendar's.
 func (c Calendar) edge(p Period, first day) int64 {
 	if c.settled != nil {
 		if ms, ok := c.settled.At(c.border(p, first)); ok {
@@ -73,7 +76,7 @@ func (c Calendar) edge(p Period, first day) int64 {
 	return c.begin(first)
 }
 
-// ParseBorder reads what String writes.
+// ParseBorder parses what String writes.
 func ParseBorder(text string) (b Border, ok bool) {
 	words := strings.Split(text, " ")
 	if len(words) != 3 {

@@ -9,13 +9,14 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// settled are borders as other rules of a zone had them.
+// settled are borders by other rules of a zone.
 type settled map[periods.Border]int64
 
 func (s settled) At(b periods.Border) (int64, bool) { ms, ok := s[b]; return ms, ok }
 
-// TestAWindowKeepsTheBordersThatItWasOpenedWith: Edmonton was to turn its clock back in November
-// 2026, and does so no more. The November that was opened by the rules before ends an hour later.
+// TestAWindowKeepsTheBordersThatItWasOpenedWith: by the old rules, Edmonton would turn its clock back in
+// November 2026; by the new rules it doesn't. The November that was opened by the old rules ends an hour
+// later.
 func TestAWindowKeepsTheBordersThatItWasOpenedWith(t *testing.T) {
 	rule := periods.BuiltIn(periods.Monthly, calendar(t, "America/Edmonton", "monday"))
 	start, end, ok := rule.Borders("2026-11")

@@ -10,13 +10,12 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// MaxTime is the end of time, in Unix milliseconds: 2^32 seconds after 1970,
-// which is 2106-02-07T06:28:16Z. Instants lie in [0, MaxTime).
+// MaxTime is the end of the supported time in Unix ms: 2^32 seconds after 1970, which is
+// 2106-02-07T06:28:16Z. Instants must be in [0, MaxTime).
 const MaxTime = int64(1<<32) * 1000
 
-// Window is one stretch of a period: [Start, End) in Unix milliseconds, both on
-// whole seconds. The first window of a period may start before 1970, and the
-// last one may end after MaxTime.
+// Window is one interval of a period: [Start, End) in Unix ms, both on whole seconds. A period's first
+// window may start before 1970, and its last one may end after MaxTime.
 type Window struct {
 	Period Period
 	Name   string
@@ -24,21 +23,20 @@ type Window struct {
 	End    int64
 }
 
-// Calendar determines which window an instant lies in. The zero Calendar is the
-// default one: UTC, weeks from Monday. Its methods can be called at the same
-// time.
+// Calendar finds the window of an instant. The zero Calendar is the default one, with UTC and weeks from
+// Monday. Its methods are safe for concurrent use.
 type Calendar struct {
-	loc   *time.Location // nil is UTC
+	loc   *time.Location // nil means UTC
 	first int            // the first day of a week, in days after Monday
-	// settled are the borders of windows that are known; nil: none.
+	// settled has the settled borders of windows; nil means none.
 	settled Borders
 }
 
 var weekdays = [...]string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 
-// NewCalendar makes the calendar of a time zone, by its IANA name, and of the
-// weekday that weeks start on ("monday" to "sunday"). The zone is of package
-// zoneinfo's data. Names that mean another zone on another machine are refused.
+// NewCalendar returns the calendar of a time zone, by its IANA name, with weeks that start on the given
+// weekday ("monday" to "sunday"). It loads the zone from package zoneinfo. It refuses names that mean
+// different zones on different machines.
 func NewCalendar(zone, weekStart string) (Calendar, error) {
 	loc, err := load(zone)
 	if err != nil {
@@ -47,7 +45,7 @@ func NewCalendar(zone, weekStart string) (Calendar, error) {
 	return CalendarIn(loc, weekStart)
 }
 
-// CalendarIn makes the calendar of a time zone that was loaded before.
+// CalendarIn returns the calendar of a loaded time zone.
 func CalendarIn(loc *time.Location, weekStart string) (Calendar, error) {
 	first := slices.Index(weekdays[:], weekStart)
 	if first < 0 {
@@ -64,7 +62,7 @@ func load(zone string) (*time.Location, error) {
 	case zone == "Local" || zone == "localtime" || zone == "posixrules":
 		return nil, errors.New("differs between machines: use a name such as UTC or Europe/Berlin")
 	case strings.HasPrefix(zone, "right/"):
-		// Its days start some 27 s early: Unix time has no leap seconds.
+		// Days in these zones start about 27 s early, because Unix time has no leap seconds.
 		return nil, errors.New("counts leap seconds: use the name without right/")
 	}
 	loc, err := zoneinfo.Load(zone)
@@ -74,10 +72,10 @@ func load(zone string) (*time.Location, error) {
 	return loc, nil
 }
 
-// Zone is the time zone's IANA name.
+// Zone returns the time zone's IANA name.
 func (c Calendar) Zone() string { return c.location().String() }
 
-// WeekStart is the weekday that weeks start on, such as "monday".
+// WeekStart returns the weekday that weeks start on, such as "monday".
 func (c Calendar) WeekStart() string { return weekdays[c.first] }
 
 func (c Calendar) location() *time.Location {
@@ -87,8 +85,8 @@ func (c Calendar) location() *time.Location {
 	return c.loc
 }
 
-// At is the period's window that holds an instant, in Unix milliseconds. It is
-// an error if the instant isn't in [0, MaxTime) or there is no such period.
+// At returns the period's window that contains an instant, in Unix ms. It returns an error if the instant
+// isn't in [0, MaxTime), or if the period doesn't exist.
 func (c Calendar) At(p Period, ms int64) (Window, error) {
 	if p.Length() == 0 {
 		return Window{}, unknown(p)
@@ -102,7 +100,7 @@ func (c Calendar) At(p Period, ms int64) (Window, error) {
 	}
 	first, next := c.stretch(p, c.shown(ms))
 	start, end := c.edge(p, first), c.edge(p, next)
-	for end <= ms { // the clock was turned back over the border: it is crossed once; or the border was settled earlier
+	for end <= ms { // the clock was turned back across the border, which counts once; or the border was settled earlier
 		first, next = c.stretch(p, next)
 		start, end = end, c.edge(p, next)
 	}
@@ -113,35 +111,33 @@ func (c Calendar) At(p Period, ms int64) (Window, error) {
 	return Window{p, c.name(p, first), start, end}, nil
 }
 
-// Previous is the window that ends where w starts. There is none before the one
-// that holds 1970-01-01T00:00:00Z.
+// Previous returns the window that ends where w starts. ok is false for the window that contains
+// 1970-01-01T00:00:00Z.
 func (c Calendar) Previous(w Window) (Window, bool) {
 	v, err := c.At(w.Period, w.Start-1)
 	return v, err == nil
 }
 
-// Next is the window that starts where w ends. There is none after the one that
-// holds the last instant before MaxTime.
+// Next returns the window that starts where w ends. ok is false for the window that contains the last
+// instant before MaxTime.
 func (c Calendar) Next(w Window) (Window, bool) {
 	v, err := c.At(w.Period, w.End)
 	return v, err == nil
 }
 
-// Span is a stretch [Start, End) in Unix milliseconds in which every one of some
-// periods keeps its window. It never leaves [0, MaxTime).
+// Span is an interval [Start, End) in Unix ms in which the windows of some periods don't change. It is
+// within [0, MaxTime).
 type Span struct {
 	Start   int64
 	End     int64
 	Windows []Window // in the order in which the periods were given
 }
 
-// Holds reports whether an instant lies in the span: if so, its windows are
-// those of the instant, and the calendar needn't be asked. The zero Span holds
-// nothing.
+// Holds reports whether an instant is in the span. If so, the span's windows contain the instant, and no
+// calendar lookup is needed. The zero Span holds nothing.
 func (s *Span) Holds(ms int64) bool { return s.Start <= ms && ms < s.End }
 
-// Span is the longest span around an instant, in Unix milliseconds. Errors are
-// those of At.
+// Span returns the longest span around an instant, in Unix ms. Its errors are those of At.
 func (c Calendar) Span(periods []Period, ms int64) (Span, error) {
 	s := Span{Start: 0, End: MaxTime, Windows: make([]Window, 0, len(periods))}
 	for _, p := range periods {

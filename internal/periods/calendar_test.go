@@ -8,8 +8,8 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// ExampleCalendar_Span shows how events are put into windows: an event inside
-// the span of the one before it needs no more than two comparisons.
+// ExampleCalendar_Span shows how events are assigned to windows: an event in the span of the previous one
+// needs only two comparisons.
 func ExampleCalendar_Span() {
 	calendar, _ := periods.NewCalendar("Europe/Berlin", "monday")
 	var span periods.Span
@@ -43,42 +43,44 @@ func TestWindowsAreNamedAndBoundedAsTheCalendarHasIt(t *testing.T) {
 		{"UTC", "monday", periods.Quarterly, "2026-11-21T08:15:30Z", "2026-Q4", "2026-10-01T00:00:00Z", "2027-01-01T00:00:00Z"},
 		{"UTC", "monday", periods.Yearly, "2026-11-21T08:15:30Z", "2026", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
 		{"UTC", "monday", periods.AllTime, "2026-11-21T08:15:30Z", "all", "1970-01-01T00:00:00Z", "2106-02-07T06:28:16Z"},
-		// The ends of time.
+		// The first and the last supported instants.
 		{"UTC", "monday", periods.Weekly, "1970-01-01T00:00:00Z", "1970-W01", "1969-12-29T00:00:00Z", "1970-01-05T00:00:00Z"},
 		{"America/New_York", "monday", periods.Yearly, "1970-01-01T00:00:00Z", "1969", "1969-01-01T05:00:00Z", "1970-01-01T05:00:00Z"},
 		{"UTC", "monday", periods.Yearly, "2106-02-07T06:28:15.999Z", "2106", "2106-01-01T00:00:00Z", "2107-01-01T00:00:00Z"},
-		// ISO 8601 at the year's border.
+		// ISO 8601 at the turn of the year.
 		{"UTC", "monday", periods.Weekly, "2020-12-31T12:00:00Z", "2020-W53", "2020-12-28T00:00:00Z", "2021-01-04T00:00:00Z"},
 		{"UTC", "monday", periods.Weekly, "2021-01-01T12:00:00Z", "2020-W53", "2020-12-28T00:00:00Z", "2021-01-04T00:00:00Z"},
 		{"UTC", "monday", periods.Weekly, "2024-12-30T00:00:00Z", "2025-W01", "2024-12-30T00:00:00Z", "2025-01-06T00:00:00Z"},
 		{"UTC", "monday", periods.Weekly, "2027-01-01T00:00:00Z", "2026-W53", "2026-12-28T00:00:00Z", "2027-01-04T00:00:00Z"},
-		// Weeks from another day.
+		// Weeks that start on another day.
 		{"UTC", "sunday", periods.Weekly, "2026-11-21T08:15:30Z", "2026-11-15", "2026-11-15T00:00:00Z", "2026-11-22T00:00:00Z"},
 		{"UTC", "saturday", periods.Weekly, "2026-11-21T08:15:30Z", "2026-11-21", "2026-11-21T00:00:00Z", "2026-11-28T00:00:00Z"},
 		// A week with a clock change: 167 and 169 hours.
 		{"Europe/Berlin", "monday", periods.Weekly, "2026-03-29T12:00:00Z", "2026-W13", "2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z"},
 		{"Europe/Berlin", "monday", periods.Weekly, "2026-10-25T12:00:00Z", "2026-W43", "2026-10-18T22:00:00Z", "2026-10-25T23:00:00Z"},
-		// Midnight left out: the day starts at 01:00.
+		// Midnight is skipped: the day starts at 01:00.
 		{"America/Sao_Paulo", "monday", periods.Daily, "2018-11-04T12:00:00Z", "2018-11-04", "2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"},
 		{"Asia/Beirut", "monday", periods.Daily, "2022-03-27T12:00:00Z", "2022-03-27", "2022-03-26T22:00:00Z", "2022-03-27T21:00:00Z"},
 		{"Africa/Cairo", "monday", periods.Daily, "2024-04-26T12:00:00Z", "2024-04-26", "2024-04-25T22:00:00Z", "2024-04-26T21:00:00Z"},
-		// From 24:00 back to 23:00: the next date wasn't shown yet, the day has 25 hours.
+		// The clock goes from 24:00 back to 23:00: it didn't show the next date yet, and the day has 25
+		// hours.
 		{"America/Sao_Paulo", "monday", periods.Daily, "2019-02-17T02:30:00Z", "2019-02-16", "2019-02-16T02:00:00Z", "2019-02-17T03:00:00Z"},
-		// From 00:01 back to 23:01: the date was shown, and keeps what follows.
+		// The clock goes from 00:01 back to 23:01: it has shown the new date, which keeps the following
+		// hour.
 		{"America/St_Johns", "monday", periods.Daily, "2010-11-07T03:00:00Z", "2010-11-07", "2010-11-07T02:30:00Z", "2010-11-08T03:30:00Z"},
 		{"America/St_Johns", "monday", periods.Daily, "2010-11-07T02:29:59.999Z", "2010-11-06", "2010-11-06T02:30:00Z", "2010-11-07T02:30:00Z"},
-		// A day left out.
+		// A day is skipped.
 		{"Pacific/Apia", "monday", periods.Daily, "2011-12-30T09:59:59.999Z", "2011-12-29", "2011-12-29T10:00:00Z", "2011-12-30T10:00:00Z"},
 		{"Pacific/Apia", "monday", periods.Daily, "2011-12-30T10:00:00Z", "2011-12-31", "2011-12-30T10:00:00Z", "2011-12-31T10:00:00Z"},
 		{"Pacific/Kwajalein", "monday", periods.Daily, "1993-08-21T12:00:00Z", "1993-08-22", "1993-08-21T12:00:00Z", "1993-08-22T12:00:00Z"},
-		// A week whose first day was left out keeps the name that the day gives it.
+		// A week whose first day was skipped is still named by it.
 		{"Pacific/Apia", "friday", periods.Weekly, "2011-12-31T12:00:00Z", "2011-12-30", "2011-12-30T10:00:00Z", "2012-01-05T10:00:00Z"},
 		// Odd offsets.
 		{"Africa/Monrovia", "monday", periods.Daily, "1971-06-01T12:00:00Z", "1971-06-01", "1971-06-01T00:44:30Z", "1971-06-02T00:44:30Z"},
 		{"Africa/Monrovia", "monday", periods.Daily, "1972-01-07T12:00:00Z", "1972-01-07", "1972-01-07T00:44:30Z", "1972-01-08T00:00:00Z"},
 		{"Asia/Kathmandu", "monday", periods.Monthly, "2026-11-21T00:00:00Z", "2026-11", "2026-10-31T18:15:00Z", "2026-11-30T18:15:00Z"},
 		{"Antarctica/Troll", "monday", periods.Daily, "2024-03-31T12:00:00Z", "2024-03-31", "2024-03-31T00:00:00Z", "2024-03-31T22:00:00Z"},
-		// The last day of a leap year, past what the zone's data spell out.
+		// The last day of a leap year, after the last change in the zone's data.
 		{"Europe/Berlin", "monday", periods.Yearly, "2104-12-31T22:59:59.999Z", "2104", "2103-12-31T23:00:00Z", "2104-12-31T23:00:00Z"},
 	} {
 		got, err := calendar(t, want.zone, want.weekStart).At(want.period, instant(t, want.at))

@@ -8,8 +8,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// drawn is a calendar, a period and an instant, with a taste for odd clocks and
-// for the neighbourhood of borders.
+// drawn draws a calendar, a period and an instant, often with unusual clocks and near borders.
 func drawn(t *rapid.T) (c periods.Calendar, p periods.Period, ms int64) {
 	zone := rapid.SampledFrom(odd).Draw(t, "zone")
 	day := rapid.SampledFrom([]string{"monday", "saturday", "sunday", "friday"}).Draw(t, "week start")

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// allTime is the one window of the period that never ends.
+// allTime is the only window of all-time.
 var allTime = Window{Period: AllTime, Name: "all", Start: 0, End: MaxTime}
 
-// name is what the window that starts with this date is called. It comes from
-// the date alone: a Monday that a zone left out still gives its week the name.
-// Weeks from Monday are named by ISO 8601, where a week belongs to the year that
-// has its Thursday; others by their first day. Names of a period sort as their
-// windows do.
+// name returns the name of the window that starts with this date. It depends only on the date: a Monday
+// that a zone skipped still names its week. Weeks from Monday are named by ISO 8601, in which a week
+// belongs to the year of its Thursday. Other weeks are named by their first day. The names of a period sort
+// like its windows.
 func (c Calendar) name(p Period, first day) string {
 	t := first.utc()
 	switch p {
@@ -34,9 +33,8 @@ func (c Calendar) name(p Period, first day) string {
 	return t.Format(time.DateOnly)
 }
 
-// Named is the window of that name. Only the form that windows are named in is
-// taken; the error says which that is. It is an error as well if the zone left
-// the day out, or if the window holds no instant in [0, MaxTime).
+// Named returns the window with this name. A name in another form is an error, which shows the correct
+// form. It is also an error if the zone skipped the day, or if the window has no instant in [0, MaxTime).
 func (c Calendar) Named(p Period, name string) (Window, error) {
 	if p.Length() == 0 {
 		return Window{}, unknown(p)
@@ -62,7 +60,7 @@ func (c Calendar) named(p Period, name string) (Window, error) {
 	first, next := c.stretch(p, d)
 	w := Window{p, c.name(p, first), c.edge(p, first), c.edge(p, next)}
 	switch {
-	case w.Name != name: // only a week can be named by a day inside it
+	case w.Name != name: // only the name of a week can be a date inside it
 		return Window{}, fmt.Errorf("weeks start on %s: use %s", c.WeekStart(), w.Name)
 	case w.End <= 0 || w.Start >= MaxTime:
 		return Window{}, errors.New("windows are from 1970 to February 2106")
@@ -72,8 +70,8 @@ func (c Calendar) named(p Period, name string) (Window, error) {
 	return w, nil
 }
 
-// parse finds a date in the window of that name: the one the name gives, or the
-// first.
+// parse returns a date in the window with this name: the date that the name contains, or else a window's
+// first one.
 func (c Calendar) parse(p Period, name string) (day, error) {
 	form, example := "0000-00-00", "2026-11-21"
 	switch {
@@ -106,15 +104,15 @@ func (c Calendar) parse(p Period, name string) (day, error) {
 		return date(number(name[:4]), time.Month(3*quarter), 1), nil
 	}
 	t, err := time.Parse(time.DateOnly[:len(form)], name)
-	if err != nil { // the form is right, so it is a number that isn't
+	if err != nil { // the form is right, but a number is out of range
 		return 0, errors.New("no such date")
 	}
 	return day(t.Unix() / secondsADay), nil
 }
 
-// isoWeek is the Monday of a week of ISO 8601: week 1 is the one with January 4.
+// isoWeek returns the Monday of an ISO 8601 week. Week 1 contains January 4.
 func isoWeek(year, week int) (day, error) {
-	_, last := date(year, time.December, 28).utc().ISOWeek() // always in the last one
+	_, last := date(year, time.December, 28).utc().ISOWeek() // December 28 is always in the last week
 	if week < 1 || week > last {
 		return 0, fmt.Errorf("use %04d-W01 to %04d-W%d", year, year, last)
 	}
@@ -123,8 +121,7 @@ func isoWeek(year, week int) (day, error) {
 	return monday + day(7*(week-1)), nil
 }
 
-// hasForm reports whether the name is as long as the form, with a digit for each
-// 0 and the very same byte for each other.
+// hasForm reports whether the name has the form's length, a digit for each 0, and otherwise the same bytes.
 func hasForm(name, form string) bool {
 	if len(name) != len(form) {
 		return false
@@ -141,13 +138,13 @@ func hasForm(name, form string) bool {
 	return true
 }
 
-// number reads a few digits that hasForm has seen.
+// number parses digits that hasForm has checked.
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
 }
 
-// quote shows what was given, cut short: it may come from anyone, at any length.
+// quote quotes a user's input, shortened: it may be long.
 func quote(given string) string {
 	const most = 40
 	if len(given) > most {

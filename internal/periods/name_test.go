@@ -59,8 +59,7 @@ func TestANameThatNoWindowHasIsRefusedWithWhatWouldBeRight(t *testing.T) {
 	}
 }
 
-// FuzzNamed holds what a name may be: whatever is taken is the name of the
-// window that is found, and of the instants in it.
+// FuzzNamed checks names: an accepted name is the name of the window found, and of the instants in it.
 func FuzzNamed(f *testing.F) {
 	zones := strings.Fields(zoneNames)
 	for i, name := range []string{"2026-W47", "2026-11", "2026", "2026-11-21", "2026-Q4", "all", "2011-12-30", "1970-W01", "2106-02-07", ""} {

@@ -11,12 +11,11 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// The oracle knows windows by looking at clocks. It steps through time, notes
-// the first instant of every date, and counts weeks on its fingers: nothing here
-// is worked out by the package under test, nor by package time's calendar.
+// The oracle derives windows from clocks. It steps through time, records the first instant of every date,
+// and counts the weeks itself. It uses neither the package under test nor the calendar of package time.
 
-// almanac is every date from 1969 to 2108, one after the other, and the names of
-// the windows it lies in, where weeks start on Monday and are named by ISO 8601.
+// almanac has every date from 1969 to 2108, in order, and the names of the date's windows, with weeks that
+// start on Monday and are named by ISO 8601.
 var almanac = makeAlmanac()
 
 type dates struct {
@@ -25,7 +24,7 @@ type dates struct {
 	names   map[periods.Period][]string
 }
 
-const epoch = 365 // the place of 1970-01-01
+const epoch = 365 // index of 1970-01-01
 
 func makeAlmanac() dates {
 	a := dates{names: map[periods.Period][]string{}}
@@ -50,7 +49,7 @@ func makeAlmanac() dates {
 		}
 	}
 	a.text = a.names[periods.Daily]
-	// A week is the first of its year if it has January 4, else the next one.
+	// A week that contains January 4 is week 1 of its year; otherwise it is the next week.
 	week, year := 1, 1969
 	for i, text := range a.text {
 		if a.weekday[i] == 0 {
@@ -72,19 +71,19 @@ func makeAlmanac() dates {
 	return a
 }
 
-// begun is a date and the first instant, in Unix seconds, at which a clock that
-// never showed a later one shows it.
+// begun is a date and the first instant, in Unix seconds, at which a clock shows it without having shown a
+// later one.
 type begun struct {
-	date int // its place in the almanac
+	date int // index in the almanac
 	at   int64
 }
 
 // clock steps through a zone's dates.
 type clock struct {
 	loc     *time.Location
-	latest  int // the place of the latest date shown so far
+	latest  int // index of the latest date shown so far
 	dates   []begun
-	changes []int64 // about when the offset changed
+	changes []int64 // approximately when the offset changed
 }
 
 func (c *clock) offset(at int64) int64 {
@@ -100,9 +99,8 @@ func (c *clock) see(at, offset int64) {
 	}
 }
 
-// step looks at (from, to], where the offset was and is as given: where the clock
-// runs evenly a date can only begin at the one midnight in it; where it is
-// turned, smaller steps tell.
+// step processes (from, to], with the offsets was and is at the two ends. If they are equal, a date can
+// only begin at the one midnight in the interval. Otherwise it takes smaller steps.
 func (c *clock) step(from, to, was, is int64) {
 	if was == is {
 		local := to + is + epoch*86_400
@@ -131,7 +129,7 @@ func (c *clock) step(from, to, was, is int64) {
 	}
 }
 
-// watch reads a zone's clock from one instant to another, in Unix seconds.
+// watch reads a zone's clock between two instants, in Unix seconds.
 func watch(loc *time.Location, from, to int64) *clock {
 	c := &clock{loc: loc, latest: -1, dates: make([]begun, 0, (to-from)/86_400+3)}
 	was := c.offset(from)
@@ -144,7 +142,7 @@ func watch(loc *time.Location, from, to int64) *clock {
 	return c
 }
 
-// sum tells zones apart by when their dates begin (FNV-1a, a date at a time).
+// sum is a hash (FNV-1a over the dates) of when a zone's dates begin.
 func (c *clock) sum() uint64 {
 	sum := uint64(14695981039346656037)
 	for _, d := range c.dates {
@@ -153,8 +151,8 @@ func (c *clock) sum() uint64 {
 	return sum
 }
 
-// windows groups the dates by a period's windows, leaving out the first and the
-// last one, which may have been seen in part. They tile time by construction.
+// windows groups the dates by a period's windows. It leaves out the first and the last window, which may be
+// partial. They have no gaps by construction.
 func (c *clock) windows(p periods.Period, weekStart int) []periods.Window {
 	names := almanac.names[p]
 	all := make([]periods.Window, 0, len(c.dates))
@@ -174,7 +172,7 @@ func (c *clock) windows(p periods.Period, weekStart int) []periods.Window {
 	return all[1 : len(all)-1]
 }
 
-// byDates are the periods that follow the calendar: all but all-time.
+// byDates returns the periods that depend on dates: all but all-time.
 func byDates() []periods.Period {
 	return slices.DeleteFunc(periods.All(), func(p periods.Period) bool { return p == periods.AllTime })
 }

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Parts are all that a Rule has besides its name: the same parts, the same windows. Those of
-// one kind are set; times are Unix milliseconds.
+// Parts is all of a Rule except its name: rules with equal parts have equal windows. Only the parts of one
+// kind are set. Times are Unix ms.
 type Parts struct {
-	Calendar  Period `json:"calendar,omitempty"` // the built-in period whose windows it has
+	Calendar  Period `json:"calendar,omitempty"` // the built-in period with the same windows
 	Zone      string `json:"zone,omitempty"`
 	WeekStart string `json:"week,omitempty"`
 	Start     int64  `json:"start,omitempty"` // season
 	End       int64  `json:"end,omitempty"`
-	Every     int64  `json:"every,omitempty"` // stretches: ms
+	Every     int64  `json:"every,omitempty"` // stretches: length in ms
 	From      int64  `json:"from,omitempty"`
 }
 
-// Parts are the rule's.
+// Parts returns the rule's parts.
 func (r *Rule) Parts() Parts {
 	switch {
 	case r.every != 0:
@@ -28,7 +28,7 @@ func (r *Rule) Parts() Parts {
 	return Parts{Calendar: r.of, Zone: r.calendar.Zone(), WeekStart: r.calendar.WeekStart()}
 }
 
-// Of makes the rule of some parts. Errors are those of the kind's own function.
+// Of returns the rule with the given parts. Its errors are those of the function for its kind.
 func Of(name Period, p Parts) (Rule, error) {
 	switch {
 	case p.Every != 0 && p == Parts{Every: p.Every, From: p.From}:

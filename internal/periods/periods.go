@@ -1,21 +1,20 @@
-// Package periods cuts time into windows: an instant, a calendar and a period
-// in, a window out. It is pure: no clock, no state. Time zones are package
-// zoneinfo's, and borders between windows that were settled before are given to it.
+// Package periods divides time into windows: it maps an instant, a calendar and a period to a window. It is
+// pure: it has no clock and no state. Time zones come from package zoneinfo, and callers may pass borders
+// that were settled before.
 //
-// A window is a stretch [Start, End) of a period, named by the calendar of a
-// time zone. What a calendar date means on a clock that can be turned is settled
-// by one rule, which everything else here follows from:
+// A window is an interval [Start, End) of a period, named by the calendar of a time zone. One rule defines
+// what a calendar date means if clocks change, and everything else follows from it:
 //
 //	A date begins at the first instant at which the local clock shows that
 //	date or a later one.
 //
-// So the windows of a period tile time, whatever clocks do:
+// So the windows of a period have no gap and no overlap, whatever clocks do:
 //
 //	clock                      the window
-//	00:00 is left out          starts at 01:00, or wherever the clock goes on
-//	back over midnight         keeps the hour that comes a second time, though
-//	                           the clock shows the day before once more
-//	a whole date is left out   doesn't exist, and the ones beside it meet
+//	00:00 is skipped           starts at 01:00, or whenever the clock continues
+//	back over midnight         keeps the repeated hour, although the clock shows
+//	                           the day before again
+//	a whole date is skipped    doesn't exist, and its neighbours meet
 package periods
 
 import (
@@ -24,11 +23,11 @@ import (
 	"time"
 )
 
-// Period is a rule that cuts time into windows. Its text is the name it has in
-// keys, in the API and in the configuration.
+// Period is a rule that divides time into windows. Its text is its name in keys, in the API and in the
+// configuration.
 type Period string
 
-// The periods there are.
+// The built-in periods.
 const (
 	Daily     Period = "daily"     // 2026-11-21
 	Weekly    Period = "weekly"    // 2026-W47, or the date of the first day
@@ -43,7 +42,7 @@ const (
 	days  = 24 * time.Hour
 )
 
-// rules holds what is fixed for each period, in the order of their lengths.
+// rules has the constants of each period, sorted by length.
 var rules = [...]struct {
 	period    Period
 	length    time.Duration
@@ -57,7 +56,7 @@ var rules = [...]struct {
 	{AllTime, (1 << 32) * time.Second, 800 * days},
 }
 
-// All lists the periods, the shortest first.
+// All returns the built-in periods, the shortest first.
 func All() []Period {
 	all := make([]Period, len(rules))
 	for i, r := range rules {
@@ -66,8 +65,8 @@ func All() []Period {
 	return all
 }
 
-// Parse finds a period by its name, which is taken as it is written in keys. The
-// error for any other lists the names there are.
+// Parse returns the period with this name, as it is written in keys. For other names the error lists the
+// valid ones.
 func Parse(name string) (Period, error) {
 	p := Period(name)
 	if p.Length() == 0 {
@@ -84,9 +83,9 @@ func unknown(p Period) error {
 	return fmt.Errorf("unknown period %s: use %s", quote(string(p)), strings.Join(names, ", "))
 }
 
-// Length is longer than any window of the period in any zone since 1970, clock
-// changes included (all-time: as long as its one window). It never changes, as
-// scores are laid out over it. Zero for a period that doesn't exist.
+// Length is at least as long as any window of the period in any zone since 1970, including clock changes.
+// For all-time it is the length of its only window. It never changes, because layouts are made for it. It
+// is 0 for an unknown period.
 func (p Period) Length() time.Duration {
 	for _, r := range rules {
 		if r.period == p {
@@ -96,11 +95,9 @@ func (p Period) Length() time.Duration {
 	return 0
 }
 
-// Retention is how long after its end a window can be read unless the
-// configuration says otherwise. The all-time window is kept by its end, in 2106;
-// it has the retention of a year so that what holds for the others (a retention
-// is more than nothing, and more than the lateness) holds for it too. Zero for a
-// period that doesn't exist.
+// Retention is how long after its end a window can be read, unless the configuration says otherwise.
+// All-time ends only in 2106; its retention is that of a year, so that it too is above 0 and above the
+// lateness. Retention is 0 for an unknown period.
 func (p Period) Retention() time.Duration {
 	for _, r := range rules {
 		if r.period == p {

@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// Rule is a period as it is configured: a name, and how it cuts time into windows. It is one
-// of three kinds:
+// Rule is a configured period: a name, and how it divides time into windows. It is one of three kinds:
 //
-//	calendar   the windows of a built-in period, by a time zone and a week start of its own
+//	calendar   the windows of a built-in period, with its own time zone and week start
 //	season     one window, from a start to an end; its name is all
-//	stretches  windows of equal length, one after the other from a start on; each is named by
-//	           the time it starts at, in UTC: 2026-11-21, or 2026-11-21T0600Z where they don't
-//	           all start at midnight, or 2026-11-21T060030Z
+//	stretches  consecutive windows of equal length from a start on; each is named by its
+//	           start in UTC: 2026-11-21; or 2026-11-21T0600Z if some don't start at
+//	           midnight; or 2026-11-21T060030Z if some don't start on a minute
 //
-// Names have no colon, so that a key's parts can be told apart, and those of a period have one
-// form, so that they sort as their windows do. Only ByCalendar, Season and Stretches make one.
-// A Rule's methods can be called at the same time.
+// Names have no colon, so that a key can be split into its parts. The names of a period have one form, so
+// that they sort like its windows. Only ByCalendar, Season and Stretches create a Rule. Its methods are
+// safe for concurrent use.
 type Rule struct {
 	name     Period
 	of       Period // calendar: the built-in period
@@ -26,22 +25,23 @@ type Rule struct {
 	start    int64  // season and stretches: in Unix ms
 	end      int64  // season
 	every    int64  // stretches: in ms
-	form     string // stretches: of their names
+	form     string // stretches: format of their names
 }
 
-// Place is where an instant lies as to a period's windows.
+// Place is where an instant is, relative to a period's windows.
 type Place int
 
 const (
-	// Inside: a window holds it.
+	// Inside means that a window contains the instant.
 	Inside Place = iota
-	// Before the first window: a season or stretches that begin later.
+	// Before means that a season or stretches start after the instant.
 	Before
-	// After the last window: a season that is over.
+	// After means that a season ended before the instant.
 	After
 )
 
-// The forms of a stretch's name, the first that tells the starts of all of them.
+// Formats of the names of stretches, the coarsest first. The first one that distinguishes all starts is
+// used.
 const (
 	byDay    = "2006-01-02"
 	byMinute = "2006-01-02T1504Z"
@@ -56,8 +56,8 @@ const (
 	seasonAll = "all"
 )
 
-// ByCalendar is a period that has the windows of a built-in one. Under a built-in period's
-// name it can only be that.
+// ByCalendar returns a period with the windows of a built-in one. A built-in period's name is allowed only
+// for that period.
 func ByCalendar(name, of Period, c Calendar) (Rule, error) {
 	if of.Length() == 0 {
 		return Rule{}, fmt.Errorf("period %s: %w", quote(string(name)), unknown(of))
@@ -70,8 +70,7 @@ func ByCalendar(name, of Period, c Calendar) (Rule, error) {
 	return Rule{name: name, of: of, calendar: c}, nil
 }
 
-// BuiltIn is a built-in period under its own name. There is a rule for each that All lists;
-// any other is a fault of the caller, and panics.
+// BuiltIn returns a built-in period under its own name. It panics for periods that All doesn't return.
 func BuiltIn(p Period, c Calendar) Rule {
 	r, err := ByCalendar(p, p, c)
 	if err != nil {
@@ -80,8 +79,7 @@ func BuiltIn(p Period, c Calendar) Rule {
 	return r
 }
 
-// Season is a period of one window, [start, end) in Unix milliseconds, both on whole seconds
-// in [0, MaxTime].
+// Season returns a period with one window, [start, end) in Unix ms, both on whole seconds in [0, MaxTime].
 func Season(name Period, start, end int64) (Rule, error) {
 	if err := CheckName(name); err != nil {
 		return Rule{}, err
@@ -97,9 +95,8 @@ func Season(name Period, start, end int64) (Rule, error) {
 	return Rule{name: name, start: start, end: end}, nil
 }
 
-// Stretches is a period of windows that are all as long as every, the first of which starts at
-// from, in Unix milliseconds in [0, MaxTime). Both are whole seconds, and every at least a
-// minute.
+// Stretches returns a period whose windows all have the length every; the first one starts at from, in Unix
+// ms in [0, MaxTime). Both must be whole seconds, and every at least a minute.
 func Stretches(name Period, every time.Duration, from int64) (Rule, error) {
 	if err := CheckName(name); err != nil {
 		return Rule{}, err
@@ -125,7 +122,7 @@ func Stretches(name Period, every time.Duration, from int64) (Rule, error) {
 	return r, nil
 }
 
-// CheckName takes what reads well in a key and isn't built in: [a-z][a-z0-9-]{0,31}.
+// CheckName accepts names that match [a-z][a-z0-9-]{0,31} and aren't built in.
 func CheckName(name Period) error {
 	if name.Length() != 0 {
 		return fmt.Errorf("period %s is built in: choose another name", name)
@@ -143,11 +140,11 @@ func CheckName(name Period) error {
 
 func rfc3339(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
-// Name is the period's name in keys and in the configuration.
+// Name returns the period's name in keys and in the configuration.
 func (r *Rule) Name() Period { return r.name }
 
-// String says what kind of period it is, with all that decides which windows it has: the same
-// text, the same windows.
+// String describes the kind of period and everything that determines its windows: equal texts mean equal
+// windows.
 func (r *Rule) String() string {
 	switch {
 	case r.every != 0:
@@ -162,8 +159,8 @@ func (r *Rule) String() string {
 	return fmt.Sprintf("%s in %s", r.of, r.calendar.Zone())
 }
 
-// Length is at least as long as any window, and never changes: scores are laid out over it. Of
-// a season and of stretches it is exact, as they are cut by no local clock.
+// Length is at least as long as any window, and never changes, because layouts are made for it. For a
+// season and for stretches it is exact, as they don't depend on a local clock.
 func (r *Rule) Length() time.Duration {
 	switch {
 	case r.every != 0:
@@ -174,8 +171,8 @@ func (r *Rule) Length() time.Duration {
 	return r.of.Length()
 }
 
-// Retention is how long after its end a window can be read unless the configuration says
-// otherwise: of a season and of stretches as of the shortest built-in period that is as long.
+// Retention is how long after its end a window can be read, unless the configuration says otherwise. For a
+// season and for stretches it is that of the shortest built-in period with at least the same length.
 func (r *Rule) Retention() time.Duration {
 	for _, p := range rules {
 		if p.length >= r.Length() {
@@ -185,8 +182,8 @@ func (r *Rule) Retention() time.Duration {
 	return AllTime.Retention()
 }
 
-// At is the window that holds an instant, in Unix milliseconds. If there is none, place says
-// on which side the windows end. It is an error if the instant isn't in [0, MaxTime).
+// At returns the window that contains an instant, in Unix ms. If there is no window, place tells whether
+// the instant is before or after all windows. At returns an error if the instant isn't in [0, MaxTime).
 func (r *Rule) At(ms int64) (w Window, place Place, err error) {
 	if ms < 0 || ms >= MaxTime {
 		return Window{}, 0, fmt.Errorf("no %s window at %d ms: times are in [0, %d), from 1970 to 2106-02-07T06:28:16Z",
@@ -214,8 +211,8 @@ func (r *Rule) stretch(n int64) Window {
 	return Window{r.name, time.UnixMilli(start).UTC().Format(r.form), start, start + r.every}
 }
 
-// Named is the window of that name. Only the form that windows are named in is taken; the
-// error says which that is.
+// Named returns the window with this name. A name in another form is an error, which shows the correct
+// form.
 func (r *Rule) Named(name string) (Window, error) {
 	w, err := r.named(name)
 	if err != nil {
@@ -239,7 +236,7 @@ func (r *Rule) named(name string) (Window, error) {
 		return Window{}, fmt.Errorf("use the form %s, the start", r.stretch(0).Name)
 	}
 	t, err := time.Parse(r.form, name)
-	if err != nil { // the form is right, so it is a number that isn't
+	if err != nil { // the form is right, but a number is out of range
 		return Window{}, errors.New("no such date")
 	}
 	at := t.UnixMilli()
@@ -252,7 +249,7 @@ func (r *Rule) named(name string) (Window, error) {
 	return r.stretch((at - r.start) / r.every), nil
 }
 
-// zeros is a digit's place in a form.
+// zeros replaces a digit of a format by 0.
 func zeros(c rune) rune {
 	if c >= '0' && c <= '9' {
 		return '0'
@@ -260,15 +257,15 @@ func zeros(c rune) rune {
 	return c
 }
 
-// Previous is the window that ends where w starts. There is none before a season, before the
-// first stretch, nor before the one that holds 1970-01-01T00:00:00Z.
+// Previous returns the window that ends where w starts. ok is false for a season, for the first stretch,
+// and for the window that contains 1970-01-01T00:00:00Z.
 func (r *Rule) Previous(w Window) (Window, bool) { return r.inside(w.Start - 1) }
 
-// Next is the window that starts where w ends. There is none after a season, nor after the
-// one that holds the last instant before MaxTime.
+// Next returns the window that starts where w ends. ok is false for a season, and for the window that
+// contains the last instant before MaxTime.
 func (r *Rule) Next(w Window) (Window, bool) { return r.inside(w.End) }
 
-// First is the first window, if there is one: the windows of a calendar go back for ever.
+// First returns the first window. ok is false for a calendar, which has no first window.
 func (r *Rule) First() (Window, bool) {
 	if r.every == 0 && r.end == 0 {
 		return Window{}, false
@@ -276,8 +273,8 @@ func (r *Rule) First() (Window, bool) {
 	return r.inside(r.start)
 }
 
-// Latest is the window that holds an instant, in Unix milliseconds, or the last one before it:
-// a season that is over. There is none before the first. Errors are those of At.
+// Latest returns the window that contains an instant, in Unix ms, or the last one before it if a season is
+// over. ok is false before the first window. Its errors are those of At.
 func (r *Rule) Latest(ms int64) (w Window, ok bool, err error) {
 	w, place, err := r.At(ms)
 	if err == nil && place == After {
@@ -291,7 +288,7 @@ func (r *Rule) inside(ms int64) (Window, bool) {
 	return w, err == nil && place == Inside
 }
 
-// hold is the stretch around an instant in which At comes to the same.
+// hold returns the interval around an instant in which At returns the same result.
 func (r *Rule) hold(ms int64) (start, end int64, w Window, err error) {
 	w, place, err := r.At(ms)
 	switch {
@@ -305,9 +302,8 @@ func (r *Rule) hold(ms int64) (start, end int64, w Window, err error) {
 	return w.Start, w.End, w, nil
 }
 
-// SpanOf is the longest span around an instant, in Unix milliseconds, in which every one of
-// some periods keeps its window, or has none: that one's is the zero Window. Errors are those
-// of At.
+// SpanOf returns the longest span around an instant, in Unix ms, in which each of some periods keeps its
+// window, or has none: then its window is the zero Window. Its errors are those of At.
 func SpanOf(periods []Rule, ms int64) (Span, error) {
 	s := Span{Start: 0, End: MaxTime, Windows: make([]Window, 0, len(periods))}
 	for i := range periods {

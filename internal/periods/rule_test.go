@@ -39,7 +39,7 @@ func stretches(t testing.TB, name periods.Period, every time.Duration, from stri
 	return r
 }
 
-// ExampleSpanOf shows a board with a season: before it the board has a week alone.
+// ExampleSpanOf shows a board with a season. Before the season, the board has only a week.
 func ExampleSpanOf() {
 	weekly, _ := periods.ByCalendar("weekly", periods.Weekly, periods.Calendar{})
 	start, end := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -181,7 +181,7 @@ func TestAPeriodThatCantBeIsRefusedWithWhatCould(t *testing.T) {
 	}
 }
 
-// drawnRule is a period of any kind and an instant, often near a border.
+// drawnRule draws a period of any kind and an instant, often near a border.
 func drawnRule(t *rapid.T) (r periods.Rule, ms int64) {
 	var err error
 	switch rapid.IntRange(0, 2).Draw(t, "kind") {
@@ -217,7 +217,7 @@ func TestAnInstantLiesInTheWindowOfItsPeriodOrBesideAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		if place != periods.Inside {
-			// All that lies further out is beside the windows, too.
+			// All instants further out are outside the windows too.
 			further := rapid.Int64Range(0, ms).Draw(t, "before")
 			if place == periods.After {
 				further = rapid.Int64Range(ms, periods.MaxTime-1).Draw(t, "after")
@@ -374,8 +374,7 @@ func TestANameThatNoWindowOfAPeriodHasIsRefusedWithWhatWouldBeRight(t *testing.T
 	}
 }
 
-// FuzzRuleNamed holds what a name may be: whatever is taken is the name of the window that is
-// found, and of the instants in it.
+// FuzzRuleNamed checks names: an accepted name is the name of the window found, and of the instants in it.
 func FuzzRuleNamed(f *testing.F) {
 	all := someRules(f)
 	for i, name := range []string{"2026-11-15", "all", "2026-01-04", "2026-11-21T0600Z", "2026-01-01T000108Z"} {
@@ -401,8 +400,8 @@ func FuzzRuleNamed(f *testing.F) {
 	})
 }
 
-// BenchmarkRule tells what finding the windows of a board costs outside the last span, by a
-// calendar alone as before and by rules.
+// BenchmarkRule measures the cost of finding a board's windows outside the last span, with a calendar alone
+// and with rules.
 func BenchmarkRule(b *testing.B) {
 	c := calendar(b, "Europe/Berlin", "monday")
 	of := []periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}

@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// zoneNames are the names in Go's own copy of the IANA database, as of Go 1.26.
+// zoneNames are the names in Go's copy of the IANA database, as of Go 1.26.
 //
 //go:embed testdata/zones.txt
 var zoneNames string
@@ -20,28 +20,28 @@ var (
 	until   = time.Date(2041, time.February, 1, 0, 0, 0, 0, time.UTC).Unix()
 )
 
-// odd are zones whose clocks do what few others do.
+// odd are zones with unusual clock changes.
 var odd = []string{
-	"Africa/Cairo",        // midnights left out
+	"Africa/Cairo",        // midnights are skipped
 	"Africa/Casablanca",   // back for Ramadan, forward after it
 	"Africa/Monrovia",     // -0:44:30 until 1972
-	"America/Asuncion",    // turned at midnight both ways
-	"America/Godthab",     // turned on Saturday evenings
+	"America/Asuncion",    // changes at midnight in both directions
+	"America/Godthab",     // changes on Saturday evenings
 	"America/Havana",      // 00:00 to 01:00, 01:00 to 00:00
-	"America/Sao_Paulo",   // midnights left out, and repeated from 23:00
-	"America/St_Johns",    // turned at 00:01, so a date is shown twice
+	"America/Sao_Paulo",   // midnights are skipped, and the hour from 23:00 is repeated
+	"America/St_Johns",    // changes at 00:01, so a date is shown twice
 	"Antarctica/Casey",    // three hours at a time
 	"Antarctica/Troll",    // two hours at a time
 	"Asia/Amman",          // at 24:00
-	"Asia/Beirut",         // midnights left out
+	"Asia/Beirut",         // midnights are skipped
 	"Asia/Gaza",           // at 00:01, and several times a year
 	"Asia/Kathmandu",      // 5:30 to 5:45
 	"Asia/Manila",         // a new year
 	"Asia/Pyongyang",      // half an hour, at 23:30
 	"Asia/Tehran",         // at 24:00, half an hour off
-	"Atlantic/Azores",     // midnights both ways
+	"Atlantic/Azores",     // changes at midnight in both directions
 	"Australia/Lord_Howe", // half an hour
-	"Europe/Dublin",       // winter is the exception
+	"Europe/Dublin",       // winter time is the exception
 	"Pacific/Apia",        // no 2011-12-30
 	"Pacific/Fakaofo",     // no 2011-12-30
 	"Pacific/Kiritimati",  // no 1994-12-31
@@ -64,7 +64,7 @@ func TestNoWindowInAnyZoneSince1970IsLongerThanItsPeriod(t *testing.T) {
 				seen[sum] = true
 				mu.Unlock()
 				if again {
-					return // another name for a zone that has its turn
+					return // another name for a zone that was tested
 				}
 				for _, p := range byDates() {
 					agree(t, calendar(t, zone, "monday"), clock, p, 0)
@@ -106,9 +106,8 @@ func TestAWeekThatStartsOnAnotherDayIsTheOneThatTheClockShows(t *testing.T) {
 	}
 }
 
-// agree holds the calendar against what the clock showed: for every window of the
-// period, but of the days and weeks only for one in some and those about a clock
-// change.
+// agree compares the calendar with what the clock showed, for every window of the period. For days and
+// weeks it checks only a sample, and those near a clock change.
 func agree(t *testing.T, c periods.Calendar, clock *clock, p periods.Period, weekStart int) {
 	t.Helper()
 	windows := clock.windows(p, weekStart)

@@ -14,30 +14,30 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// Apply adds a piece in one atomic call, or writes nothing and answers why. An
-// error may have an unknown outcome: the piece can be sent again as it is, and a
-// ledger that is already at its next position is the answer Applied.
+// Apply adds a piece in one atomic call. If a check fails it writes nothing, and the answer gives the
+// reason. After an error the outcome may be unknown. The caller can then send the same piece again: if the
+// ledger is already at the piece's next position, the answer is Applied.
 //
-// The second result is the time that the call itself took: without waiting for its
-// turn here, and with no more than its share of the time in which the server had two calls
-// of ours at hand, of this shard or another, of which it executes one at a time.
+// The second result is the duration of the call itself. It excludes the time that the call waited here for
+// its turn. A server executes one call at a time, so while it has two of our calls, of this shard or of
+// another one, each call counts only its share of that time.
 func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
 	a, took, err := s.send(ctx, p, p.Next.String())
 	if a.Outcome == ledger.Moved && a.Found == p.Next.String() {
-		// Sent again after a timeout: the first call was executed after all.
+		// An earlier call for this piece timed out, but Redis executed it.
 		a = ledger.Answer{Outcome: ledger.Applied}
 	}
 	return a, took, err
 }
 
-// Check answers what Apply would, with Fits instead of Applied, and writes nothing. The
-// ledger has to be at the piece's expected position, but the piece may be any.
+// Check returns the answer that Apply would return, with Fits in place of Applied, and writes nothing. The
+// ledger must be at the piece's expected position, but the piece may be any part of the batch.
 func (s *Store) Check(ctx context.Context, p *ledger.Piece) (ledger.Answer, error) {
 	a, _, err := s.send(ctx, p, "")
 	return a, err
 }
 
-// send calls the script for a piece. An empty next only checks it.
+// send calls the script for a piece. With an empty next the script only checks the piece.
 func (s *Store) send(ctx context.Context, p *ledger.Piece, next string) (ledger.Answer, time.Duration, error) {
 	var e *encoder
 	select {
@@ -69,47 +69,46 @@ func (s *Store) send(ctx context.Context, p *ledger.Piece, next string) (ledger.
 	return a, took, nil
 }
 
-// call calls the script, and returns how long that took.
+// call calls the script and returns how long that took.
 func (s *Store) call(ctx context.Context, keys int, args []any) (reply []any, took time.Duration, err error) {
 	began := time.Now()
 	reply, err = s.evaluate(redisconn.InTurn(ctx, &took), lua.Apply, keys, args)
-	if took == 0 { // no client of redisconn's
+	if took == 0 { // the client isn't from redisconn
 		took = time.Since(began)
 	}
 	return reply, took, err
 }
 
-// windowsAt is the place of windowsArg among the arguments behind the keys.
+// windowsAt is the index of windowsArg among the arguments that follow the keys.
 const windowsAt = 5
 
 func doing(p *ledger.Piece) string {
 	return fmt.Sprintf("apply %v from %v to %v", p.Partition, p.Expected, p.Next)
 }
 
-// encoder holds the arguments of a call, reused from call to call. Ids are passed
-// by pointers into the piece, points and times as one text a group: nothing is
-// allocated for a member.
+// encoder holds the arguments of a call and is reused for later calls. It passes ids as pointers into the
+// piece, and the points and times of a group as one text each, so that it allocates nothing for a member.
 type encoder struct {
 	args  []any
-	lists []byte // of all groups, one behind the other
-	list  int    // where the one begins that is being written
+	lists []byte // JSON lists of all groups, concatenated
+	list  int    // start of the list that is being written
 	named bool   // members have names
 }
 
-// blob is a member's id, or name, as go-redis takes it by pointer.
+// blob is a member's id or name. go-redis accepts a pointer to it without a copy.
 type blob []byte
 
-// MarshalBinary is the text itself.
+// MarshalBinary returns the text unchanged.
 func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 
-// Room that an encoder keeps: for the arguments of a usual piece. One of thousands of
-// windows has ten times as many.
+// Capacity that an encoder keeps between calls. It suffices for a usual piece; a piece with thousands of
+// windows needs ten times as much.
 const (
 	argsKept  = 8 << 10
 	listsKept = 128 << 10
 )
 
-// release lets go of what the arguments point to, and of room that is seldom needed.
+// release drops the references in the arguments, and buffers that are larger than usual.
 func (e *encoder) release() {
 	clear(e.args)
 	if cap(e.args) > argsKept {
@@ -235,8 +234,8 @@ func (e *encoder) group(s *Store, g *ledger.Group, windows []ledger.Window) erro
 	return nil
 }
 
-// open begins a JSON list, and close ends it and makes it an argument. A list
-// stays what it is when the buffer behind it has to grow for the next.
+// open begins a JSON list. close ends the list and appends it to the arguments. A finished list stays valid
+// if the buffer is reallocated for the next one.
 func (e *encoder) open() {
 	e.list = len(e.lists)
 	e.lists = append(e.lists, '[')
@@ -259,7 +258,7 @@ var outcomes = map[string]ledger.Outcome{
 
 var reasons = map[string]ledger.Reason{"overflow": ledger.Overflow, "window_limit": ledger.WindowLimit}
 
-// answer reads a reply of apply.lua.
+// answer parses a reply of apply.lua.
 func answer(reply []any) (ledger.Answer, error) {
 	words, err := Texts(reply)
 	if err != nil {
@@ -315,8 +314,8 @@ func answer(reply []any) (ledger.Answer, error) {
 	return a, nil
 }
 
-// beyondField reads where a field would leave its range: a window, and the field's number from
-// 1 and its digit if they are known.
+// beyondField parses where a field would leave its range: the window and, if they are known, the field's
+// number from 1 and its digit.
 func beyondField(where string) (b ledger.Beyond, ok bool) {
 	words := strings.Split(where, " ")
 	window := strings.SplitN(words[0], ":", 3)

@@ -9,8 +9,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// What a call took isn't kept for the next: neither what the arguments point to, nor the
-// room of a piece of thousands of windows.
+// After a call an encoder keeps neither references to the piece nor the buffers of a piece with thousands
+// of windows.
 func TestAnEncoderKeepsNothingOfAPiece(t *testing.T) {
 	f := offlineFixture(t)
 	e := new(encoder)

@@ -1,7 +1,7 @@
 package ranking
 
-// The arithmetic of layouts.lua is that of package codec, to the last bit: golden
-// vectors that neither worked out, and random ones, through a server and back.
+// The arithmetic of layouts.lua equals that of package codec, to the last bit. The tests send golden
+// vectors, which neither of the two computed, and random ones through a server and back.
 
 import (
 	"encoding/json"
@@ -52,24 +52,24 @@ func bits(t tester, text string) uint64 {
 	return n
 }
 
-// laidOut makes the store one whose weekly windows have a layout, and live for ever.
+// laidOut replaces the store by one whose weekly windows have a layout and never expire.
 func (f *fixture) laidOut(t tester, l codec.Layout) {
 	t.Helper()
 	f.store = f.storeOf(t, func(c *Config) { c.Periods["weekly"] = Period{Layout: l, Retention: 200 * 365 * 24 * time.Hour} })
 	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Schema(), f.store.Schema(), 0).Err())
 }
 
-// spread is a window in which each of a layout's ticks has a time.
+// spread returns a window in which each of a layout's ticks has a time.
 func spread(board string, l codec.Layout) ledger.Window {
 	end := time.Now().UnixMilli()
 	return ledger.Window{Board: board, Period: "weekly", Name: "w", Start: end - l.Tick<<l.K, End: end}
 }
 
-// vector is a standing, and what it is expected to be after a piece.
+// vector is a standing, or a change of one.
 type vector struct{ points, ticks int64 }
 
-// put applies what makes standings of vectors, member by member, to one window,
-// and requires the scores that codec gives for the standings they come to.
+// put applies deltas to the members of a window, and requires the scores that codec encodes for the
+// standings want.
 func (f *fixture) put(t tester, l codec.Layout, w ledger.Window, deltas, want []vector) {
 	t.Helper()
 	f.piece.Windows = []ledger.Window{w}
@@ -99,7 +99,7 @@ func (f *fixture) scores(t tester, w ledger.Window, ids []string) []float64 {
 func TestTheScriptWritesTheGoldenScores(t *testing.T) {
 	for _, g := range readGolden(t).Layouts {
 		l := codec.Layout{Kind: g.Kind, K: g.K, Tick: g.Tick, Max: g.Max}
-		for _, size := range []int{100, len(g.Scores)} { // listpack, and skip list
+		for _, size := range []int{100, len(g.Scores)} { // listpack and skip list
 			t.Run(fmt.Sprintf("%s-%d-%d-by%d", g.Kind, g.K, g.Max, size), func(t *testing.T) {
 				f := fixed(t)
 				f.laidOut(t, l)
@@ -111,7 +111,7 @@ func TestTheScriptWritesTheGoldenScores(t *testing.T) {
 					for i, s := range part {
 						ids[i] = fmt.Sprint("u", i)
 						first = append(first, vector{s.Points, s.Ticks})
-						// On to the standing of another vector; the later time counts.
+						// Change it to the standing of another vector; the later time counts.
 						to := g.Scores[(from+i*7+3)%len(g.Scores)]
 						deltas = append(deltas, vector{to.Points - s.Points, to.Ticks})
 						sums = append(sums, vector{to.Points, min(s.Ticks, to.Ticks)})
@@ -128,11 +128,11 @@ func TestTheScriptWritesTheGoldenScores(t *testing.T) {
 	}
 }
 
-// encoded requires a small window to be packed and a large one not to be.
+// encoded requires Redis to store a small window as a listpack, and a large one otherwise.
 func encoded(t *testing.T, f *fixture, w ledger.Window, members int) {
 	t.Helper()
 	if testenv.Redis(t).Embedded() {
-		return // it knows no encodings
+		return // the embedded server has no encodings
 	}
 	encoding, err := f.client.ObjectEncoding(t.Context(), f.store.keys.Window(&w)).Result()
 	require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestTheScriptRefusesTheGoldenStrangers(t *testing.T) {
 			for _, r := range g.Refused {
 				score := math.Float64frombits(bits(t, r.Bits))
 				if math.IsNaN(score) {
-					continue // no sorted set holds it
+					continue // a sorted set can't hold NaN
 				}
 				require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.Window(&w), redis.Z{Score: score, Member: "u1"}).Err())
 				f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
@@ -204,7 +204,7 @@ func layouts() *rapid.Generator[codec.Layout] {
 	})
 }
 
-// within prefers the ends of [from, to], zero and their neighbours.
+// within draws values that are often the ends of [from, to], zero and their neighbours.
 func within(from, to int64) *rapid.Generator[int64] {
 	return rapid.Custom(func(t *rapid.T) int64 {
 		near := rapid.Int64Range(0, 2).Draw(t, "near")

@@ -1,7 +1,7 @@
 package ranking
 
-// Members who aren't shown. What becomes of their standings, and why none is lost, is written
-// in lua/ban.lua.
+// Banned members, who aren't shown. lua/ban.lua describes where their standings are kept and why none is
+// lost.
 
 import (
 	"context"
@@ -20,29 +20,29 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// Ban is one member who isn't shown on a board, or, with Board "", on all of them.
+// Ban is a ban of one member on a board, or on all boards if Board is empty.
 type Ban struct {
 	Board, Member string
-	Erased        bool // nothing of theirs is kept, and nothing is counted
-	// Pending is set by Banned where Ban or Unban has begun and not ended: the member may be
-	// shown in some windows and hidden in others, and whoever finds it calls one of the two.
-	// Those two don't read it.
+	Erased        bool // the member's standings are removed, and new events aren't counted
+	// Pending is set by Banned if a Ban or Unban started and hasn't finished: the member may be shown in
+	// some windows and hidden in others, and the reader must call Ban or Unban again. Ban and Unban ignore
+	// it.
 	Pending bool
 }
 
-// ErrErased says that a member is erased, which nothing takes back.
+// ErrErased reports that a member is erased, which can't be undone.
 var ErrErased = errors.New("the member is erased: that is for good, and what they had isn't kept")
 
-// bannedAtOnce is how many windows a call goes through: some milliseconds of Redis's time.
+// bannedAtOnce is how many windows a call processes; it takes some milliseconds of Redis's time.
 const bannedAtOnce = 500
 
-// heldPause is how long is waited before what is held is tried again.
+// heldPause is the time between two attempts while the shard is held.
 const heldPause = 200 * time.Millisecond
 
-// Ban hides a member on the board, or erases them, and returns once that is so in all windows.
-// It can be repeated, also by others at the same time. It waits while the shard is held. On a
-// shard that the member isn't of it does nothing. Another schema in Redis is *SchemaError; where
-// there is none yet, the member is marked, and what comes is hidden.
+// Ban hides a member on the board, or erases them, and returns when that is done in all windows. It can be
+// repeated, also by several callers at once. It waits while the shard is held, and does nothing on a shard
+// that isn't the member's. If Redis has another schema, the error is a *SchemaError. If Redis has no schema
+// yet, Ban only marks the member, and their later changes are hidden.
 func (s *Store) Ban(ctx context.Context, b Ban) error {
 	id, doing := rand.Text(), "hide"
 	first, last := "hiding "+id, "hidden"
@@ -52,9 +52,9 @@ func (s *Store) Ban(ctx context.Context, b Ban) error {
 	return s.banned(ctx, b, doing, "ban", first, last)
 }
 
-// Unban ends what Ban began, and returns once the member is shown again in all windows, with all
-// that was counted meanwhile. A ban on all boards and one on a board are two: each ends alone.
-// It is otherwise as Ban. Of an erased member it is ErrErased.
+// Unban removes a ban, and returns when the member is shown again in all windows, with everything that was
+// counted meanwhile. A ban on all boards and one on a single board are separate bans. In all else Unban is
+// like Ban. If the member is erased, the error is ErrErased.
 func (s *Store) Unban(ctx context.Context, b Ban) error {
 	return s.banned(ctx, b, "show", "unban", "showing "+rand.Text(), "")
 }
@@ -66,7 +66,7 @@ func (s *Store) banned(ctx context.Context, b Ban, doing, what, mark, last strin
 	if b.Member == "" || strings.Contains(b.Board, ":") {
 		return Faultf("%s %q on board %q: there is no such member, or no such board", doing, clip(b.Member), clip(b.Board))
 	}
-	calls := 0 // that have gone through windows
+	calls := 0 // calls that have processed windows
 	err := s.place(ctx, what, b, counted(mark, calls), last, nil)
 	if err == nil {
 		calls, err = s.goThrough(ctx, b, mark)
@@ -80,11 +80,11 @@ func (s *Store) banned(ctx context.Context, b Ban, doing, what, mark, last strin
 	return nil
 }
 
-// counted is a mark after so many calls that have gone through windows.
+// counted returns a mark with the number of calls that have processed windows.
 func counted(mark string, calls int) string { return fmt.Sprintf("%s %d", mark, calls) }
 
-// goThrough puts a member's standings where they belong, in every window that is listed, and returns
-// how many calls that took.
+// goThrough moves a member's standings to the right set in every listed window, and returns the number of
+// calls.
 func (s *Store) goThrough(ctx context.Context, b Ban, mark string) (calls int, err error) {
 	all, err := s.Listings(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Store) goThrough(ctx context.Context, b Ban, mark string) (calls int, e
 	return calls, nil
 }
 
-// place calls ban.lua, again while the shard is held.
+// place calls ban.lua, and repeats the call while the shard is held.
 func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string, windows []string) error {
 	keys := []string{s.keys.Banned(), s.keys.Schema(), s.keys.Hold(), s.keys.Names(), s.keys.Windows()}
 	args := []any{s.text(), what, b.Board + ":" + b.Member, mark, last, s.lease, 1, b.Member}
@@ -139,7 +139,7 @@ func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string
 	}
 }
 
-// Banned are the bans that the shard holds, in order. It isn't read at one moment.
+// Banned reads the shard's bans, sorted. It doesn't read them as of one moment.
 func (s *Store) Banned(ctx context.Context) ([]Ban, error) {
 	found, err := s.BannedFields(ctx)
 	if err != nil {
@@ -155,8 +155,7 @@ func (s *Store) Banned(ctx context.Context) ([]Ban, error) {
 	return all, nil
 }
 
-// BannedFields is the hash of who is banned, as lua/ban.lua describes it. It isn't read at one
-// moment.
+// BannedFields reads the hash of bans, which lua/ban.lua describes. It doesn't read it as of one moment.
 func (s *Store) BannedFields(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
@@ -177,14 +176,14 @@ func (s *Store) BannedFields(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
-// BansTaken are the versions of who is banned, on live boards and in a shadow, as TakeBans left
-// them: a shadow is in line as long as both are the same.
+// BansTaken are the versions of the bans of the live boards and of a shadow after TakeBans. The shadow's
+// bans are up to date while both versions are unchanged.
 type BansTaken struct{ Live, Shadow string }
 
-// TakeBans brings the bans of a shadow in line with those of live boards, unless they are as the
-// call before left them (the zero BansTaken before the first), which costs two short commands.
-// The version of the live ones is read before: if it is the same later, so are the bans.
-// changed: the shadow has a hash of bans from now on, if it hadn't one before.
+// TakeBans copies the bans of the live boards to a shadow. If neither version has changed since last, which
+// is the zero BansTaken at first, it does nothing and costs two short commands. TakeBans reads the live
+// version before the bans: if that version is the same later, the bans are the same. changed reports that
+// TakeBans changed the shadow's bans; the shadow then has a hash of bans, even if it had none before.
 func (s *Store) TakeBans(ctx context.Context, live *Store, last BansTaken) (taken BansTaken, changed bool, err error) {
 	if taken.Live, err = live.BanVersion(ctx); err != nil {
 		return last, false, err
@@ -192,7 +191,7 @@ func (s *Store) TakeBans(ctx context.Context, live *Store, last BansTaken) (take
 	if taken.Shadow, err = s.BanVersion(ctx); err != nil {
 		return last, false, err
 	}
-	// No version comes twice but that of nobody, which may have been somebody between.
+	// No version occurs twice except "", which means no bans: there may have been bans in between.
 	if taken == last && (taken.Live != "" || taken.Shadow == "") {
 		return taken, false, nil
 	}
@@ -240,7 +239,8 @@ func (s *Store) takeBans(ctx context.Context, live *Store) (changed bool, err er
 	return changed, nil
 }
 
-// BanVersion is a text that every change of the shard's bans changes; empty if there is no ban.
+// BanVersion returns a text that differs after every change of the shard's bans; it is empty if there are
+// none.
 func (s *Store) BanVersion(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -258,14 +258,14 @@ func (b Ban) compare(o Ban) int {
 	return strings.Compare(b.Member, o.Member)
 }
 
-// readBan reads a field of the hash; version is none.
+// readBan parses a field of the hash of bans; ok is false for the field version.
 func readBan(field, state string) (Ban, bool) {
 	board, member, ok := strings.Cut(field, ":")
 	word, _, pending := strings.Cut(state, " ")
 	return Ban{Board: board, Member: member, Erased: word == "erased" || word == "erasing", Pending: pending}, ok
 }
 
-// BanEach does one of Ban and Unban on several shards: where the member isn't of one it is nothing.
+// BanEach calls Ban or Unban on several shards. Only the member's own shard is changed.
 func BanEach(ctx context.Context, shards []*Store, b Ban, do func(*Store, context.Context, Ban) error) error {
 	for _, s := range shards {
 		if err := do(s, ctx, b); err != nil {
@@ -275,7 +275,7 @@ func BanEach(ctx context.Context, shards []*Store, b Ban, do func(*Store, contex
 	return nil
 }
 
-// BannedEach are the bans that several shards hold, of each of them.
+// BannedEach reads the bans of several shards, sorted. A ban is repeated for every shard that has it.
 func BannedEach(ctx context.Context, shards []*Store) ([]Ban, error) {
 	var all []Ban
 	for _, s := range shards {

@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// sideOf is which of a window's two sets a member is in.
+// sideOf returns which of a window's two sets has a member.
 func (f *fixture) sideOf(t *testing.T, w *ledger.Window, member string) string {
 	t.Helper()
 	shown, hidden := f.store.keys.Both(w.Listing())
@@ -27,8 +27,9 @@ func (f *fixture) sideOf(t *testing.T, w *ledger.Window, member string) string {
 	return "nowhere"
 }
 
-// However many are banned, a piece finds who of its members is, on all boards and on each board
-// alone. Of more bans than it reads at once it asks for those of its members.
+// However many members are banned, a piece finds the bans of its own members, on all boards and on each
+// single board. If there are more bans than the script reads at once, it reads only those of the piece's
+// members.
 func TestAPieceFindsTheBansOfItsMembersAmongManyOthers(t *testing.T) {
 	for _, others := range []int{0, 501} {
 		t.Run(fmt.Sprint(others, " others"), func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestAPieceFindsTheBansOfItsMembersAmongManyOthers(t *testing.T) {
 				w.Board = "eu"
 				f.piece.Windows = append(f.piece.Windows, w)
 			}
-			for range 2 { // windows that the piece begins, and those that there are
+			for range 2 { // first the piece opens the windows, then they exist
 				g := ledger.Group{Windows: []int{0, 1, 2, 3, 4, 5}}
 				for _, id := range members {
 					g.Members = append(g.Members, f.member(id, 5))
@@ -74,8 +75,8 @@ func TestAPieceFindsTheBansOfItsMembersAmongManyOthers(t *testing.T) {
 	}
 }
 
-// A hidden set that a ban begins goes when the one goes that it is of, and so does one that comes
-// back, however long the script runs that moves their standings.
+// A hidden set that a ban creates expires with its window's sorted set, and so does a sorted set that an
+// unban creates, however long the script runs.
 func TestASetThatABanBeginsLivesAsLongAsTheOneItIsOf(t *testing.T) {
 	f := newFixture(t, testenv.RealRedis(t, "it keeps what is left, not when a key expires").Client(t), testenv.Prefix(t))
 	f.begin(t)
@@ -127,7 +128,8 @@ func TestTheBansOfAMemberAreThoseOfABoardAndOfAll(t *testing.T) {
 	require.Empty(t, of("eu", bob))
 }
 
-// A rebuild compares the version with the one that it has taken: a ban that is over by half is seen.
+// A rebuild compares the version of the bans with the one that it took, so it must notice a half-finished
+// unban.
 func TestAnEndOfABanThatDiesMidwayHasChangedTheVersionOrNothing(t *testing.T) {
 	for _, command := range []string{"hset", "hdel"} {
 		t.Run(command, func(t *testing.T) {
@@ -135,7 +137,7 @@ func TestAnEndOfABanThatDiesMidwayHasChangedTheVersionOrNothing(t *testing.T) {
 			f.mustApply(t)
 			b := Ban{Member: membersOf(f.store, 1)[0]}
 			require.NoError(t, f.store.Ban(t.Context(), b))
-			require.NoError(t, f.store.Ban(t.Context(), Ban{Member: b.Member, Board: "eu"})) // another goes on
+			require.NoError(t, f.store.Ban(t.Context(), Ban{Member: b.Member, Board: "eu"})) // another ban remains
 			mark := "showing half"
 			require.NoError(t, f.store.place(t.Context(), "unban", b, mark, "", nil))
 			before := f.client.HGetAll(t.Context(), f.store.keys.Banned()).Val()
@@ -155,7 +157,7 @@ func TestAnEndOfABanThatDiesMidwayHasChangedTheVersionOrNothing(t *testing.T) {
 	}
 }
 
-// Redis goes back while a ban is under way: it has the mark, and the standings are shown again.
+// Redis goes back while a ban is running: it has the mark, and the standings are shown again.
 func TestABanThatRedisHasLostInPartDoesNotEnd(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
 	f.begin(t)

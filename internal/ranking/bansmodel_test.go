@@ -1,8 +1,8 @@
 package ranking
 
-// Bans held against a model that has no hidden sets: a standing per member and window, and who is
-// banned. Calls are cut short between any two of their own, and what was begun is repeated or
-// turned round by somebody else, later or never.
+// Compares bans with a model without hidden sets, which has a standing per member and window, and the
+// banned members. The test interrupts a Ban or an Unban after any of its calls. Another caller repeats or
+// reverses it later, or never.
 
 import (
 	"context"
@@ -28,13 +28,13 @@ import (
 
 var errCut = errors.New("the caller is gone")
 
-// cut has the calls of ban.lua end with an error once so many are through. The first of those is
-// kept: it arrives later, when nobody expects it any more.
+// cut makes calls of ban.lua fail once left calls are done. It keeps the first failed call, which arrives
+// later, out of order.
 type cut struct {
 	left int
 	late []any
-	ends bool // late says that all windows are gone through
-	of   int  // what late is of: the number of the Ban or Unban
+	ends bool // late ends a ban after all windows
+	of   int  // the number of the Ban or Unban that late belongs to
 	now  int
 }
 
@@ -59,13 +59,13 @@ func (c *cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return next
 }
 
-// bansModel is what a shard holds, but for where.
+// bansModel is the content of a shard, except in which set a standing is.
 type bansModel struct {
 	sums    map[string]map[string]int64 // by window, by member
 	banned  map[string]string           // by <board>:<member>: hidden or erased
-	pending map[string]bool             // was begun and cut
-	last    map[string]int              // the number of the Ban or Unban that began last
-	dropped map[string]bool             // windows that nothing opens any more
+	pending map[string]bool             // started, and interrupted
+	last    map[string]int              // the number of the last Ban or Unban
+	dropped map[string]bool             // windows that must not be opened again
 }
 
 func (m *bansModel) is(board, member string) string {
@@ -79,7 +79,7 @@ func (m *bansModel) is(board, member string) string {
 	return "shown"
 }
 
-// membersOf are ids of members of the fixture's shard.
+// membersOf returns n member ids of the fixture's shard.
 func membersOf(s *Store, n int) (all []string) {
 	for i := 0; len(all) < n; i++ {
 		if id := strconv.Itoa(i); s.shards.Of(xxhash.Sum64String(id)) == s.shard {
@@ -101,7 +101,7 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 	t.Cleanup(func() { _ = cutting.Close() })
 	hook := new(cut)
 	cutting.AddHook(hook)
-	require.NoError(t, client.ScriptLoad(t.Context(), lua.Ban.Source).Err()) // so that each call is one
+	require.NoError(t, client.ScriptLoad(t.Context(), lua.Ban.Source).Err()) // so that each script is one call
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
@@ -158,7 +158,7 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 			}
 			m.holds(t, f, windows)
 		}
-		// Whoever comes next brings in line what was cut.
+		// A later caller completes what was interrupted.
 		hook.left = 1 << 30
 		if hook.late != nil {
 			m.arrives(t, f, hook)
@@ -177,7 +177,7 @@ func testBans(t *testing.T, client *redis.Client, prefix string) {
 	})
 }
 
-// others are more bans than a piece reads at once, of members who have no events.
+// others adds more bans than a piece reads at once, of members who have no events.
 func (m *bansModel) others(t *rapid.T, f *fixture) {
 	fields := []any{"version", "others"}
 	for i := range 501 {
@@ -188,8 +188,8 @@ func (m *bansModel) others(t *rapid.T, f *fixture) {
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Banned(), fields...).Err())
 }
 
-// retire has a window be over for good, with what it has left or without: it stays listed as
-// long as one of its sets is there.
+// retire expires a window, with or without its remaining sets. It stays listed while one of its sets
+// exists.
 func (m *bansModel) retire(t *rapid.T, f *fixture, name string) {
 	listing, err := f.client.HGet(t.Context(), f.store.keys.Windows(), name).Result()
 	if errors.Is(err, redis.Nil) {
@@ -216,7 +216,7 @@ func (m *bansModel) retire(t *rapid.T, f *fixture, name string) {
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, listing).Err())
 }
 
-// drop drops the board eu: nothing of it is left, hidden or not, and nothing comes back.
+// drop drops the board eu. Nothing of it remains, hidden or not, and nothing is restored.
 func (m *bansModel) drop(t *testing.T, f *fixture) {
 	t.Helper()
 	for name := range f.client.HGetAll(t.Context(), f.store.keys.Windows()).Val() {
@@ -232,8 +232,7 @@ func (m *bansModel) drop(t *testing.T, f *fixture) {
 	}
 }
 
-// wipe has Redis lose everything, and whoever knows who is banned bring it in line, before the
-// ledger begins or after.
+// wipe removes everything from Redis. The bans are then restored, before or after the ledger starts.
 func (m *bansModel) wipe(t *rapid.T, f *fixture) {
 	keys, err := f.client.Keys(t.Context(), f.prefix+":*").Result()
 	require.NoError(t, err)
@@ -256,7 +255,7 @@ func (m *bansModel) wipe(t *rapid.T, f *fixture) {
 	}
 }
 
-// arrives is the late call. It ends what it is of, if nothing has begun since.
+// arrives executes the late call. It completes its Ban or Unban if no other has started since.
 func (m *bansModel) arrives(t *rapid.T, f *fixture, hook *cut) {
 	require.NoError(t, f.client.Do(t.Context(), hook.late...).Err())
 	if field := hook.late[head+hook.late[2].(int)+2].(string); hook.ends && m.last[field] == hook.of {
@@ -265,7 +264,8 @@ func (m *bansModel) arrives(t *rapid.T, f *fixture, hook *cut) {
 	}
 }
 
-// cutOr lets so many calls of one of Ban and Unban through; whether it was marked, and done.
+// cutOr interrupts a Ban or Unban after a drawn number of calls. It returns whether the member was marked,
+// and whether all is done.
 func cutOr(t *rapid.T, hook *cut, do func() error) (marked, done bool) {
 	calls := rapid.IntRange(0, 8).Draw(t, "calls")
 	hook.left = calls
@@ -282,7 +282,7 @@ func (m *bansModel) ban(t *rapid.T, b Ban, hook *cut, do func() error) {
 	marked, done := cutOr(t, hook, do)
 	wanted := map[bool]string{false: "hidden", true: "erased"}[b.Erased]
 	if was := m.banned[field]; !marked || was == wanted && !m.pending[field] || was == "erased" && wanted == "hidden" {
-		return // nothing is begun
+		return // nothing was started
 	}
 	m.banned[field], m.last[field] = wanted, hook.now
 	m.through(b, field, marked, done)
@@ -306,7 +306,7 @@ func (m *bansModel) unban(t *rapid.T, b Ban, hook *cut, do func() error) {
 	m.through(b, field, m.pending[field], done)
 }
 
-// through notes whether all windows were gone through. What an erased member had is gone.
+// through records whether all windows are done. Then nothing of an erased member remains.
 func (m *bansModel) through(b Ban, field string, marked, done bool) {
 	if done {
 		delete(m.pending, field)
@@ -356,8 +356,8 @@ func (m *bansModel) apply(t *rapid.T, f *fixture, members []string) {
 	}
 }
 
-// holds requires that every standing is in one of a window's two sets with all that was earned,
-// in the right one unless its ban is on its way, and that both live equally long.
+// holds requires that every standing is in one of its window's two sets with everything that was counted,
+// and in the right one unless a ban is pending; and that both sets expire together.
 func (m *bansModel) holds(t *rapid.T, f *fixture, windows []ledger.Window) {
 	listing := f.client.HGetAll(t.Context(), f.store.keys.Windows()).Val()
 	for _, w := range windows {
@@ -390,7 +390,7 @@ func (m *bansModel) holds(t *rapid.T, f *fixture, windows []ledger.Window) {
 		want := maps.Clone(m.sums[name])
 		for member := range got {
 			if m.is(w.Board, member) == "erased" && (m.pending[":"+member] || m.pending[w.Board+":"+member]) {
-				delete(got, member) // not gone yet
+				delete(got, member) // not yet removed
 			}
 		}
 		for member := range want {

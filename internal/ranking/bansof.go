@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// BansOf are the bans of one member that concern a board: the one on all boards, and the one on
-// that board. On a shard that the member isn't of there are none.
+// BansOf reads a member's bans that apply to a board: the one on all boards, and the one on that board. On
+// a shard that isn't the member's it finds none.
 func (s *Store) BansOf(ctx context.Context, board, member string) ([]Ban, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

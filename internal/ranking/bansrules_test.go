@@ -12,8 +12,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Bans and a board by another rule: beside a board where nobody is ever banned, and that gets the
-// same events, what is shown and what is hidden come to the same scores, to the bit.
+// Bans on a board with another rule. A second board gets the same events and has no bans: the scores on the
+// first, shown and hidden, must equal its scores to the bit.
 func TestABannedMemberGoesOnByTheBoardsRule(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	client := testenv.RedisClient(t)

@@ -1,7 +1,7 @@
 package ranking
 
-// What a piece costs Redis, as a ratio to what the same members cost without a
-// script, in the same run on the same server.
+// Measures the cost of a piece in Redis as a ratio to the cost of the same members without a script, in the
+// same run on the same server.
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// BenchmarkApply applies pieces of a thousand members in three windows to boards
-// of a million members (200,000 with -short), and gives for each way the members
-// a second of Redis's CPU (members/cpu-s) and that as a share of bare ZADDs
-// (zadds) and of ZMSCORE and ZADD in a pipeline (pipelines).
+// BenchmarkApply applies pieces of a thousand members in three windows to boards of a million members
+// (200,000 with -short). For each way it reports the members per second of Redis's CPU time
+// (members/cpu-s), and that as a share of plain ZADDs (zadds) and of ZMSCORE and ZADD in a pipeline
+// (pipelines).
 //
 //	go test -run - -bench Apply -benchtime 300x ./internal/ranking
 func BenchmarkApply(b *testing.B) {
@@ -44,8 +44,8 @@ func BenchmarkApply(b *testing.B) {
 			random := rand.New(rand.NewPCG(1, 2))
 			for n := range b.N {
 				for i := range ways {
-					// Members of its own, so that no way finds what another has just
-					// brought to the caches.
+					// Each way gets its own members, so that none finds data that another one has just
+					// loaded into the CPU caches.
 					f.fill(random, population)
 					way := (n + i) % len(ways)
 					before := redisCPU(b, client)
@@ -63,8 +63,9 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// What names cost a piece: Redis's CPU as a share of what the same piece takes without names, where
-// all members have one, and say it again (same), another one (changed), or don't say (unsaid).
+// BenchmarkApplyNames reports Redis's CPU time as a share of the time that the same piece takes without
+// names. All members have a name, and the events repeat it (same), change it (changed), or have none
+// (unsaid).
 //
 //	go test -run - -bench ApplyNames -benchtime 300x ./internal/ranking
 func BenchmarkApplyNames(b *testing.B) {
@@ -114,8 +115,8 @@ func BenchmarkApplyNames(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// What boards by other rules cost a piece: Redis's CPU as a share of what the same members take by
-// the default rule, one board of three windows each.
+// BenchmarkApplyRules reports Redis's CPU time of boards with other rules, as a share of the time that the
+// same members take by the default rule. Each board has three windows.
 //
 //	go test -run - -bench ApplyRules -benchtime 300x ./internal/ranking
 func BenchmarkApplyRules(b *testing.B) {
@@ -174,8 +175,8 @@ func BenchmarkApplyRules(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// What bans cost a piece: Redis's CPU as a share of what the same members take where nobody is
-// banned, where one or a thousand others are, and where one of the piece's members is.
+// BenchmarkApplyBans reports Redis's CPU time as a share of the time that the same members take without
+// bans: with one or a thousand bans of other members, and with a ban of one of the piece's members.
 //
 //	go test -run - -bench ApplyBans -benchtime 300x ./internal/ranking
 func BenchmarkApplyBans(b *testing.B) {
@@ -206,7 +207,7 @@ func BenchmarkApplyBans(b *testing.B) {
 			way := (n + i) % len(ways)
 			f := fixtures[way]
 			f.fill(random, population-1)
-			f.piece.Groups[0].Members[0].ID = benchID(population - 1) // the one who may be banned
+			f.piece.Groups[0].Members[0].ID = benchID(population - 1) // may be banned
 			before := redisCPU(b, client)
 			f.mustApply(b)
 			used[way] += redisCPU(b, client) - before
@@ -235,7 +236,7 @@ func (f *fixture) fill(random *rand.Rand, population int) {
 
 func benchID(m int) []byte { return fmt.Appendf(nil, "player-%07d", m) }
 
-// benchPoints are what a member begins with: anything up to a million.
+// benchPoints returns a member's initial points, up to a million.
 func benchPoints(id []byte) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write(id)
@@ -258,10 +259,9 @@ func preload(b *testing.B, f *fixture, population int) {
 	}
 }
 
-// pipelineWay writes the same members without a script: every window's scores are
-// read in one round trip (or not at all) and written in the next.
-// Without reading, a member's points are made up, as far from what they were as a
-// piece would take them.
+// pipelineWay writes the same members without a script. It reads every window's scores in one round trip
+// and writes them in the next. Without read, it makes up points that differ from the old ones about as much
+// as after a piece.
 func (f *fixture) pipelineWay(b *testing.B, read bool) func() {
 	b.Helper()
 	return func() {
@@ -304,7 +304,7 @@ func (f *fixture) pipelineWay(b *testing.B, read bool) func() {
 	}
 }
 
-// redisCPU is what the server's process has used so far.
+// redisCPU returns the CPU time that the server's process has used so far.
 func redisCPU(b *testing.B, client *redis.Client) time.Duration {
 	b.Helper()
 	info, err := client.Info(b.Context(), "cpu").Result()
@@ -322,7 +322,7 @@ func redisCPU(b *testing.B, client *redis.Client) time.Duration {
 	return time.Duration(sum * float64(time.Second))
 }
 
-// Encoding is all that a piece costs this process besides sending it.
+// BenchmarkEncode measures what a piece costs this process, except for sending it.
 func BenchmarkEncode(b *testing.B) {
 	f := offlineFixture(b)
 	f.fill(rand.New(rand.NewPCG(1, 2)), 1_000_000)

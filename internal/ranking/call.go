@@ -1,6 +1,6 @@
 package ranking
 
-// The one way in which scripts are called.
+// The only code that calls scripts.
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// Call calls a script with its keys, which all share a hash tag, and its arguments. What
-// it returns is a list.
+// Call calls a script with its keys, which must share a hash tag, and its arguments. The script must return
+// a list.
 func (s *Store) Call(ctx context.Context, script lua.Script, keys []string, args ...any) ([]any, error) {
 	all := make([]any, head, head+len(keys)+len(args))
 	for _, key := range keys {
@@ -23,12 +23,11 @@ func (s *Store) Call(ctx context.Context, script lua.Script, keys []string, args
 	return s.evaluate(ctx, script, len(keys), append(all, args...))
 }
 
-// head is what comes before a script's keys: the command, the script and the number of keys.
+// head is the number of arguments before a script's keys: the command, the script, and the number of keys.
 const head = 3
 
-// evaluate calls a script with its keys and arguments behind room for the head. The slice
-// isn't copied and can be reused after the call. A server that doesn't know the script is
-// sent it.
+// evaluate calls a script. args begins with room for the head, followed by the keys and arguments; the
+// caller can reuse it after the call. If the server doesn't know the script, evaluate sends the source.
 func (s *Store) evaluate(ctx context.Context, script lua.Script, keys int, args []any) ([]any, error) {
 	ctx = redisconn.Within(ctx, s.timeout)
 	args[0], args[1], args[2] = "evalsha", script.SHA, keys
@@ -40,7 +39,7 @@ func (s *Store) evaluate(ctx context.Context, script lua.Script, keys int, args 
 	return reply, s.explain(s.withRoom(ctx, err), script.Source)
 }
 
-// ScriptCall is a script to call on a shard.
+// ScriptCall is a call of a script on a shard.
 type ScriptCall struct {
 	Store  *Store
 	Script lua.Script
@@ -48,8 +47,8 @@ type ScriptCall struct {
 	Args   []any
 }
 
-// CallEach calls scripts of shards that share a client, in one round trip to each server, and
-// returns what each resulted in.
+// CallEach calls scripts on shards that share a client, in one round trip to each server, and returns the
+// reply and the error of each call.
 func CallEach(ctx context.Context, calls []ScriptCall) (replies [][]any, errs []error) {
 	replies, errs = make([][]any, len(calls)), make([]error, len(calls))
 	if len(calls) == 1 {
@@ -61,7 +60,7 @@ func CallEach(ctx context.Context, calls []ScriptCall) (replies [][]any, errs []
 	for i := range calls {
 		all[i] = i
 	}
-	for _, command := range []string{"evalsha", "eval"} { // a server that doesn't know the script is sent it
+	for _, command := range []string{"evalsha", "eval"} { // eval is for servers that don't know the script
 		var again []int
 		for j, reply := range pipelined(ctx, command, calls, all) {
 			i := all[j]
@@ -79,7 +78,7 @@ func CallEach(ctx context.Context, calls []ScriptCall) (replies [][]any, errs []
 	return replies, errs
 }
 
-// pipelined sends some of the calls, and returns what came of them.
+// pipelined sends the calls whose indexes are in some, and returns their replies.
 func pipelined(ctx context.Context, command string, calls []ScriptCall, some []int) []*redis.Cmd {
 	if len(some) == 0 {
 		return nil
@@ -103,12 +102,12 @@ func pipelined(ctx context.Context, command string, calls []ScriptCall, some []i
 	return replies
 }
 
-// Unexpected is a reply that a script doesn't give.
+// Unexpected returns an error for a reply that the script never returns.
 func Unexpected(script lua.Script, reply any) error {
 	return Faultf("an unexpected reply of %s: %s", script.Name, clip(fmt.Sprint(reply)))
 }
 
-// Texts reads a reply's elements as texts.
+// Texts converts a reply's elements to strings.
 func Texts(reply []any) ([]string, error) {
 	all := make([]string, len(reply))
 	for i, v := range reply {
@@ -124,7 +123,7 @@ func Texts(reply []any) ([]string, error) {
 	return all, nil
 }
 
-// Fields reads a hash as HGETALL gives it to a script.
+// Fields parses a hash in the form that HGETALL returns to a script.
 func Fields(reply any) (map[string]string, error) {
 	list, ok := reply.([]any)
 	if !ok || len(list)%2 != 0 {

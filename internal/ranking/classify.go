@@ -8,9 +8,9 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// Classify says what an error of a store asks for: its own errors by name, Redis's as
-// redisconn.Classify does. What had no answer may pass: the outcome is unknown, and the
-// ledger makes trying again harmless.
+// Classify returns how to handle an error of a store. It classifies the store's own errors by type, and
+// Redis's errors with redisconn.Classify. An error without an answer from Redis may be temporary: the
+// outcome is unknown, and the ledger makes a repeated call harmless.
 func Classify(err error) ledger.Verdict {
 	if _, ok := errors.AsType[*SchemaError](err); ok {
 		return ledger.Halt
@@ -18,7 +18,7 @@ func Classify(err error) ledger.Verdict {
 	if errors.Is(err, errHeldUp) {
 		return ledger.Retry
 	}
-	if _, ok := errors.AsType[*OtherNumberError](err); ok {
+	if _, ok := errors.AsType[*SeveralError](err); ok {
 		return ledger.Halt
 	}
 	if _, ok := errors.AsType[*fault](err); ok {
@@ -27,12 +27,11 @@ func Classify(err error) ledger.Verdict {
 	return redisconn.Classify(err)
 }
 
-// fault is an error of this program, or of whatever answers in Redis's place:
-// trying again can't help.
+// fault is a bug in this program or in a server that answers in Redis's place. A repeated call can't help.
 type fault struct{ what string }
 
 func (f *fault) Error() string { return f.what }
 
-// Faultf is an error that trying again can't help: a fault of this program, or of whatever
-// answers in Redis's place.
+// Faultf returns an error that a repeated call can't fix: a bug in this program or in a server that answers
+// in Redis's place.
 func Faultf(format string, args ...any) error { return &fault{fmt.Sprintf(format, args...)} }

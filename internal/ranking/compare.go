@@ -1,6 +1,6 @@
 package ranking
 
-// Two sorted sets compared, a slice at a time.
+// Compares two sorted sets, a page at a time.
 
 import (
 	"context"
@@ -13,53 +13,53 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// Row is a standing as one of two sides has it.
+// Row is a member's standing on one side.
 type Row struct {
 	There     bool
-	Foreign   bool // its score is none that the layout writes: points and time are unknown
+	Foreign   bool // the layout doesn't write its score: points and time are unknown
 	Score     float64
 	Points    int64       // by the default rule
-	Tuple     codec.Tuple // by another one, which has Fields
+	Tuple     codec.Tuple // by another rule, which has Fields
 	Fields    codec.Fields
 	ReachedAt time.Time // the first millisecond of its tick
 }
 
-// Difference is a standing that two sides have otherwise.
+// Difference is a standing that differs between two sides.
 type Difference struct {
 	ledger.Window
 
 	Member string
-	Called string // what the member is called, if that was asked (NameDifferences) and is known
+	Called string // the member's name, if NameDifferences found one
 	A, B   Row
 }
 
-// Sets are a window's sorted sets on two sides. They share a hash tag.
+// Sets are the sorted sets of a window on two sides. They must share a hash tag.
 type Sets struct {
 	Store  *Store // calls the scripts
 	Window ledger.Window
-	Fields codec.Fields // of a board by another rule than the default one
+	Fields codec.Fields // empty for the default rule
 	A, B   Set
-	// Retry is what calls go through, for what passes; nil calls once.
+	// Retry repeats calls that fail with a temporary error. If it is nil, each call is made once.
 	Retry func(ctx context.Context, do func() error) error
 }
 
-// Set is a sorted set and how its scores are laid out.
+// Set is a sorted set and the layout of its scores.
 type Set struct {
 	Key    string
 	Layout codec.TupleLayout
-	// Foreign: its scores were written by another rule, and aren't read.
+	// Foreign reports that another rule wrote the scores, so they aren't decoded.
 	Foreign bool
 }
 
 const (
-	scanned  = 500  // of a sorted set a call: half a millisecond or so
-	compared = 1000 // members asked for by their names a call
+	scanned  = 500  // members of a sorted set per scan call, about half a millisecond of Redis's time
+	compared = 1000 // members per call that names them
 )
 
-// Scan gives every member whose scores differ in the two sets, with both scores; the score of a
-// member who isn't there is empty. It waits for pause between two calls. It may miss what is written
-// meanwhile, and may give a member twice. A member that isn't written meanwhile is given as it is:
-// SCAN returns everything that is there from its start to its end.
+// Scan passes every member whose scores differ in the two sets to each, with both scores; a score is empty
+// if the set doesn't have the member. Scan waits for pause between two calls. It may miss writes that
+// happen meanwhile, and may pass a member twice. It does pass every differing member that isn't written
+// meanwhile: SCAN returns all elements that exist from its start to its end.
 func (c Sets) Scan(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	if err := c.half(ctx, pause, each); err != nil {
 		return err
@@ -68,14 +68,14 @@ func (c Sets) Scan(ctx context.Context, pause time.Duration, each func(member, a
 	other.A, other.B = c.B, c.A
 	return other.half(ctx, pause, func(member, b, a string) error {
 		if a != "" {
-			return nil // it was given by the first half
+			return nil // the first half has passed it
 		}
 		return each(member, a, b)
 	})
 }
 
-// half gives the members of a. After a call that failed it begins anew: another server may
-// answer now.
+// half passes the members of A. If a call fails or another server takes over, it starts again from the
+// first page.
 func (c Sets) half(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	return c.retry(ctx, func() error {
 		return c.Store.onOneServer(ctx, func() error {
@@ -102,7 +102,7 @@ func (c Sets) retry(ctx context.Context, do func() error) error {
 	return c.Retry(ctx, do)
 }
 
-// Members gives some members by their names, as Scan does.
+// Members passes those of the named members whose scores differ to each, as Scan does.
 func (c Sets) Members(ctx context.Context, names []string, each func(member, a, b string) error) error {
 	for len(names) > 0 {
 		n := min(len(names), compared)
@@ -122,7 +122,7 @@ func (c Sets) Members(ctx context.Context, names []string, each func(member, a, 
 	return nil
 }
 
-// ask gives those of a page's members whose scores differ.
+// ask passes the members of one page whose scores differ, and returns the next cursor.
 func (c Sets) ask(ctx context.Context, each func(member, a, b string) error, what ...any) (next string, err error) {
 	next, members, scores, err := c.Store.page(ctx, []string{c.A.Key, c.B.Key}, what...)
 	if err != nil {
@@ -138,7 +138,8 @@ func (c Sets) ask(ctx context.Context, each func(member, a, b string) error, wha
 	return next, nil
 }
 
-// sameScore compares scores as Redis writes them, which it may do in two ways, empty for none.
+// sameScore compares two scores as texts or as numbers, since Redis can write a number in two ways. An
+// empty score is missing.
 func sameScore(a, b string) bool {
 	if a == b || a == "" || b == "" {
 		return a == b
@@ -148,7 +149,7 @@ func sameScore(a, b string) bool {
 	return err1 == nil && err2 == nil && x == y
 }
 
-// Difference reads a member's scores, empty for one that isn't there.
+// Difference decodes a member's scores. A score is empty if the set doesn't have the member.
 func (c Sets) Difference(member, a, b string) (d Difference, err error) {
 	d = Difference{Window: c.Window, Member: member}
 	if d.A, err = c.row(&c.A, a); err == nil {

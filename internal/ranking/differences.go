@@ -1,8 +1,8 @@
 package ranking
 
-// How two schemas differ, in the words of the configuration: a schema also holds what
-// follows from settings (k and ticks from a layout and its range), and who has to correct
-// a setting isn't helped by those.
+// Describes the differences of two schemas by the names of settings. A schema also holds values derived
+// from settings (k and ticks from a layout and its range); they wouldn't help an operator who has to
+// correct a setting.
 
 import (
 	"encoding/json"
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// differences names the settings in which two schemas differ. What follows from settings
-// is named where no setting explains it.
+// differences names the settings in which two schemas differ. It names a derived value only if no setting
+// explains the difference.
 func differences(found, wanted string) []string {
 	var f, w map[string]any
 	if err := json.Unmarshal([]byte(found), &f); err != nil {
@@ -48,7 +48,7 @@ func differences(found, wanted string) []string {
 	return all
 }
 
-// settings are the names in the configuration of a schema's fields.
+// settings maps a schema's fields to settings.
 var settings = map[string]string{
 	"cluster": "the Kafka cluster at kafka.brokers", "shards": "redis.shards", "week": "week_start", "zone": "time_zone",
 }
@@ -66,8 +66,7 @@ func differentLists(found, wanted any, differ func(name, version string, f, w an
 
 const anotherVersion = ", by another version of this program"
 
-// differentPeriods compares how the scores of each period are laid out. One range of
-// points is for all of them.
+// differentPeriods compares the layouts of each period's scores. All periods share one max_points.
 func differentPeriods(f, w map[string]any, differ func(name, version string, f, w any)) {
 	of := func(m map[string]any, period, field string) any {
 		p, _ := m[period].(map[string]any)
@@ -111,8 +110,7 @@ func differentPeriods(f, w map[string]any, differ func(name, version string, f, 
 	}
 }
 
-// ownSettings are the names in the configuration of what decides the windows of a period that
-// isn't built in. Times are Unix ms.
+// ownSettings are the settings that define the windows of a period that isn't built in. Times are Unix ms.
 var ownSettings = []struct {
 	part, setting string
 	show          func(ms float64) string
@@ -128,7 +126,8 @@ var ownSettings = []struct {
 
 func instant(ms float64) string { return time.UnixMilli(int64(ms)).UTC().Format(time.RFC3339) }
 
-// differentWindows names the settings in which the windows of a period that isn't built in differ.
+// differentWindows reports the settings that define the windows of a period that isn't built in and that
+// differ.
 func differentWindows(period string, found, wanted any, differ func(name, version string, f, w any)) bool {
 	f, _ := found.(map[string]any)
 	w, _ := wanted.(map[string]any)
@@ -155,7 +154,7 @@ func isObject(v any) bool {
 	return ok
 }
 
-// both are the names that either has, in order.
+// both returns the sorted keys of either map.
 func both(a, b map[string]any) []string {
 	all := map[string]any{}
 	maps.Copy(all, a)

@@ -1,12 +1,11 @@
 package ranking
 
-// Everything under a prefix, removed.
+// Removes everything under a prefix.
 //
-// The order of removal is what makes a half of it harmless. The ledgers go first, those of
-// all shards: no piece that is on its way is written any more. Then the schemas: a reader is
-// answered that there is nothing. The listings go last: while a shard has windows, and its
-// ledger is gone, a consumer that starts under the prefix halts ("orphaned") in place of
-// counting on top of what is left. Dropped again, it goes on where it ended.
+// The order of removal makes a partial removal harmless. The ledgers of all shards go first, so that no
+// piece in flight is written any more. The schemas go next, so that readers find no standings. The listings
+// go last: while a shard has windows but no ledger, a consumer that starts under the prefix halts
+// ("orphaned") instead of counting on top of the remains. Another drop continues where this one stopped.
 
 import (
 	"context"
@@ -16,7 +15,7 @@ import (
 	"time"
 )
 
-// turn is when a key is removed.
+// turn returns in which step a key is removed, from 0.
 func turn(key string) int {
 	switch nameOf(key) {
 	case "ledger":
@@ -29,11 +28,11 @@ func turn(key string) int {
 	return 2
 }
 
-// ReportEvery is how often a worker writes its line, at the least.
+// ReportEvery is the longest time between two status lines of a worker.
 const ReportEvery = time.Second
 
-// Moves reports whether a ledger has moved, or a worker reported, since the survey. One
-// that lives and has nothing to count is seen if that is longer ago than ReportEvery.
+// Moves reports whether a ledger has moved, or a worker has reported, since the survey. If ReportEvery has
+// passed since then, it also detects live workers that have nothing to count.
 func (v *View) Moves(ctx context.Context, f *Found) (bool, error) {
 	shards := make([]*Store, len(f.stood))
 	for i, was := range f.stood {
@@ -51,12 +50,12 @@ func (v *View) Moves(ctx context.Context, f *Found) (bool, error) {
 	return false, nil
 }
 
-// Drop removes what was found, some hundred keys a call with a pause after each: Redis
-// frees them in the background. It heeds the context's end after every call. progress,
-// which may be nil, receives how many keys are gone.
+// Drop removes the keys that were found, 500 per call, and waits for pause after each call. Redis frees
+// them in the background. Drop stops after the current call if the context ends. progress, which may be
+// nil, receives the number of keys removed so far.
 func (v *View) Drop(ctx context.Context, f *Found, pause time.Duration, progress func(done int)) error {
 	gone := 0
-	// What comes first is gone before what comes after is tried.
+	// The keys of a step are gone before the next step starts.
 	for rest := f.keys; len(rest) > 0; {
 		first, before := turn(rest[0]), gone
 		n := slices.IndexFunc(rest, func(key string) bool { return turn(key) != first })

@@ -19,7 +19,7 @@ func (f *fixture) view(t testing.TB) *View {
 	t.Helper()
 	v, err := NewView(t.Context(), f.client, f.prefix, of, 20*time.Second)
 	require.NotNil(t, v)
-	if _, none := errors.AsType[*SchemaError](err); !none && of == 1 { // else the other shards aren't there
+	if _, none := errors.AsType[*SchemaError](err); !none && of == 1 { // with more shards, the other ones don't exist
 		require.NoError(t, err)
 	}
 	return v
@@ -33,7 +33,7 @@ func TestADropRemovesAllUnderAPrefixAndNothingElse(t *testing.T) {
 	alike := newFixture(t, f.client, f.prefix+"2")
 	alike.begin(t)
 	alike.add(t, alike.member("u1", 1))
-	// Others that begin alike: no keys of standings.
+	// Keys of other prefixes that begin alike, or that aren't keys of standings.
 	for _, key := range []string{f.prefix, f.prefix + ":x", f.prefix + ":{x}:y", "x" + f.prefix + ":{0}:ledger"} {
 		require.NoError(t, f.client.Set(t.Context(), key, "x", time.Minute).Err())
 	}
@@ -58,7 +58,7 @@ func TestADropRemovesAllUnderAPrefixAndNothingElse(t *testing.T) {
 	require.Zero(t, found.Keys)
 }
 
-// Wherever a drop is stopped, nobody counts on top of what is left, and nobody reads it.
+// After any interruption of a drop, no worker counts on top of the remains, and no reader shows them.
 func TestWhatIsLeftOfADropIsNoBoardToAnybody(t *testing.T) {
 	f := someone(t)
 	found, err := f.view(t).Survey(t.Context())
@@ -81,7 +81,7 @@ func TestWhatIsLeftOfADropIsNoBoardToAnybody(t *testing.T) {
 			var none *SchemaError
 			require.ErrorAs(t, err, &none)
 		}
-		// The same again goes on.
+		// A second drop continues.
 		v = f.view(t)
 		found, err = v.Survey(t.Context())
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestAPrefixInUseIsSeen(t *testing.T) {
 	require.True(t, moves)
 	found, err = v.Survey(t.Context())
 	require.NoError(t, err)
-	report(time.Now().Add(-time.Hour)) // by its own clock, which is wrong
+	report(time.Now().Add(-time.Hour)) // the worker's own clock is wrong
 	moves, err = v.Moves(t.Context(), found)
 	require.NoError(t, err)
 	require.True(t, moves, "idle, and alive")

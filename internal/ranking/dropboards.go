@@ -1,6 +1,6 @@
 package ranking
 
-// Some boards of a prefix, found and dropped while consumers count and readers read.
+// Finds and drops some boards of a prefix while consumers write and readers read.
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// ErrRebuilding says that a rebuild is under way, which would bring back what is dropped.
+// ErrRebuilding reports that a rebuild is running, which would bring dropped windows back.
 var ErrRebuilding = errors.New("a rebuild is under way, or was killed less than a minute ago")
 
-// SurveyBoards looks for the windows that are listed of boards whose name matches, on any
-// shard, to be given to DropBoards.
+// SurveyBoards finds the listed windows of the boards whose name matches, on all shards. The result is for
+// DropBoards.
 func (v *View) SurveyBoards(ctx context.Context, match func(board string) bool) (*Found, error) {
 	listings, err := v.Listings(ctx)
 	if err != nil {
@@ -44,14 +44,14 @@ func (v *View) SurveyBoards(ctx context.Context, match func(board string) bool) 
 	return f, v.count(ctx, f)
 }
 
-// droppedAtOnce is how many windows are dropped a call: a millisecond of Redis's time.
+// droppedAtOnce is how many windows a call drops; it takes about a millisecond of Redis's time.
 const droppedAtOnce = 200
 
-// DropBoards drops the windows that SurveyBoards found, one shard after another, some
-// hundred a call with a pause after each. From then on they are neither shown nor counted
-// in; a rebuild brings back those that the log has. It heeds the context's end after every
-// call. progress, which may be nil, receives how many windows were tried, a shard's as one
-// each; dropped counts a window once, on however many shards it was.
+// DropBoards drops the windows that SurveyBoards found, shard by shard. A call drops up to 200 windows, and
+// a pause follows each. From then on the windows are neither shown nor written; a rebuild brings back those
+// that the log covers. DropBoards stops after the current call if the context ends. progress, which may be
+// nil, receives the number of windows tried, counted once per shard. dropped counts a window once, however
+// many shards had it.
 func (v *View) DropBoards(ctx context.Context, f *Found, pause time.Duration, progress func(done int)) (dropped int64, err error) {
 	done, gone := 0, map[string]bool{}
 	for i, all := range f.names {
@@ -74,7 +74,7 @@ func (v *View) DropBoards(ctx context.Context, f *Found, pause time.Duration, pr
 	return int64(len(gone)), nil
 }
 
-// dropBoards drops windows of a shard, and returns those that were there.
+// dropBoards drops windows of a shard and returns those that were listed.
 func (s *Store) dropBoards(ctx context.Context, names []string) (dropped []string, err error) {
 	keys, args := []string{s.keys.Windows(), s.keys.Dropped(), s.keys.Rebuild()}, []any{}
 	for _, name := range names {
@@ -101,8 +101,8 @@ func one(reply []any) any {
 	return reply[0]
 }
 
-// ClockError says that Redis's clock was ahead for a while: windows that hadn't ended by the
-// right time were over by it, and events that came for them were left out.
+// ClockError reports that Redis's clock was ahead for a while: it treated windows as over that hadn't
+// ended, and apply.lua left out events that came for them.
 type ClockError struct {
 	Windows []string // the last of each period: weekly:2026-W47
 }
@@ -112,10 +112,10 @@ func (e *ClockError) Error() string {
 		"rebuild the boards from the log (consumer rebuild)", strings.Join(e.Windows, ", "))
 }
 
-// forget removes what was kept in mind of windows that take nothing any more, as they are
-// over: dropped ones. What apply.lua keeps as over:<period> stays, since a retention may be
-// raised at any time; but what hasn't ended was never over by any, and is there because the
-// clock was wrong. That is a *ClockError, once everything is done.
+// forget removes the entries of dropped windows that are over, and so accept no events anyway. It keeps the
+// entries over:<period> of apply.lua, because an operator may raise a retention at any time. But a window
+// that hasn't ended was never over by any retention: its entry exists because Redis's clock was wrong.
+// forget removes such an entry too, and returns a *ClockError once everything is done.
 func (s *Store) forget(ctx context.Context) error {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -157,7 +157,8 @@ func (s *Store) forget(ctx context.Context) error {
 	return nil
 }
 
-// unended is the window of a period that starts at a time, ms, by the settled borders, if it hasn't ended.
+// unended returns the window of a period that starts at start, Unix ms, by the settled borders, if it
+// hasn't ended.
 func (s *Store) unended(period string, start int64, now time.Time, settled periods.Borders) (periods.Window, bool) {
 	p, known := s.periods[period]
 	if !known {

@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// dropEU drops the board eu, and returns how many windows that were.
+// dropEU drops the board eu and returns the number of windows dropped.
 func (f *fixture) dropEU(t testing.TB) int64 {
 	t.Helper()
 	f.joined(t)
@@ -23,7 +23,7 @@ func (f *fixture) dropEU(t testing.TB) int64 {
 	return n
 }
 
-// both adds to global and to eu, and returns the windows of eu.
+// both adds m to global and eu, and returns the indexes of eu's windows.
 func (f *fixture) both(t testing.TB, m ledger.Member) (eu []int) {
 	t.Helper()
 	f.piece = f.newPiece()
@@ -52,7 +52,7 @@ func TestADroppedWindowIsNeitherShownNorOpenedAgainHalfway(t *testing.T) {
 	require.Zero(t, f.client.Exists(t.Context(), keys...).Val())
 	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.Windows()).Val())
 
-	// There is room again, and the board's next window begins as usual.
+	// There is room again, and the board's next window opens as usual.
 	f.piece = f.newPiece()
 	next := f.of("eu")[0]
 	f.piece.Windows[next].Name = "2100-W01"
@@ -61,7 +61,7 @@ func TestADroppedWindowIsNeitherShownNorOpenedAgainHalfway(t *testing.T) {
 	f.mustApply(t)
 	require.Equal(t, int64(4), f.client.HLen(t.Context(), f.store.keys.Windows()).Val())
 
-	// What is dropped is kept in mind until it would be over.
+	// A dropped window's entry stays until the window would be over.
 	_, err = f.store.Retire(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.Dropped()).Val())
@@ -71,7 +71,7 @@ func TestADroppedWindowIsNeitherShownNorOpenedAgainHalfway(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(2), f.client.HLen(t.Context(), f.store.keys.Dropped()).Val())
 
-	// A period's last window that was left out is no dropped one, and stays.
+	// The entry over:<period> isn't a dropped window, and stays.
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Dropped(), "over:weekly", "1000").Err())
 	_, err = f.store.Retire(t.Context())
 	require.NoError(t, err)
@@ -113,13 +113,13 @@ func TestADropOfBoardsWithoutARightChangesNothing(t *testing.T) {
 	}
 }
 
-// A script that died midway, if one ever does.
+// The state that a script would leave if it died midway.
 func TestTheSameDropFinishesWhatWasDroppedHalfway(t *testing.T) {
 	f := limited(t, 6)
 	eu := f.both(t, f.member("u1", 5))
 	name := f.piece.Windows[eu[0]].Listing()
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Dropped(), name, "1").Err())
-	f.both(t, f.member("u1", 5)) // it is listed, and counts on
+	f.both(t, f.member("u1", 5)) // the window is listed, so it still counts
 	require.NoError(t, f.client.Unlink(t.Context(), f.key(eu[0])).Err())
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
 	require.Equal(t, ledger.Lost, f.apply(t).Outcome)
@@ -129,8 +129,8 @@ func TestTheSameDropFinishesWhatWasDroppedHalfway(t *testing.T) {
 	require.Len(t, f.client.HGet(t.Context(), f.store.keys.Dropped(), name).Val(), 13, "until it would be over")
 }
 
-// Redis's clock once jumped ahead, a window that was just beginning was over by it, and its
-// start was kept in mind.
+// Redis's clock jumped ahead, so a window that had just started was over by it, and apply.lua stored its
+// start as over:<period>.
 func TestWhatAWrongClockLeftOutIsForgottenOnceTheClockIsRight(t *testing.T) {
 	for _, retired := range []bool{false, true} {
 		f := fixed(t)
@@ -138,10 +138,10 @@ func TestWhatAWrongClockLeftOutIsForgottenOnceTheClockIsRight(t *testing.T) {
 			t.Helper()
 			require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Dropped(), "over:"+period, start).Err())
 		}
-		over("weekly", f.piece.Windows[0].Start) // the present one
-		over("monthly", f.piece.Windows[1].End)  // the next one
+		over("weekly", f.piece.Windows[0].Start) // the current window
+		over("monthly", f.piece.Windows[1].End)  // the next window
 		past := f.piece.Windows[2].Start - 366*day
-		over("yearly", past) // one that was over, and is by another retention
+		over("yearly", past) // a past window, which is over by another retention
 		over("season", 1)
 		if retired {
 			f.store = f.storeOf(t, func(c *Config) {
@@ -161,7 +161,7 @@ func TestWhatAWrongClockLeftOutIsForgottenOnceTheClockIsRight(t *testing.T) {
 	}
 }
 
-// By the consumers' time zone data the month began an hour before it does here.
+// By the time zone data of the consumers, the month started an hour earlier than by the test's.
 func TestAWindowThatAWrongClockLeftOutIsFoundByItsSettledBorders(t *testing.T) {
 	f, w := zonedFixture(t)
 	w.Start -= time.Hour.Milliseconds()

@@ -1,6 +1,6 @@
 package ranking
 
-// Drops of several shards.
+// Tests drops of several shards.
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// sharded are as many shards under a prefix as there are, with members in each but the first.
+// sharded returns fixtures for all shards of a prefix; all but the first have members.
 func sharded(t *testing.T, prefix string, shards ledger.Shards) []*fixture {
 	t.Helper()
 	client := testenv.RedisClient(t)
@@ -55,10 +55,10 @@ func viewOf(t *testing.T, f *fixture) *View {
 func TestADropRemovesEveryNumberOfShards(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	four, two, one := sharded(t, prefix, 4), sharded(t, prefix, 2), sharded(t, prefix, 1)
-	for _, key := range []string{":{3.1}:odd", ":{1.77}:4:ledger", ":{9.0}:4:windows"} { // tags that aren't those of shards
+	for _, key := range []string{":{3.1}:odd", ":{1.77}:4:ledger", ":{9.0}:4:windows"} { // tags that no shard has
 		require.NoError(t, one[0].client.Set(t.Context(), prefix+key, "x", time.Minute).Err())
 	}
-	require.NoError(t, one[0].client.Set(t.Context(), prefix+":{x.1}:2:y", "x", time.Minute).Err()) // not of standings
+	require.NoError(t, one[0].client.Set(t.Context(), prefix+":{x.1}:2:y", "x", time.Minute).Err()) // no shard
 	for _, shards := range [][]*fixture{four, two, one} {
 		v := viewOf(t, shards[0])
 		found, err := v.Survey(t.Context())
@@ -95,7 +95,7 @@ func TestADropRemovesEveryNumberOfShards(t *testing.T) {
 	require.Equal(t, []string{":{x.1}:2:y"}, slices.Collect(maps.Keys(contents(t, four[0].client, prefix))))
 }
 
-// removedAt is the order that drop.go documents.
+// removedAt returns a key's place in the order that drop.go documents.
 func removedAt(name string) int {
 	if at := slices.Index([]string{"ledger", "schema"}, name); at >= 0 {
 		return at
@@ -106,8 +106,8 @@ func removedAt(name string) int {
 	return 2
 }
 
-// Wherever a drop is stopped, no shard counts on top of what is left, and one that has
-// boards halts whoever starts.
+// After any interruption of a drop, no shard counts on top of the remains, and a shard that still has
+// boards halts every worker that starts.
 func TestWhatIsLeftOfADropOfShardsIsNoBoardToAnybody(t *testing.T) {
 	found, err := viewOf(t, sharded(t, testenv.Prefix(t), 3)[0]).Survey(t.Context())
 	require.NoError(t, err)
@@ -153,7 +153,7 @@ func TestBoardsAreDroppedFromEveryShard(t *testing.T) {
 	require.ErrorIs(t, err, ErrRebuilding)
 	all[0].del(t, lock)
 
-	// The same again finishes it, and counts each window once.
+	// A second drop finishes, and counts each window once.
 	found, err = v.SurveyBoards(t.Context(), eu)
 	require.NoError(t, err)
 	last := 0
@@ -173,7 +173,7 @@ func TestBoardsAreDroppedFromEveryShard(t *testing.T) {
 	require.Zero(t, found.Keys)
 }
 
-// A key says of which shard it is, and what it is there.
+// shardOf and nameOf return what Keys wrote.
 func TestAKeyIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prefix := rapid.StringMatching(`[A-Za-z0-9._-]{1,20}`).Draw(t, "prefix")

@@ -1,7 +1,6 @@
 package ranking
 
-// What several shards are asked at once: they share a client, and each server is one round
-// trip. Shards that aren't asked have no query.
+// Calls to several shards at once. The shards share a client, and each server is called in one round trip.
 
 import (
 	"context"
@@ -18,15 +17,15 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// ReadEach reads a window in several shards, of each what its query says. Parts and errors are
-// as those of Read.
+// ReadEach reads a window on several shards, each by its own query. The parts and errors are like those of
+// Read.
 func ReadEach(ctx context.Context, shards []*Store, queries []Query) ([]Part, []error) {
 	parts, errs := make([]Part, len(shards)), make([]error, len(shards))
 	var all []int
 	for i := range shards {
 		all = append(all, i)
 	}
-	for range 2 { // once more where the schema that was found is one to read against
+	for range 2 { // a second time for shards with another schema that fits
 		var calls []ScriptCall
 		var called []int
 		for _, i := range all {
@@ -50,7 +49,7 @@ func ReadEach(ctx context.Context, shards []*Store, queries []Query) ([]Part, []
 	return parts, errs
 }
 
-// StateEach reads what several shards hold beside the boards, each as of a moment of its own.
+// StateEach reads the state of several shards, each as of its own moment.
 func StateEach(ctx context.Context, shards []*Store) ([]ledger.State, []error) {
 	var calls []ScriptCall
 	for _, s := range shards {
@@ -65,7 +64,7 @@ func StateEach(ctx context.Context, shards []*Store) ([]ledger.State, []error) {
 	return states, errs
 }
 
-// PositionEach reads the places of a partition in the ledgers of several shards.
+// PositionEach reads a partition's position on several shards.
 func PositionEach(ctx context.Context, shards []*Store, partition ledger.Partition) ([]string, []error) {
 	texts, errs := make([]string, len(shards)), make([]error, len(shards))
 	pipe := shards[0].client.Pipeline()
@@ -80,24 +79,24 @@ func PositionEach(ctx context.Context, shards []*Store, partition ledger.Partiti
 	return texts, errs
 }
 
-// AboveQuery is what a shard is asked about pivots.
+// AboveQuery is a query about pivots on one shard.
 type AboveQuery struct {
 	Pivots []Pivot
-	// Over and From are how many rows to read above the first pivot, and from it on.
+	// Over and From are the numbers of rows to read above the first pivot, and below it.
 	Over, From int
-	// Bounds, where there are ties to count, is for each pivot where the scores of its points are.
+	// Bounds, if ties are to be counted, has the range of scores with the same points as each pivot.
 	Bounds []Bounds
 }
 
-// Bounds are the least score of some points, or of a tuple, and the first one above all of them.
+// Bounds is the range [Low, High) of the scores of some points, or of a tuple.
 type Bounds struct{ Low, High float64 }
 
-// same reports whether it asks the same as another.
+// same reports whether two queries are equal.
 func (q *AboveQuery) same(o *AboveQuery) bool {
 	return len(q.Pivots) == len(o.Pivots) && &q.Pivots[0] == &o.Pivots[0] && len(q.Bounds) == len(o.Bounds) && q.Over == o.Over && q.From == o.From
 }
 
-// arguments are those of above.lua.
+// arguments returns the arguments of above.lua.
 func (q *AboveQuery) arguments() []any {
 	args := append(make([]any, 0, 3+4*len(q.Pivots)), q.Over, q.From, option(q.Bounds != nil))
 	for i, p := range q.Pivots {
@@ -109,17 +108,17 @@ func (q *AboveQuery) arguments() []any {
 	return args
 }
 
-// Above is the answer.
+// Above is the answer to an AboveQuery.
 type Above struct {
 	Counts []int64 // of members above each pivot
-	// Ties are how many members have more than each pivot, and how many at least as many, one after
-	// the other; none without bounds.
+	// Ties has for each pivot the number of members with more, then the number with at least as much. It is
+	// empty without Bounds.
 	Ties []int64
-	Part // the rows alone: nothing is said of the window
+	Part // only the rows; it has nothing about the window
 }
 
-// AboveEach counts the members of a window above pivots, in several shards. Those without a
-// pivot aren't asked. What several are asked for by the same slice is written out once.
+// AboveEach counts the members of a window above pivots on several shards. It doesn't call shards without a
+// pivot. Consecutive equal queries share one argument list.
 func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Window, queries []AboveQuery) ([]Above, error) {
 	lw := listed(board, w)
 	var calls []ScriptCall
@@ -179,8 +178,8 @@ func (a *Above) read(l codec.TupleLayout, w periods.Window, reply []any, q *Abov
 	return nil
 }
 
-// RowsEach reads the rows at some ranks, from 0, of a window in several shards: of each a pivot,
-// without a member where there is no such rank. Those without a rank aren't asked.
+// RowsEach reads the rows at some ranks, from 0, of a window on several shards, as pivots. A pivot has no
+// member if the rank doesn't exist. RowsEach doesn't call shards without a rank.
 func RowsEach(ctx context.Context, shards []*Store, board string, w periods.Window, ranks [][]int64) ([][]Pivot, error) {
 	lw := listed(board, w)
 	var calls []ScriptCall

@@ -1,6 +1,6 @@
 package ranking
 
-// Periods that are added to standings that were written without them.
+// Adds periods to standings that were written without them.
 
 import (
 	"context"
@@ -16,21 +16,22 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// clocksAhead is how far record times may be ahead of Redis's clock: Kafka takes records whose time
-// is up to an hour ahead of its own.
+// clocksAhead is how far record times may be ahead of Redis's clock: Kafka accepts records whose time is up
+// to an hour ahead of the broker's clock.
 const clocksAhead = time.Hour
 
 // ahead returns one more than the ms by which the time of a counted event can be ahead of Redis's clock.
 func ahead(maxFuture time.Duration) int64 { return (maxFuture + clocksAhead).Milliseconds() + 1 }
 
-// errHeldUp says that a period can't be added while a rebuild or a reshard is about to switch.
+// errHeldUp reports that a period can't be added while a rebuild or a reshard is about to switch.
 var errHeldUp = errors.New("a rebuild is about to swap the boards, or a reshard to switch to the new ones")
 
-// Extend adds to a shard's schema the periods that the configuration has and the schema lacks, of all boards
-// or of those that list their periods, if that is the only difference, and returns them. If there is no
-// schema, or another difference, it does nothing. The state's schema is the one that is there afterwards.
+// Extend adds the periods that the configuration has and a shard's schema lacks, for all boards or for
+// boards that list their periods, and returns them. It does so only if the schema differs in nothing else.
+// If there is no schema, or another difference, Extend does nothing. It sets the state's schema to the one
+// in Redis.
 //
-// Consumers that lack a period write nothing from then on, and halt until they are configured alike.
+// From then on, consumers that lack a period write nothing, and halt until they are configured alike.
 func (s *Store) Extend(ctx context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error) {
 	for {
 		text := s.target(st.Schema)
@@ -55,7 +56,7 @@ func (s *Store) Extend(ctx context.Context, st *ledger.State, maxFuture time.Dur
 	}
 }
 
-// marks are the arguments of extend.lua about what is added to a schema.
+// marks returns the arguments of extend.lua about the additions to a schema.
 func (s *Store) marks(schema string, all []addition) (args []any) {
 	before, _ := partsOf(schema)
 	for _, a := range all {
@@ -70,7 +71,7 @@ func (s *Store) marks(schema string, all []addition) (args []any) {
 		if a.board != rules.AnyBoard {
 			continue
 		}
-		for board, list := range before.boards { // these had it already
+		for board, list := range before.boards { // these boards already had the period
 			if board != rules.AnyBoard && slices.Contains(list, a.period) {
 				args = append(args, SinceField(ledger.SinceKey(board, a.period)), "always")
 			}
@@ -79,7 +80,7 @@ func (s *Store) marks(schema string, all []addition) (args []any) {
 	return args
 }
 
-// extended returns the schema that is there after a call that was to write text.
+// extended returns the schema in Redis after a call that tried to write text.
 func (s *Store) extended(reply []any, text string) (found string, err error) {
 	answer, err := Texts(reply)
 	switch {
@@ -87,13 +88,13 @@ func (s *Store) extended(reply []any, text string) (found string, err error) {
 		return text, nil
 	case err == nil && len(answer) == 1 && answer[0] == "held":
 		return "", s.ofShard(errHeldUp)
-	case err == nil && len(answer) == 2 && answer[0] == "schema": // another one than was looked at
+	case err == nil && len(answer) == 2 && answer[0] == "schema": // the schema changed meanwhile
 		return answer[1], nil
 	}
 	return "", Unexpected(lua.Extend, reply)
 }
 
-// Adds returns the periods that Extend would add as of the state's time.
+// Adds returns the periods that Extend would add at the state's time.
 func (s *Store) Adds(st *ledger.State, maxFuture time.Duration) []ledger.Added {
 	return s.added(st, s.additions(st.Schema, s.target(st.Schema)), maxFuture)
 }
@@ -126,7 +127,7 @@ func namesOf(all []addition) string {
 	return strings.Join(names, ", ")
 }
 
-// firstStart is when the first window of a period starts, Unix ms; false if it has no first window.
+// firstStart returns the start of a period's first window in Unix ms; false if it has no first window.
 func (s *Store) firstStart(period string) (int64, bool) {
 	rule := s.periods[period].Rule
 	w, ok := rule.First()

@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// with is the fixture's store with more periods, for a reader or a consumer.
+// with returns the fixture's store with additional periods, for a reader or a consumer.
 func (f *fixture) with(t *testing.T, cluster string, more ...periods.Rule) *Store {
 	t.Helper()
 	return f.storeOf(t, func(c *Config) {
@@ -31,7 +31,7 @@ func (f *fixture) state(t *testing.T) ledger.State {
 	return st
 }
 
-// incomplete are the partitions that a window of a period lacks events of.
+// incomplete returns the partitions from which a window lacks events.
 func (f *fixture) incomplete(t *testing.T, s *Store, w periods.Window) []string {
 	t.Helper()
 	b, err := s.Top(t.Context(), "global", w, 0, 10)
@@ -77,7 +77,7 @@ func TestAPeriodIsAddedAtAnyTimeAndItsWindowsThatHaveBegunAreIncomplete(t *testi
 	f.del(t, f.store.keys.Hold())
 	require.Equal(t, f.store.Schema(), f.state(t).Schema, "nothing was written")
 
-	for range 2 { // and another replica, which had read the state before
+	for range 2 { // the second time as another replica, which had read the state before
 		before := st
 		added, err := now.Extend(t.Context(), &before, 2*time.Hour)
 		require.NoError(t, err)
@@ -91,8 +91,9 @@ func TestAPeriodIsAddedAtAnyTimeAndItsWindowsThatHaveBegunAreIncomplete(t *testi
 	require.Len(t, extended.Since, len(wantPartly))
 	require.NotContains(t, extended.Since, "later")
 
-	// A window is incomplete that starts before every event that was counted without it: also one that
-	// has ended and still takes events, and one that begins within max_future and an hour.
+	// A window is incomplete if it starts before the last possible event that was counted without it. That
+	// includes a window that has ended and still accepts events, and one that starts within max_future plus
+	// an hour.
 	for _, r := range []periods.Rule{daily, mine} {
 		w, ok, err := r.Latest(f.now)
 		require.NoError(t, err)
@@ -116,7 +117,7 @@ func TestAPeriodIsAddedAtAnyTimeAndItsWindowsThatHaveBegunAreIncomplete(t *testi
 	require.Empty(t, f.incomplete(t, now, first))
 	require.Empty(t, f.incomplete(t, now, f.window(0)), "the periods that were there lack nothing")
 
-	// A consumer that lacks them writes nothing any more and names them, and readers go on.
+	// A consumer that lacks the periods writes nothing any more and names them. Readers continue.
 	p := f.newPiece()
 	p.Groups = f.piece.Groups
 	answer, _, err := f.store.Apply(t.Context(), &p)
@@ -163,8 +164,8 @@ func TestAnotherDifferenceThanMorePeriodsAddsNothing(t *testing.T) {
 	require.Empty(t, added, "nothing is there yet: the first start writes it all")
 }
 
-// Between the look at a state and the addition another replica may add a period, Redis may go back to before that, and lose
-// all that it has.
+// Between reading the state and adding a period, another replica may add one, or Redis may go back to an
+// earlier state or lose everything.
 func TestAPeriodIsAddedToTheSchemaThatIsThereByThen(t *testing.T) {
 	f := fixed(t)
 	daily, forever := periods.BuiltIn(periods.Daily, periods.Calendar{}), periods.BuiltIn(periods.AllTime, periods.Calendar{})
@@ -181,7 +182,7 @@ func TestAPeriodIsAddedToTheSchemaThatIsThereByThen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first.Schema(), st.Schema)
 
-	one := before // of which another replica has added one by now
+	one := before // another replica has added one of the periods
 	added, err := both.Extend(t.Context(), &one, 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{"all-time"}, names(added))
@@ -189,7 +190,7 @@ func TestAPeriodIsAddedToTheSchemaThatIsThereByThen(t *testing.T) {
 	require.Equal(t, both.Schema(), f.state(t).Schema)
 	require.Len(t, f.state(t).Since, 2)
 
-	other := before // and one that this one lacks
+	other := before // another replica has added a period that this one lacks
 	added, err = first.Extend(t.Context(), &other, 0)
 	require.NoError(t, err)
 	require.Empty(t, added)

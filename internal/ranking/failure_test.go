@@ -1,7 +1,7 @@
 package ranking
 
-// What a server in trouble answers, produced by a server in trouble: what the
-// answer means, and that no key changed but through a whole piece.
+// Tests errors of a server that really has the problem: how they are classified, and that keys change only
+// by a whole piece.
 
 import (
 	"context"
@@ -19,12 +19,12 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// private is a fixture on a server of its own, with a member who has 10 points and
-// a piece that adds 10 more.
+// private returns a fixture on a server of its own. A member has 10 points, and the next piece adds 10
+// more.
 func private(t *testing.T, args ...string) (*fixture, *testenv.RedisServer) {
 	t.Helper()
 	server := testenv.PrivateRedis(t, args...)
-	// Ours, which doesn't try again by itself.
+	// A client as the program uses it, which doesn't repeat calls by itself.
 	client := redisconn.NewClient(redisconn.Settings{Addresses: []string{server.Addr()}, Timeout: 20 * time.Second})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	f := newFixture(t, client.(*redis.Client), "lb")
@@ -39,7 +39,7 @@ func (f *fixture) set(t tester, setting ...any) {
 	require.NoError(t, f.client.Do(t.Context(), append([]any{"config", "set"}, setting...)...).Err())
 }
 
-// fails sends the piece and requires an error that says something.
+// fails sends the piece and requires an error that contains a text.
 func (f *fixture) fails(t tester, says string) error {
 	t.Helper()
 	_, _, err := f.store.Apply(t.Context(), &f.piece)
@@ -50,7 +50,7 @@ func (f *fixture) fails(t tester, says string) error {
 
 func TestATroubledServerChangesNothingAndIsTriedAgain(t *testing.T) {
 	f, server := private(t)
-	killer := f.client.Conn() // Redis 6.2 tells a new connection BUSY before it can kill
+	killer := f.client.Conn() // connected now: a busy Redis 6.2 answers BUSY to a new connection
 	defer func() { require.NoError(t, killer.Close()) }()
 	require.NoError(t, killer.Ping(t.Context()).Err())
 	for _, c := range []struct {
@@ -121,12 +121,12 @@ func TestATroubledServerChangesNothingAndIsTriedAgain(t *testing.T) {
 func TestALoadingServerIsTriedAgain(t *testing.T) {
 	debug := []string{"--enable-debug-command", "yes"}
 	if strings.HasPrefix(testenv.PrivateRedis(t).Name(), "redis-server 6.") {
-		debug = nil // it needs no permission
+		debug = nil // Redis 6 needs no permission
 	}
 	f, _ := private(t, debug...)
-	f.set(t, "key-load-delay", "10000") // us a key: ten seconds
+	f.set(t, "key-load-delay", "10000") // µs per key: ten seconds in all
 	f.set(t, "rdbcompression", "no")
-	for range 1000 { // it looks up every 2 MB
+	for range 1000 { // Redis handles other events every 2 MB
 		require.NoError(t, f.client.RPush(t.Context(), "lb"+rand.Text(), strings.Repeat("x", 20_000)).Err())
 	}
 	f.unchanged(t, func() {
@@ -175,7 +175,7 @@ func TestCredentialsThatAreMissingOrWrongHalt(t *testing.T) {
 		require.ErrorContains(t, err, code)
 		require.Equal(t, ledger.Halt, Classify(err))
 		require.Equal(t, ledger.Refuse, Classify(err).AtStart())
-		// Nor does a guard take it for a server that doesn't tell its policy.
+		// Try doesn't mistake the error for a server that doesn't report its policy.
 		err = store.Try(t.Context(), true)
 		require.ErrorContains(t, err, code)
 		require.Equal(t, ledger.Refuse, Classify(err).AtStart())
@@ -186,7 +186,7 @@ func TestCredentialsThatAreMissingOrWrongHalt(t *testing.T) {
 	require.NoError(t, client.Close())
 }
 
-// as is a client of a user with some rights.
+// as returns a client of a user with the given rights.
 func (f *fixture) as(t *testing.T, server *testenv.RedisServer, rules ...string) redis.UniversalClient {
 	t.Helper()
 	args := []any{"acl", "setuser", "worker", "reset", "on", ">p"}
@@ -209,7 +209,7 @@ func TestAScriptThatDiesMidwayLeavesTheLedgerTorn(t *testing.T) {
 	} {
 		t.Run(c.command, func(t *testing.T) {
 			f, server := private(t)
-			// A window that is new, so that every command comes to be used.
+			// A new window, so that the script uses every command.
 			f.piece.Windows[0].Board = "eu"
 			before := contents(t, f.client, f.prefix)
 			full := f.store
@@ -228,7 +228,7 @@ func TestAScriptThatDiesMidwayLeavesTheLedgerTorn(t *testing.T) {
 			require.Equal(t, ledger.Torn(f.piece.Expected), position)
 			_, err = ledger.Parse(position)
 			require.ErrorIs(t, err, ledger.ErrTorn)
-			// Even with all rights, nobody adds anything a second time.
+			// Even with all rights, no later call adds anything a second time.
 			for range 3 {
 				f.answers(t, ledger.Answer{Outcome: ledger.Moved, Found: "torn:10"})
 			}
@@ -242,8 +242,8 @@ func TestAServerThatIsAwayIsUnreachable(t *testing.T) {
 	f.store = f.storeOf(t, func(c *Config) {
 		c.Client, c.Timeout = redisconn.NewClient(redisconn.Settings{Addresses: []string{server.Addr()}, Timeout: 300 * time.Millisecond}), 300*time.Millisecond
 	})
-	// A call that hung, or was given up, may have been executed in the meantime, or not:
-	// sent again, it counts once.
+	// Redis may have executed a call that timed out or was cancelled. If the piece is sent again, it counts
+	// once.
 	applied := func() bool {
 		a, _, err := f.store.Apply(t.Context(), &f.piece)
 		return err == nil && a.Outcome == ledger.Applied

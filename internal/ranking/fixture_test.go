@@ -1,7 +1,7 @@
 package ranking
 
-// What the tests here share: a store with three windows around the present, and
-// ways to look at all that stands under its prefix.
+// Shared test code: a store with three windows around the present, and helpers that read everything under
+// its prefix.
 
 import (
 	"context"
@@ -30,16 +30,15 @@ const (
 	retention = 60 * 24 * time.Hour
 )
 
-// tester is a test, a benchmark or one run of a property.
+// tester is a test, a benchmark, or a run of a property.
 type tester interface {
 	require.TestingT
 	Helper()
 	Context() context.Context
 }
 
-// TestMain runs the tests with the only shard of a prefix, and again with one of several:
-// there is nothing that a store does otherwise. What is measured or fuzzed is so once, and
-// so is everything where what is slow is left out.
+// TestMain runs the tests with a single shard, and again with one of several shards: a store must behave
+// alike. It runs benchmarks and fuzz tests, and everything in a short run, only once.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	once := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String()
@@ -49,19 +48,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shard is which of how many shards a fixture's store is.
+// shard and of are the index of the fixtures' shard and the number of shards.
 var shard, of = 0, ledger.Shards(1)
 
 type fixture struct {
 	client *redis.Client
 	prefix string
 	store  *Store
-	now    int64 // ms; a while ago, but in every window
-	next   int64 // the offset at which the ledger stands
+	now    int64 // Unix ms: some time ago, but in every window
+	next   int64 // offset of the ledger
 	piece  ledger.Piece
 }
 
-// fixed is a store on the shared Redis, with a begun ledger and a prefix of its own.
+// fixed returns a fixture on the shared Redis, with a started ledger and its own prefix.
 func fixed(t testing.TB) *fixture {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
@@ -78,7 +77,7 @@ func fixedAs(t testing.TB, kind codec.Kind, most int64) *fixture {
 	return f
 }
 
-// lately is an hour ago, or the beginning of today if that was later: no window has ended since.
+// lately returns the time an hour ago, or the start of today if that was later: no window has ended since.
 func lately(now time.Time) time.Time {
 	today, hour := now.Truncate(24*time.Hour), now.Add(-time.Hour)
 	if hour.Before(today) {
@@ -94,12 +93,12 @@ func newFixture(t tester, client *redis.Client, prefix string) *fixture {
 	return f
 }
 
-// offlineFixture has no Redis.
+// offlineFixture returns a fixture without a Redis.
 func offlineFixture(t tester) *fixture {
 	return newFixture(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), "lb")
 }
 
-// use makes the store one of another layout.
+// use replaces the store by one with another layout.
 func (f *fixture) use(t tester, kind codec.Kind, most int64) {
 	t.Helper()
 	f.store = f.storeOf(t, func(c *Config) {
@@ -111,7 +110,7 @@ func (f *fixture) use(t tester, kind codec.Kind, most int64) {
 	})
 }
 
-// storeOf is a store like this one but for some of its configuration.
+// storeOf returns a store like the fixture's with another configuration.
 func (f *fixture) storeOf(t tester, change func(*Config)) *Store {
 	t.Helper()
 	c := Config{
@@ -127,7 +126,7 @@ func (f *fixture) storeOf(t tester, change func(*Config)) *Store {
 	return New(c)
 }
 
-// alone makes the fixtures of a test those of the only shard.
+// alone runs a test with a single shard.
 func alone(t testing.TB) {
 	t.Helper()
 	i, n := shard, of
@@ -135,7 +134,7 @@ func alone(t testing.TB) {
 	t.Cleanup(func() { shard, of = i, n })
 }
 
-// joined has the other shards there, with the schema and nothing else.
+// joined creates the other shards, with only a schema.
 func (f *fixture) joined(t testing.TB) {
 	t.Helper()
 	for i := range int(of) {
@@ -145,7 +144,7 @@ func (f *fixture) joined(t testing.TB) {
 	}
 }
 
-// newPiece has the present week, month and year of a board, and no members.
+// newPiece returns a piece with the current week, month and year of a board, and no members.
 func (f *fixture) newPiece() ledger.Piece {
 	var calendar periods.Calendar
 	p := ledger.Piece{Partition: ledger.Partition{Topic: "events", Number: 3}, Expected: ledger.At(f.next), Next: ledger.At(f.next + 10)}
@@ -159,7 +158,7 @@ func (f *fixture) newPiece() ledger.Piece {
 	return p
 }
 
-// window is the calendar's window that the piece's n-th one is.
+// window returns the piece's n-th window as a calendar window.
 func (f *fixture) window(n int) periods.Window {
 	w := f.piece.Windows[n]
 	return periods.Window{Period: periods.Period(w.Period), Name: w.Name, Start: w.Start, End: w.End}
@@ -172,7 +171,7 @@ func (f *fixture) begin(t tester) {
 	require.Equal(t, ledger.Began, begun)
 }
 
-// apply sends the piece as it is.
+// apply sends the piece unchanged.
 func (f *fixture) apply(t tester) ledger.Answer {
 	t.Helper()
 	a, _, err := f.store.Apply(t.Context(), &f.piece)
@@ -180,7 +179,7 @@ func (f *fixture) apply(t tester) ledger.Answer {
 	return a
 }
 
-// check checks the piece as it is.
+// check checks the piece unchanged.
 func (f *fixture) check(t tester) ledger.Answer {
 	t.Helper()
 	a, err := f.store.Check(t.Context(), &f.piece)
@@ -188,7 +187,7 @@ func (f *fixture) check(t tester) ledger.Answer {
 	return a
 }
 
-// mustApply sends the piece from where the ledger stands.
+// mustApply sends the piece with the ledger's position as expected.
 func (f *fixture) mustApply(t tester) {
 	t.Helper()
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
@@ -207,10 +206,10 @@ func (f *fixture) member(id string, points int64) ledger.Member {
 	return ledger.Member{ID: []byte(id), Points: points, Time: f.now}
 }
 
-// key is the sorted set of the piece's n-th window.
+// key returns the sorted set of the piece's n-th window.
 func (f *fixture) key(n int) string { return f.store.keys.Window(&f.piece.Windows[n]) }
 
-// contents is all that stands under a prefix, as text, with when it expires.
+// contents returns everything under a prefix as text, with the times of expiry.
 func contents(t tester, client *redis.Client, prefix string) map[string]string {
 	t.Helper()
 	ctx := t.Context()
@@ -242,7 +241,7 @@ func contents(t tester, client *redis.Client, prefix string) map[string]string {
 	return all
 }
 
-// unchanged runs f and requires that it left everything under the prefix as it was.
+// unchanged requires that do changes nothing under the prefix.
 func (f *fixture) unchanged(t tester, do func()) {
 	t.Helper()
 	before := contents(t, f.client, f.prefix)
@@ -250,14 +249,14 @@ func (f *fixture) unchanged(t tester, do func()) {
 	require.Equal(t, before, contents(t, f.client, f.prefix))
 }
 
-// hasLine has Redis hold a worker's line as it is.
+// hasLine stores a worker's line.
 func (f *fixture) hasLine(t tester, field, line string) {
 	t.Helper()
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Workers(), field, line).Err())
 }
 
-// expiresAt requires a key to expire at a time, Unix ms, to a second: what is left was
-// told at some moment between two looks at the clock.
+// expiresAt requires a key to expire at a time, Unix ms, within a second: Redis reports the remaining time
+// at some moment between two readings of the clock.
 func (f *fixture) expiresAt(t tester, key string, want int64) {
 	t.Helper()
 	before := time.Now().UnixMilli()
@@ -271,7 +270,7 @@ func (f *fixture) expiresAt(t tester, key string, want int64) {
 
 func redisZ(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
 
-// eavesdropper is told the arguments of every call, and says if it is to fail.
+// eavesdropper receives the arguments of every call and can make the call fail.
 type eavesdropper func(args []any) error
 
 func (eavesdropper) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -288,7 +287,7 @@ func (eavesdropper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	return next
 }
 
-// points are those of each member of the present week's board.
+// points returns the points of each member in the piece's n-th window.
 func (f *fixture) points(t testing.TB, n int) map[string]int64 {
 	t.Helper()
 	b, err := f.store.Top(t.Context(), "global", f.window(n), 0, 100)
@@ -305,13 +304,13 @@ func (f *fixture) del(t testing.TB, key string) {
 	require.Equal(t, int64(1), f.client.Del(t.Context(), key).Val())
 }
 
-// entry is an entry of the listing, of a board by the default rule.
+// entry returns an entry of the listing, for a board with the default rule.
 func entry(start, end, expires int64) string {
 	l := Listing{Window: ledger.Window{Start: start, End: end}, Expires: expires}
 	return l.Text()
 }
 
-// listingOf reads an entry of the listing.
+// listingOf parses an entry of the listing.
 func listingOf(t tester, text string) Listing {
 	t.Helper()
 	l, err := ParseListing("a:b:c", text)

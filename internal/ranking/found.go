@@ -1,6 +1,6 @@
 package ranking
 
-// Everything under a prefix, found: whatever number of shards it is of.
+// Finds everything under a prefix, of any number of shards.
 
 import (
 	"context"
@@ -21,35 +21,33 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// Found is what stands under a prefix.
+// Found is the content of a prefix.
 type Found struct {
-	Boards  []string // that have windows
-	Windows int      // each once, on however many shards it is
-	Members int64    // of all windows, with those of several counted in each
+	Boards  []string // with windows, sorted
+	Windows int      // each counted once, on however many shards it is
+	Members int64    // of all windows; a member of several windows counts in each
 	Keys    int
-	// Used is by whom it is used: owners of workers that have reported within
-	// liveFor, by partition.
+	// Used maps partitions to the owners of workers that reported within liveFor.
 	Used map[string]string
-	// Rebuilding: a rebuild has the lock, or died less than its lease ago.
+	// Rebuilding reports that a rebuild holds the lock, or died less than its lease ago.
 	Rebuilding bool
 
-	stood []stood  // what stood beside the scores of each shard
-	keys  []string // in the order in which they are removed
+	stood []stood  // ledger and workers of each shard
+	keys  []string // in the order in which Drop removes them
 
-	names [][]string // by shard, the windows that it lists, where those of some boards were looked for
+	names [][]string // by shard, the listed windows that SurveyBoards found
 }
 
-// stood is what stood beside a shard's scores.
+// stood is a shard's ledger and workers' lines at the survey.
 type stood struct {
 	store           *Store
 	ledger, workers map[string]string
 }
 
-// liveFor is how long after its last line a worker is taken to live: three lines.
+// liveFor is how long after its last status line a worker counts as live.
 const liveFor = 30 * time.Second
 
-// Survey looks for everything under the prefix, of any number of shards: what is listed, and
-// what isn't.
+// Survey finds everything under the prefix, of any number of shards, listed or not.
 func (v *View) Survey(ctx context.Context) (*Found, error) {
 	f := &Found{Used: map[string]string{}}
 	var err error
@@ -75,12 +73,12 @@ func (v *View) Survey(ctx context.Context) (*Found, error) {
 	return f, v.count(ctx, f)
 }
 
-// use notes which workers live.
+// use records which workers are live.
 func (f *Found) use(st *ledger.State) {
 	for partition, text := range st.Workers {
 		var line struct {
 			Owner   string    `json:"owner"`
-			Written int64     `json:"written"` // by Redis's clock; lines of older versions have none
+			Written int64     `json:"written"` // Redis's clock, Unix ms; lines of older versions lack it
 			At      time.Time `json:"at"`
 		}
 		if json.Unmarshal([]byte(text), &line) != nil {
@@ -95,7 +93,7 @@ func (f *Found) use(st *ledger.State) {
 	}
 }
 
-// shardsOf are the shards that keys are of, and those of the view.
+// shardsOf returns the shards of the keys, and those of the view.
 func (v *View) shardsOf(keys []string) []*Store {
 	all := map[string]*Store{}
 	for _, s := range v.stores {
@@ -115,10 +113,10 @@ func (v *View) shardsOf(keys []string) []*Store {
 	return shards
 }
 
-// tagged is a key behind its prefix: its tag, and of several shards their number.
+// tagged matches a key up to its tag and, with several shards, their number.
 var tagged = regexp.MustCompile(`^[^{]*:\{([0-9]+)(?:\.[0-9]+\}:([0-9]+)|\}):`)
 
-// shardOf is the shard that a key is of, if its tag is one's.
+// shardOf returns the shard of a key, if the key has a shard's tag.
 func shardOf(key string) (shard int, of ledger.Shards, ok bool) {
 	m := tagged.FindStringSubmatch(key)
 	if m == nil {
@@ -126,14 +124,14 @@ func shardOf(key string) (shard int, of ledger.Shards, ok bool) {
 	}
 	n := 1
 	if m[2] != "" {
-		n, _ = strconv.Atoi(m[2]) // one that is too large is the largest, and none of shards
+		n, _ = strconv.Atoi(m[2]) // Atoi clamps a number that is too large, which then fails the check below
 	}
 	shard, err := strconv.Atoi(m[1])
 	of = ledger.Shards(n)
 	return shard, of, err == nil && (n == 1) == (m[2] == "") && n <= ledger.MaxShards && shard < n
 }
 
-// nameOf is what a key is of its shard: ledger, windows, global:weekly:2026-W47.
+// nameOf returns a key's name within its shard: ledger, windows, global:weekly:2026-W47.
 func nameOf(key string) string {
 	tag, name, _ := strings.Cut(key, "}:")
 	if strings.Contains(tag[strings.LastIndexByte(tag, '{')+1:], ".") { // one of several shards
@@ -142,8 +140,8 @@ func nameOf(key string) string {
 	return name
 }
 
-// scan finds every key of the prefix, on every master: those of other prefixes that begin
-// alike aren't of it.
+// scan finds every key of the prefix on every master. It skips keys of longer prefixes that begin with this
+// one.
 func (v *View) scan(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -183,17 +181,17 @@ func (v *View) page(ctx context.Context, c *redis.Client, cursor uint64, match s
 	return page, next, redisconn.NameRight(err, "", v.Prefix)
 }
 
-// globs escapes what a pattern of SCAN takes for more than itself.
+// globs escapes the special characters of a SCAN pattern.
 var globs = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
 
-// count asks for the size of every sorted set that is a window's.
+// count reads the size of every window's sorted set.
 func (v *View) count(ctx context.Context, f *Found) error {
 	var sets []string
 	boards, windows := map[string]bool{}, map[string]bool{}
 	for _, key := range f.keys {
 		name := nameOf(key)
 		f.Rebuilding = f.Rebuilding || name == "~rebuild"
-		name = strings.TrimSuffix(name, HiddenSuffix) // whose members are the window's, too
+		name = strings.TrimSuffix(name, HiddenSuffix) // a hidden set's members belong to its window
 		if parts := strings.SplitN(name, ":", 3); len(parts) == 3 && !strings.HasPrefix(name, "~") {
 			sets = append(sets, key)
 			boards[parts[0]], windows[name] = true, true
@@ -220,7 +218,7 @@ func (v *View) sizes(ctx context.Context, windows []string, f *Found) error {
 		return redisconn.NameRight(err, "", v.Prefix)
 	}
 	for _, one := range all {
-		if n, ok := one.(*redis.IntCmd); ok { // 0 for what isn't a sorted set: it goes all the same
+		if n, ok := one.(*redis.IntCmd); ok { // 0 if the key isn't a sorted set; Drop removes it anyway
 			f.Members += n.Val()
 		}
 	}

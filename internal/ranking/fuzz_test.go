@@ -1,6 +1,6 @@
 package ranking
 
-// Anything at all as a piece, and as the arguments of its script.
+// Fuzzes pieces, and the arguments of apply.lua.
 
 import (
 	"encoding"
@@ -27,7 +27,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// dice makes choices of a fuzzer's bytes, and zeros once they are used up.
+// dice draws choices from a fuzzer's bytes, and zeros after the last byte.
 type dice struct{ rest []byte }
 
 func (d *dice) bytes(n int) []byte {
@@ -45,7 +45,7 @@ func (d *dice) below(n int) int {
 	return int(b[0]) % n
 }
 
-// number is small, or any of 64 bits.
+// number returns a small number, or any of 64 bits.
 func (d *dice) number() int64 {
 	if d.below(4) > 0 {
 		return int64(d.below(256)) - 100
@@ -55,7 +55,7 @@ func (d *dice) number() int64 {
 	return int64(binary.BigEndian.Uint64(b[:]))
 }
 
-// piece is what ingest could hand over: windows of the calendar, and any members.
+// piece draws a piece as ingest could send it: windows of the calendar, and any members.
 func (d *dice) piece(t testing.TB) ledger.Piece {
 	t.Helper()
 	var calendar periods.Calendar
@@ -100,7 +100,7 @@ func (d *dice) piece(t testing.TB) ledger.Piece {
 	return p
 }
 
-// name gives a piece's members names.
+// name draws names for a piece's members.
 func (d *dice) name(p *ledger.Piece) {
 	for i := range p.Groups {
 		g := &p.Groups[i]
@@ -110,7 +110,7 @@ func (d *dice) name(p *ledger.Piece) {
 	}
 }
 
-// sent are a call's arguments as they go over the wire.
+// sent returns a call's arguments as they are sent to Redis.
 func sent(t testing.TB, args []any) []string {
 	t.Helper()
 	var all []string
@@ -135,8 +135,7 @@ func sent(t testing.TB, args []any) []string {
 	return all
 }
 
-// understood is a call as the comment above apply.lua says that it is to be read. It
-// shares nothing with what writes it.
+// understood parses a call as the comment in apply.lua specifies. It shares no code with the encoder.
 func understood(keys, argv []string) (ledger.Piece, error) {
 	var p ledger.Piece
 	var err error
@@ -168,7 +167,7 @@ func understood(keys, argv []string) (ledger.Piece, error) {
 	}
 	take() // the schema
 	take() // the lease
-	take() // how many windows there may be
+	take() // the maximum number of windows
 	keys, beside := keys[7:], take()
 	for _, what := range []string{"", "rules", "names", "rules names"} {
 		if beside == what {
@@ -230,7 +229,7 @@ func FuzzTheArgumentsOfApplySayWhatWasMeant(f *testing.F) {
 		p := (&dice{text}).piece(t)
 		n, err := e.encode(fixture.store, &p, p.Next.String())
 		if err != nil {
-			for _, g := range p.Groups { // a time past a window's end is the one reason
+			for _, g := range p.Groups { // the only reason is a time after a window's end
 				for _, w := range g.Windows {
 					if slices.ContainsFunc(g.Members, func(m ledger.Member) bool { return m.Time >= p.Windows[w].End }) {
 						return
@@ -253,7 +252,7 @@ func FuzzTheArgumentsOfApplySayWhatWasMeant(f *testing.F) {
 	})
 }
 
-// simulated is a fixture on a Redis in memory, which runs the real scripts.
+// simulated returns a fixture on an in-memory Redis that runs the real scripts.
 func simulated(t tester, s *redissim.Server, clientOf *redis.Client, kind codec.Kind, most int64) *fixture {
 	s.Wipe()
 	f := newFixture(t, clientOf, "lb")
@@ -267,14 +266,14 @@ func simulatedRedis(f *testing.F) (*redissim.Server, *redis.Client) {
 	s := redissim.New(time.Now)
 	client := redisconn.NewClient(redisconn.Settings{Addresses: []string{"redis:6379"}, Timeout: time.Minute, Network: s.Dialer("fuzz")}).(*redis.Client)
 	f.Cleanup(func() {
-		_ = client.Close() // nothing is in flight
+		_ = client.Close() // no call is in flight
 		s.Close()
 	})
 	return s, client
 }
 
-// Pieces in a row are what the naive model makes of them, members of any bytes and
-// points at the ends of the range among them.
+// Consecutive pieces have the same effect as in the naive model. Members have any bytes, and points are
+// often at the limits of the range.
 func FuzzApplyIsTheModel(f *testing.F) {
 	server, client := simulatedRedis(f)
 	for _, n := range []int{0, 64, 512, 2048} {
@@ -306,7 +305,7 @@ func FuzzApplyIsTheModel(f *testing.F) {
 					members[i].ID = ids[i]
 					members[i].Points = rapid.OneOf(rapid.Just(members[i].Points), rapid.Int64Range(-most-1, most+1), rapid.Int64()).Draw(t, "points")
 				}
-				f.piece.Groups[g].Names = nil // of other members, now
+				f.piece.Groups[g].Names = nil // the members change
 				f.piece.Groups[g].Members = onceIn(f.piece.Groups[:g], f.piece.Groups[g].Windows, members)
 			}
 			want, got := m.apply(&f.piece, time.Now().UnixMilli(), false), f.apply(t)
@@ -321,7 +320,7 @@ func FuzzApplyIsTheModel(f *testing.F) {
 	}))
 }
 
-// onceIn leaves out the members that an earlier group has in one of the windows.
+// onceIn removes the members that an earlier group has in one of the windows.
 func onceIn(before []ledger.Group, windows []int, members []ledger.Member) []ledger.Member {
 	return slices.DeleteFunc(members, func(m ledger.Member) bool {
 		return slices.ContainsFunc(before, func(g ledger.Group) bool {
@@ -331,9 +330,8 @@ func onceIn(before []ledger.Group, windows []int, members []ledger.Member) []led
 	})
 }
 
-// Arguments that nobody means change nothing; or, past the first write, leave the mark
-// of a torn ledger; or are some other piece, which is in as a whole. A score is of its
-// layout, whatever was sent.
+// Arbitrary arguments change nothing, or leave the mark of a torn ledger after the first write, or form
+// another valid piece, which is applied as a whole. Every score fits the layout, whatever was sent.
 func FuzzHostileArgumentsChangeNothingUnmarked(f *testing.F) {
 	server, client := simulatedRedis(f)
 	for _, seed := range []struct {
@@ -374,7 +372,7 @@ func FuzzHostileArgumentsChangeNothingUnmarked(f *testing.F) {
 		position := client.HGet(t.Context(), keys[0], ledger.Partition{Topic: "events", Number: 3}.String()).Val()
 		switch {
 		case position == "torn:10":
-			return // marked: nobody goes on
+			return // marked as torn: no worker continues
 		case err != nil || len(reply) == 0 || reply[0] != "applied":
 			require.Equal(t, before, server.Dump(), "%q", argv)
 			return

@@ -1,16 +1,15 @@
 package ranking
 
-// How the schema grows. It has the periods, and of each board that lists its periods in the configuration
-// that list. Both grow while consumers run, and neither shrinks: a consumer that lacks a period, or a
-// board's, halts, so that every event after the addition is counted with it.
-//
+// How the schema grows. It has the periods, and the list of each board that lists its periods in the
+// configuration. Both grow while consumers run, and neither shrinks. A consumer that lacks a period, or a
+// board's period, halts, so that every event after the addition is counted in it.
 //	periods: daily, weekly                         what is kept
 //	boards:  arena: weekly                         a board that lists its periods
 //	         *: weekly                             boards that aren't named
 //	                                               any other board has all periods
 //
-// A configuration need not allow the boards that Redis has a list of. Its consumers count nothing there, so
-// their schema includes those lists as they found them.
+// A configuration may disallow a board that Redis has a list of. Its consumers count nothing there, so
+// their schema includes such lists as they were found.
 
 import (
 	"encoding/json"
@@ -23,9 +22,9 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// schemaParts are the parts of a schema that grow.
+// schemaParts are a schema's parts that grow, and the rest.
 type schemaParts struct {
-	rest    map[string]any // what doesn't grow
+	rest    map[string]any // the rest, which doesn't grow
 	periods map[string]any
 	boards  map[string][]string // the lists of boards
 }
@@ -55,16 +54,17 @@ func (p *schemaParts) of(board string) []string {
 	return slices.Sorted(maps.Keys(p.periods))
 }
 
-// addition is a period that one schema has more than another: of a board, or of all that list none.
+// addition is a period that one schema has and another lacks, for one board or for all boards that list
+// none.
 type addition struct {
 	board, period string
-	counted       bool // before the board had a list
+	counted       bool // the board was counted in the period before it had a list
 }
 
 func (a addition) String() string { return ledger.Added{Board: a.board, Period: a.period}.String() }
 
-// grown returns what one schema has in addition to another. It reports whether the rest of the two is equal and
-// nothing is missing.
+// grown returns the periods that after has in addition to before. ok is false if after lacks something, or
+// if the rest of the two schemas differs.
 func grown(before, after string) (all []addition, ok bool) {
 	b, one := partsOf(before)
 	a, two := partsOf(after)
@@ -99,7 +99,7 @@ func grown(before, after string) (all []addition, ok bool) {
 	return all, true
 }
 
-// target returns the schema that the store writes with, given the one found in Redis.
+// target returns the schema that the store writes with, given the schema found in Redis.
 func (s *Store) target(found string) string {
 	f, ok := partsOf(found)
 	if !ok {
@@ -121,7 +121,8 @@ func (s *Store) target(found string) string {
 	return own.Text()
 }
 
-// adopt makes the store use the lists of a schema found in Redis. It reports false if the rest of that differs.
+// adopt makes the store use the board lists of a schema found in Redis. It returns false if that schema
+// differs otherwise.
 func (s *Store) adopt(found string) bool {
 	if found != s.text() {
 		if found != s.target(found) {
@@ -133,7 +134,7 @@ func (s *Store) adopt(found string) bool {
 	return true
 }
 
-// text is the schema that the store reads and writes beside.
+// text returns the schema that the store reads and writes with.
 func (s *Store) text() string {
 	if text := s.schema.Load(); text != nil {
 		return *text
@@ -141,8 +142,9 @@ func (s *Store) text() string {
 	return "" // a View's store
 }
 
-// readable reports whether a schema found in Redis differs from the wanted one in nothing but the
-// cluster, which readers don't know, and periods that aren't read here: those that were added since.
+// readable reports whether a reader with the wanted schema can read standings with the found one. The found
+// schema may have another cluster, which readers don't know, and additional periods, which were added
+// since.
 func readable(found, wanted string) bool {
 	f, one := partsOf(found)
 	w, two := partsOf(wanted)

@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// lists is a store of the fixture's whose boards list their periods.
+// lists returns a store like the fixture's whose boards list their periods.
 func (f *fixture) lists(t *testing.T, cluster string, of map[string][]periods.Period, change ...func(*Config)) *Store {
 	t.Helper()
 	return f.storeOf(t, func(c *Config) {
@@ -22,7 +22,8 @@ func (f *fixture) lists(t *testing.T, cluster string, of map[string][]periods.Pe
 	})
 }
 
-// extends has a store add what Redis lacks, and returns the names of what it added and of what is incomplete.
+// extends lets a store add what Redis lacks, and returns the names of what it added and of what is
+// incomplete.
 func (f *fixture) extends(t *testing.T, s *Store) (added, partly []string) {
 	t.Helper()
 	st := f.state(t)
@@ -37,7 +38,8 @@ func (f *fixture) extends(t *testing.T, s *Store) (added, partly []string) {
 	return added, partly
 }
 
-// lacks are the windows of boards that lack events: of the running one and the next, by board and period.
+// lacks returns the incomplete windows of boards, by board and period: of the current windows and the next
+// ones.
 func (f *fixture) lacks(t *testing.T, s *Store, names ...string) (all []string) {
 	t.Helper()
 	for _, board := range names {
@@ -89,13 +91,13 @@ func TestAPeriodThatIsAddedToTheListOfOneBoardIsIncompleteThere(t *testing.T) {
 	require.Equal(t, []string{"monthly of arena"}, f.lacks(t, second, "arena", "lap", "global"))
 	require.InDelta(t, time.Now().Add(2*time.Hour).UnixMilli(), f.state(t).Since["arena:monthly"], 60_000)
 
-	// A consumer that lacks it writes nothing any more and names it.
+	// A consumer that lacks the period writes nothing any more and names it.
 	require.Equal(t, ledger.OtherSchema, f.appliesBy(t, first))
 	require.ErrorContains(t, first.CheckSchema(f.state(t).Schema), "also have the periods monthly of board arena, which this configuration lacks")
 	require.ErrorContains(t, f.store.CheckSchema(f.state(t).Schema), "also have the periods monthly of board arena, weekly of board arena, monthly of board lap, weekly of board lap")
 	require.Equal(t, ledger.Applied, f.appliesBy(t, second))
 
-	// Readers that lack it go on, and one that has more than is counted doesn't.
+	// Readers that lack the period continue. A reader that has a period that isn't counted fails.
 	for _, of := range []lists{nil, {"arena": {weekly}}, {"arena": {weekly, monthly}, "new": {yearly}}} {
 		_, err := f.lists(t, "", of).Top(t.Context(), "arena", f.window(0), 0, 10)
 		require.NoError(t, err)
@@ -104,8 +106,8 @@ func TestAPeriodThatIsAddedToTheListOfOneBoardIsIncompleteThere(t *testing.T) {
 	require.ErrorAs(t, err, new(*SchemaError))
 	require.ErrorContains(t, err, "boards.arena.periods is")
 
-	// A consumer whose configuration doesn't allow the board counts nothing there, and goes on beside the
-	// others, without an end to what they add.
+	// A consumer whose configuration doesn't allow the board counts nothing there. It continues whatever
+	// the others add.
 	only := func(c *Config) { c.Allows = func(board string) bool { return board == "new" } }
 	without := f.lists(t, "c1", lists{"new": {weekly}}, only)
 	require.Equal(t, ledger.OtherSchema, f.appliesBy(t, without))
@@ -122,7 +124,7 @@ func TestAPeriodThatIsAddedToTheListOfOneBoardIsIncompleteThere(t *testing.T) {
 	}
 }
 
-// appliesBy has a store apply a piece.
+// appliesBy applies a piece with a store.
 func (f *fixture) appliesBy(t *testing.T, s *Store) ledger.Outcome {
 	t.Helper()
 	p := f.newPiece()

@@ -11,12 +11,12 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// What the ledger rests on outside of this code: that Redis keeps or loses
-// scores and ledger together, and runs every command that a script needs.
+// Checks of what the ledger relies on outside this code: Redis keeps or loses scores and ledger together,
+// and runs every command that a script needs.
 
-// Try checks that every master keeps what it is given, and that this user may run
-// all that the scripts run, by EVAL and by EVALSHA. assumeNoEviction answers for a
-// server that doesn't report its policy; one that reports a wrong one is refused.
+// Try checks that no master evicts keys, and that this Redis user may run all commands of the scripts, by
+// EVAL and by EVALSHA. With assumeNoEviction it accepts a server that doesn't report its policy; a server
+// that reports a wrong policy is always refused.
 func (s *Store) Try(ctx context.Context, assumeNoEviction bool) error {
 	if err := s.TryEviction(ctx, assumeNoEviction); err != nil {
 		return err
@@ -24,14 +24,15 @@ func (s *Store) Try(ctx context.Context, assumeNoEviction bool) error {
 	return s.TryCommands(ctx)
 }
 
-// TryCommands checks that this user may run all that the scripts run, by EVAL and by
-// EVALSHA, on scratch keys of its own that are gone when it returns. A right that is
-// missing is *redisconn.RightsError.
+// TryCommands checks that this Redis user may run all commands of the scripts, by EVAL and by EVALSHA. It
+// uses scratch keys, which are gone when it returns. If a right is missing, the error is a
+// *redisconn.RightsError.
 func (s *Store) TryCommands(ctx context.Context) error {
 	return s.TryUsed(ctx, used)
 }
 
-// The commands that scripts use, those that create the keys first: a consumer's, a rebuild's and a reshard's.
+// The commands that scripts use in a consumer, a rebuild and a reshard; those that create the keys come
+// first.
 var (
 	used = []string{
 		"TIME", "HSET", "SET", "ZADD", "PEXPIREAT", "EXISTS", "GET", "HDEL", "HGET", "HGETALL", "HLEN", "HMGET", "HSCAN", "PTTL",
@@ -46,7 +47,7 @@ var (
 	}
 )
 
-// TryUsed uses commands on scratch keys, as TryCommands does; those that create the keys come first.
+// TryUsed runs commands on scratch keys, like TryCommands. Commands that create the keys must come first.
 func (s *Store) TryUsed(ctx context.Context, commands []string) error {
 	sc := lua.Try
 	for _, way := range []struct{ command, script string }{
@@ -63,7 +64,7 @@ func (s *Store) TryUsed(ctx context.Context, commands []string) error {
 	return s.tryRedirected(ctx)
 }
 
-// tryRedirected checks the right to be sent to another node while a slot moves.
+// tryRedirected checks the right to ASKING, which a client sends if a slot is being moved to another node.
 func (s *Store) tryRedirected(ctx context.Context) error {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
@@ -89,8 +90,8 @@ func (s *Store) try(ctx context.Context, command, script, source string, command
 	return s.explain(s.client.Do(ctx, args...).Err(), source)
 }
 
-// TryEviction checks that no master evicts keys. assumeNoEviction answers for a server that
-// doesn't report its policy.
+// TryEviction checks that no master evicts keys. With assumeNoEviction it accepts a server that doesn't
+// report its policy.
 func (s *Store) TryEviction(ctx context.Context, assumeNoEviction bool) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -101,5 +102,5 @@ func (s *Store) TryEviction(ctx context.Context, assumeNoEviction bool) error {
 	return err
 }
 
-// Trusted reports whether a server was taken without reporting its maxmemory-policy.
+// Trusted reports whether a server was accepted without reporting its maxmemory-policy.
 func (s *Store) Trusted() bool { return s.trusted.Load() }

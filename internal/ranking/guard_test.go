@@ -57,7 +57,7 @@ func TestAServerThatDoesNotTellIsTakenAtItsOperatorsWord(t *testing.T) {
 	require.NoError(t, store.Try(t.Context(), true))
 }
 
-// scripts are the commands that each .lua file calls.
+// scripts returns the commands that each .lua file calls.
 func scripts(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("lua/*.lua")
@@ -69,19 +69,19 @@ func scripts(t *testing.T) map[string][]string {
 		for _, m := range regexp.MustCompile(`\bcall\('([A-Z]+)'`).FindAllSubmatch(text, -1) {
 			all[filepath.Base(file)] = append(all[filepath.Base(file)], string(m[1]))
 		}
-		calls := regexp.MustCompile(`\bp?call\([^c]`).FindAll(text, -1) // but for pcall(cjson.decode
+		calls := regexp.MustCompile(`\bp?call\([^c]`).FindAll(text, -1) // except pcall(cjson.decode
 		require.Len(t, all[filepath.Base(file)], len(calls), "%s: every command is written as call('COMMAND'", file)
 	}
 	return all
 }
 
-// methods are go-redis's that send a command; those of no name send none by themselves.
+// methods maps go-redis's methods to the commands that they send; "" sends none by itself.
 var methods = map[string]string{
 	"HGet": "HGET", "HSet": "HSET", "HScan": "HSCAN", "HDel": "HDEL", "HLen": "HLEN", "HMGet": "HMGET", "Get": "GET", "ZRevRangeWithScores": "ZREVRANGE",
 	"Do": "", "Pipeline": "", "Exec": "", "Unlink": "UNLINK", "ZCard": "ZCARD", "ZScan": "ZSCAN", "Exists": "EXISTS",
 }
 
-// direct are the commands that are sent without a script.
+// direct returns the commands that are sent without a script.
 func direct(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -104,20 +104,20 @@ func direct(t *testing.T) []string {
 	return all
 }
 
-// The scripts that a rebuild and a reshard run, and which of their commands those don't use.
+// The scripts that a rebuild and a reshard run, and which of their commands those two don't use.
 var (
 	ofRebuild    = []string{"lock.lua", "keep.lua", "state.lua", "there.lua", "listing.lua", "swap.lua", "page.lua", "load.lua", "apply.lua", "start.lua", "ban.lua", "banned.lua"}
 	notOfRebuild = []string{"PERSIST", "ZREVRANGE"}
 	ofReshard    = []string{"lock.lua", "keep.lua", "state.lua", "page.lua", "load.lua", "switch.lua"}
 	notOfReshard = []string{"HGET", "ZSCAN", "ZMSCORE"}
-	// Others run these, or a reader of several shards: what it lacks, it says.
+	// A consumer doesn't run these scripts. A reader of several shards reports a right that it lacks.
 	notOfRun = []string{"lock.lua", "keep.lua", "swap.lua", "page.lua", "load.lua", "switch.lua", "try.lua", "dropboards.lua", "above.lua"}
 )
 
 func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 	all := scripts(t)
 	require.Len(t, all, 26)
-	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // directly
+	consumer, rebuild := []string{}, []string{"HGET", "HSCAN", "UNLINK"} // sent without a script
 	reshard := []string{"HSCAN", "ZCARD", "EXISTS", "UNLINK"}
 	for _, command := range direct(t) {
 		if command != "UNLINK" {
@@ -125,7 +125,7 @@ func TestWhatIsTriedIsWhatIsUsed(t *testing.T) {
 		}
 	}
 	for file, commands := range all {
-		if !slices.Contains(notOfRun, file) { // only a reader of ties, counts and ranges counts
+		if !slices.Contains(notOfRun, file) { // only readers of ties, counts and ranges use ZCOUNT
 			consumer = append(consumer, slices.DeleteFunc(slices.Clone(commands), func(c string) bool { return c == "ZCOUNT" })...)
 		}
 		if slices.Contains(ofRebuild, file) {
@@ -152,7 +152,7 @@ func TestEveryRightThatIsMissingIsFoundAtStart(t *testing.T) {
 		require.ErrorContains(t, err, "Redis doesn't let this user run "+command+": grant it (ACL SETUSER … +"+strings.ToLower(command)+"): ")
 		require.Equal(t, ledger.Refuse, Classify(err).AtStart())
 	}
-	// And these are all that it takes.
+	// No other right is needed.
 	rules := []string{"~lb:*", "+eval", "+evalsha", "+config|get"}
 	for _, command := range scripts(t)["try.lua"] {
 		rules = append(rules, "+"+strings.ToLower(command))
@@ -164,7 +164,7 @@ func TestEveryRightThatIsMissingIsFoundAtStart(t *testing.T) {
 	f.mustApply(t)
 	_, err := store.Retire(t.Context())
 	require.NoError(t, err)
-	// Keys of others are none of its business.
+	// Rights to keys of another prefix don't suffice.
 	client = f.as(t, server, append(rules, "resetkeys", "~other:*")...)
 	require.ErrorContains(t, f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false), "doesn't let this user use the keys of redis.prefix: grant them (ACL SETUSER … ~lb:*)")
 }

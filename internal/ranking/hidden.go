@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Hidden are the members who aren't shown at a time. It doesn't change.
+// Hidden is an immutable set of the members who are hidden at some time.
 type Hidden struct {
 	versions []string
-	boards   map[string]map[string]Ban // by board, "" for all of them: by member
+	boards   map[string]map[string]Ban // "" for all boards; the inner key is the member
 }
 
-// HiddenEach reads who isn't shown on several shards. It returns last if nothing has changed since that was read,
-// which costs a short command a shard; last may be nil.
+// HiddenEach reads the hidden members of several shards. If no ban has changed since last was read, it
+// returns last, at the cost of one short command per shard. last may be nil.
 func HiddenEach(ctx context.Context, shards []*Store, last *Hidden) (*Hidden, error) {
 	h := &Hidden{boards: map[string]map[string]Ban{}}
 	for _, s := range shards {
@@ -48,7 +48,7 @@ func (h *Hidden) add(b Ban) {
 	h.boards[b.Board][b.Member] = b
 }
 
-// On are the members who aren't shown on a board.
+// On returns the members who are hidden on a board, sorted.
 func (h *Hidden) On(board string) []string {
 	all := slices.AppendSeq(slices.Collect(maps.Keys(h.boards[""])), maps.Keys(h.boards[board]))
 	slices.Sort(all)
@@ -58,7 +58,7 @@ func (h *Hidden) On(board string) []string {
 // Erased reports whether a member is erased.
 func (h *Hidden) Erased(member string) bool { return h.boards[""][member].Erased }
 
-// Gone are the erased members of whom the shards have nothing any more.
+// Gone returns the erased members of whom the shards have no data any more.
 func (h *Hidden) Gone() []string {
 	var all []string
 	for member, b := range h.boards[""] {

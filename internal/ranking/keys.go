@@ -6,14 +6,14 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Keys builds every key there is of a shard. All of them share a hash tag, so that one
-// script's keys share a slot of a cluster.
+// Keys builds all keys of a shard. They share a hash tag, so that the keys of a script are in one slot of a
+// cluster.
 type Keys struct {
-	tag string // prefix:{0}: or, of several shards, prefix:{i.j}:N:
+	tag string // prefix:{0}: or, with several shards, prefix:{i.j}:N:
 }
 
-// newKeys are the keys of a shard. Where there are several, their number is in each key:
-// shards of another number beside them share none.
+// newKeys returns the keys of a shard. If there are several shards, each key contains their number, so that
+// shards of another number under the same prefix share no key.
 func newKeys(prefix string, shard int, of ledger.Shards) Keys {
 	k := Keys{tag: prefix + ":{" + Tag(shard, of) + "}:"}
 	if of > 1 {
@@ -22,81 +22,83 @@ func newKeys(prefix string, shard int, of ledger.Shards) Keys {
 	return k
 }
 
-// Ledger holds the position of every partition.
+// Ledger is a hash with the position of every partition.
 func (k Keys) Ledger() string { return k.tag + "ledger" }
 
-// Origin holds from which offset and time on the events of each partition are in.
+// Origin is a hash with the offset and time from which each partition's events are counted.
 func (k Keys) Origin() string { return k.tag + "origin" }
 
-// Windows lists the windows.
+// Windows is a hash that lists the windows.
 func (k Keys) Windows() string { return k.tag + "windows" }
 
-// Dropped holds which windows nothing opens any more.
+// Dropped is a hash with the windows that must not be opened again.
 func (k Keys) Dropped() string { return k.tag + "dropped" }
 
-// Borders holds where windows of calendars start and end, once that is settled.
+// Borders is a hash with the settled starts and ends of calendar windows.
 func (k Keys) Borders() string { return k.tag + "borders" }
 
-// Final holds which windows were ever sealed.
+// Final is a hash with the windows that were ever sealed.
 func (k Keys) Final() string { return k.tag + "final" }
 
-// Banned holds who isn't shown.
+// Banned is a hash with the banned members.
 func (k Keys) Banned() string { return k.tag + "banned" }
 
-// Names holds what members are called, and until when.
+// Names is a hash with the members' names and when each name expires.
 func (k Keys) Names() string { return k.tag + "names" }
 
-// Rules holds texts of rules by their fingerprints, and by which each partition is counted.
+// Rules is a hash with the texts of rules by fingerprint, and the fingerprint by which each partition is
+// counted.
 func (k Keys) Rules() string { return k.tag + "rules" }
 
-// Schema holds what the scores were written with.
+// Schema is the schema that the scores were written with.
 func (k Keys) Schema() string { return k.tag + "schema" }
 
-// Workers holds the workers' lines.
+// Workers is a hash with the workers' status lines.
 func (k Keys) Workers() string { return k.tag + "workers" }
 
-// Hold is a rebuild's: while it is there, nothing is applied.
+// Hold is the hold of a rebuild or a reshard. While it exists, apply.lua applies nothing.
 func (k Keys) Hold() string { return k.tag + "hold" }
 
-// Rebuild is whose rebuild is under way.
+// Rebuild is the lock of a running rebuild.
 func (k Keys) Rebuild() string { return k.tag + "~rebuild" }
 
-// Copy is whose copy a shard is that a reshard writes.
+// Copy marks a shard that a reshard is still writing, and names the reshard.
 func (k Keys) Copy() string { return k.tag + "~copy" }
 
-// NumberKey has how many shards a prefix has, once a reshard has changed that. It is the same
-// key whatever the number.
+// NumberKey holds the number of shards under a prefix after a reshard has changed it. The key doesn't
+// depend on the number of shards.
 func NumberKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "shards" }
 
-// ReshardKey is whose reshard of a prefix is under way.
+// ReshardKey is the lock of a running reshard of a prefix.
 func ReshardKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "~reshard" }
 
-// StaysKey holds which windows stay longer than their retention. It is the same key whatever the number of shards.
+// StaysKey holds the windows that stay longer than their retention. The key doesn't depend on the number of
+// shards.
 func StaysKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "stays" }
 
-// LeaderKey is who leads, and by which token. It is the same key whatever the number of shards.
+// LeaderKey holds the leader and its token. The key doesn't depend on the number of shards.
 func LeaderKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "leader" }
 
-// shadow are the keys of a rebuild's shadow, the same as the live ones but for their tag.
+// shadow returns the keys of a rebuild's shadow. They differ from the live keys only in the tag.
 func (k Keys) shadow(id string) Keys { return Keys{tag: k.tag + "~" + id + ":"} }
 
-// scratch is a key to try commands on; it expires by itself.
+// scratch is a key for trying commands. It expires by itself.
 func (k Keys) scratch(name string) string { return k.tag + "~try:" + name }
 
 // Window is a window's sorted set.
 func (k Keys) Window(w *ledger.Window) string { return k.Listed(w.Listing()) }
 
-// Listed is the sorted set of a window by its name in the listing.
+// Listed is the sorted set of the window with this name in the listing.
 func (k Keys) Listed(name string) string { return k.tag + name }
 
-// Hidden is the sorted set beside it of who is banned there.
+// Hidden is the window's hidden set: the sorted set of its banned members.
 func (k Keys) Hidden(name string) string { return k.tag + name + HiddenSuffix }
 
-// Both are a window's sorted set and its hidden set.
+// Both returns a window's sorted set and its hidden set.
 func (k Keys) Both(name string) (shown, hidden string) {
 	hidden = k.Hidden(name)
 	return hidden[:len(hidden)-len(HiddenSuffix)], hidden
 }
 
-// HiddenSuffix is what the name of a window's hidden set has behind the window's.
+// HiddenSuffix follows the name of a window in the name of its hidden set.
 const HiddenSuffix = ":hidden"

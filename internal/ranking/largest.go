@@ -8,12 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Largest is, for each period, the largest points that a standing has, or the largest
-// negative ones if they are further from 0: over all boards by the default rule, in the windows that still
-// take events. It is how near a layout's range is.
+// Largest returns, for each period, the largest absolute value of the points of a standing, over the
+// windows that still accept events, of all boards with the default rule. It shows how close standings are
+// to a layout's limit.
 //
-// lateness is how long after its end a window of a period takes events. It costs Redis two short commands a window. Boards may be many: between two pages of
-// the listing it waits for pause, so that Redis hardly notices.
+// lateness returns how long after its end a window of a period accepts events. Largest costs Redis two
+// short commands per window. As there may be many boards, it waits for pause between two pages of the
+// listing, so that it barely delays Redis's other calls.
 func (s *Store) Largest(ctx context.Context, lateness func(period string) time.Duration, pause time.Duration) (map[string]int64, error) {
 	all := map[string]int64{}
 	for name := range s.periods {
@@ -30,18 +31,18 @@ func (s *Store) Largest(ctx context.Context, lateness func(period string) time.D
 	return all, nil
 }
 
-// largest looks at the windows of a page of the listing: name, listing, ….
+// largest reads the windows of a page of the listing: name, listing, ….
 func (s *Store) largest(ctx context.Context, page []string, lateness func(string) time.Duration, all map[string]int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	// Both ends of every window, and the schema that the scores were written with.
+	// Read both ends of every window, and the schema that the scores were written with.
 	var periods []string
 	var ends []*redis.ZSliceCmd
 	pipe := s.client.Pipeline()
 	schema := pipe.Get(ctx, s.keys.Schema())
 	for i := 0; i+1 < len(page); i += 2 {
 		l, open := s.takes(page[i], page[i+1], lateness)
-		if !open || l.Rule != "" { // of a board by another rule: it has no points
+		if !open || l.Rule != "" { // a board with another rule has no points
 			continue
 		}
 		key := s.keys.Listed(page[i])
@@ -71,9 +72,9 @@ func (s *Store) largest(ctx context.Context, page []string, lateness func(string
 	return nil
 }
 
-// takes reads an entry of the listing, and reports whether its window still takes events.
+// takes parses an entry of the listing, and reports whether its window still accepts events.
 func (s *Store) takes(name, listing string, lateness func(string) time.Duration) (l Listing, open bool) {
-	l, err := ParseListing(name, listing) // whoever applies to it says what is wrong
+	l, err := ParseListing(name, listing) // apply.lua reports an invalid entry
 	_, known := s.periods[l.Period]
 	return l, known && err == nil && time.Now().Before(time.UnixMilli(l.End).Add(lateness(l.Period)))
 }

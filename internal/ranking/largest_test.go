@@ -13,8 +13,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// lateness has every window take events for as long as a test lasts: one that its events
-// are in may have ended an hour before it.
+// lateness keeps every window open for the duration of a test: a window may have ended up to an hour before
+// the test.
 func lateness(string) time.Duration { return 24 * time.Hour }
 
 func TestTheLargestPointsAreThoseOfAllBoardsEitherSideOfZero(t *testing.T) {
@@ -49,7 +49,7 @@ func TestTheLargestPointsAreThoseOfAllBoardsEitherSideOfZero(t *testing.T) {
 	}
 }
 
-// What takes no event any more can't come nearer to the range.
+// A window that accepts no events can't get closer to the limit.
 func TestWindowsThatTakeNothingAreNotLookedAt(t *testing.T) {
 	f := offlineFixture(t)
 	now := time.Now().UnixMilli()
@@ -59,9 +59,9 @@ func TestWindowsThatTakeNothingAreNotLookedAt(t *testing.T) {
 		open          bool
 	}{
 		{"global:weekly:2026-W47", listing(now + day), true},
-		{"global:weekly:2026-W46", listing(now - day/48), true}, // half an hour ago
+		{"global:weekly:2026-W46", listing(now - day/48), true}, // ended half an hour ago
 		{"global:weekly:2026-W45", listing(now - day/12), false},
-		{"global:daily:2026-11-21", listing(now + day), false}, // isn't kept here
+		{"global:daily:2026-11-21", listing(now + day), false}, // not a configured period
 		{"global", listing(now + day), false},
 		{"global:weekly:2026-W47", "soup", false},
 		{"global:weekly:2026-W47", `{"end":1,"start":0}`, false},

@@ -1,20 +1,22 @@
 package ranking
 
-// Who of several processes leads: what only one is to do, as is writing the archive.
+// The leader's lease. One of several processes leads and does what only one process may do, such as writing
+// the archive.
 //
-// The lease is a key of Redis, by Redis's clock, the same whatever number of shards there is. It
-// says who may begin, not who may write: that is the token's to say, wherever the leader writes.
+// The lease is one Redis key for all shards, and Redis's clock decides when it ends. The lease decides
+// which process may start to write. The token, which a leader passes with every write, decides whose writes
+// are accepted.
 //
-//	Redis goes back, to a replica that was behind or an older dump: the key holds an earlier
-//	leader, or an earlier token, which is given again. A leader by the lease that is gone
-//	finds itself not to be it at its next renewal.
-//	Redis is wiped: the next token is the one after the floor, which may have been given before.
-//	In both two processes may have the same token. Whoever writes by it first has it: the archive
-//	refuses the other, who takes the lease again with a larger floor.
-//	A call has no answer: the owner takes the lease again, at once, and leads by the next token.
-//	A leader is paused past its lease: another leads by a larger token, and what the first still
-//	writes is refused.
-//	The clock jumps: lead.lua.
+// - Redis goes back, to a replica that was behind or to an older dump. The key then has an earlier leader,
+//   or an earlier token, which is given out again. The leader whose lease is lost notices that at its next
+//   renewal.
+// - Redis is wiped. The next token is the one after the floor; it may have been given out before.
+// - In both cases two processes may have the same token. The first one that writes with the token keeps it:
+//   the archive refuses the other process, which takes the lease again with a larger floor.
+// - A call gets no answer. The owner takes the lease again at once and leads with the next token.
+// - A leader is paused past the end of its lease. Another process leads with a larger token, and later
+//   writes of the first one are refused.
+// - The clock jumps: see lead.lua.
 
 import (
 	"context"
@@ -26,28 +28,28 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// MaxToken is the largest token of a leader.
+// MaxToken is the largest possible token of a leader.
 const MaxToken = 1<<53 - 1
 
-// Errors of a leader's lease.
+// Errors of the leader's lease.
 var (
-	// ErrNotLeader: the lease isn't this owner's any more, or not by this token.
+	// ErrNotLeader reports that this owner no longer has the lease, or not with this token.
 	ErrNotLeader = errors.New("it doesn't lead any more")
-	// ErrNoToken: all are given.
+	// ErrNoToken reports that no larger token exists.
 	ErrNoToken = errors.New("there is no larger token of a leader")
 )
 
-// LeaderError says that another leads.
+// LeaderError reports that another process leads.
 type LeaderError struct {
 	Owner string
-	For   time.Duration // at the most, unless it renews
+	For   time.Duration // until the lease ends, unless the owner renews it
 }
 
 func (e *LeaderError) Error() string { return fmt.Sprintf("%s leads, for another %v", e.Owner, e.For) }
 
-// Lead takes the lease of the leader for a length, if nobody else has it, and returns the token to
-// lead by: larger than any that this Redis gave before, and than floor. The error is a *LeaderError
-// where somebody else leads. An owner that leads already gets another token.
+// Lead takes the leader's lease for length if no other owner has it, and returns the token to lead with.
+// The token is larger than floor and than any token that this Redis gave out before. If another owner
+// leads, the error is a *LeaderError. An owner that leads already gets a new token.
 func (s *Store) Lead(ctx context.Context, owner string, floor int64, length time.Duration) (token int64, err error) {
 	if floor < 0 || floor >= MaxToken {
 		return 0, fmt.Errorf("lead under %q: %w than %d", s.prefix, ErrNoToken, floor)
@@ -58,8 +60,8 @@ func (s *Store) Lead(ctx context.Context, owner string, floor int64, length time
 	return token, nil
 }
 
-// KeepLead renews the lease for a length from now: ErrNotLeader where it is another's, or there is
-// none. One that has run out and that nobody took is renewed, too.
+// KeepLead renews the lease for length from now. It also renews a lease that has ended if no other owner
+// took it. If another owner has the lease, or no owner does, the error is ErrNotLeader.
 func (s *Store) KeepLead(ctx context.Context, owner string, token int64, length time.Duration) error {
 	if _, err := s.lead(ctx, owner, strconv.FormatInt(token, 10), 0, length); err != nil {
 		return fmt.Errorf("go on leading under %q: %w", s.prefix, err)
@@ -67,8 +69,8 @@ func (s *Store) KeepLead(ctx context.Context, owner string, token int64, length 
 	return nil
 }
 
-// LeaveLead lets go of the lease, so that the next leader need not wait: ErrNotLeader where it is
-// another's.
+// LeaveLead releases the lease, so that the next leader need not wait. If another owner has it, the error
+// is ErrNotLeader.
 func (s *Store) LeaveLead(ctx context.Context, owner string, token int64) error {
 	if _, err := s.lead(ctx, owner, strconv.FormatInt(token, 10), 0, 0); err != nil {
 		return fmt.Errorf("stop leading under %q: %w", s.prefix, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// leads is what the key of the leader holds.
+// leads returns the content of the leader's key.
 func (f *fixture) leads(t testing.TB) (token, till, length int64, owner string) {
 	t.Helper()
 	words := strings.SplitN(f.client.Get(t.Context(), LeaderKey(f.prefix)).Val(), " ", 4)
@@ -27,7 +27,7 @@ func (f *fixture) leads(t testing.TB) (token, till, length int64, owner string) 
 	return number(words[0]), number(words[1]), number(words[2]), words[3]
 }
 
-// setLeader writes the key, as a leader would have whose lease is a minute long and ends so long from now.
+// setLeader writes the key for a leader with a lease of a minute that ends after left.
 func (f *fixture) setLeader(t testing.TB, token int64, left time.Duration, owner string) {
 	t.Helper()
 	till := f.client.Time(t.Context()).Val().Add(left).UnixMilli()
@@ -62,14 +62,14 @@ func TestOneLeadsAtATimeAndTokensGrow(t *testing.T) {
 	require.NoError(t, f.store.KeepLead(t.Context(), "a 1", 1, time.Minute))
 	busy("b")
 
-	// An answer was lost: who leads takes it again.
+	// The owner takes the lease again because an answer was lost.
 	f.mustLead(t, "a 1", 0, 2)
 	require.ErrorIs(t, f.store.KeepLead(t.Context(), "a 1", 1, time.Minute), ErrNotLeader)
 	require.ErrorIs(t, f.store.LeaveLead(t.Context(), "a 1", 1), ErrNotLeader)
 	require.ErrorIs(t, f.store.LeaveLead(t.Context(), "b", 2), ErrNotLeader)
 	busy("b")
 
-	// Left, it is the next one's at once, by a larger token than the archive's.
+	// After it is released, the next owner gets the lease at once, with a token larger than the archive's.
 	require.NoError(t, f.store.LeaveLead(t.Context(), "a 1", 2))
 	require.NoError(t, f.store.LeaveLead(t.Context(), "a 1", 2), "no answer, and again")
 	f.mustLead(t, "b", 41, 42)
@@ -87,8 +87,8 @@ func TestALeaseThatHasRunOutIsTheNextOnes(t *testing.T) {
 	require.ErrorIs(t, f.store.KeepLead(t.Context(), "a", 7, time.Minute), ErrNotLeader)
 }
 
-// After a wipe or a rollback a token may be given twice: the archive's largest is below it, or
-// whoever has it hasn't written.
+// After a wipe or a rollback a token may be given out twice: the largest token in the archive is lower, or
+// the first owner of the token hasn't written yet.
 func TestRedisThatWentBackGivesATokenAgain(t *testing.T) {
 	f := fixed(t)
 	f.mustLead(t, "a", 0, 1)
@@ -107,7 +107,7 @@ func TestRedisThatWentBackGivesATokenAgain(t *testing.T) {
 	f.mustLead(t, "c", 2, 3)
 }
 
-// Of a clock that went back nobody waits longer than a lease.
+// If the clock went back, no process waits longer than the length of a lease.
 func TestALeaseEndsWithinItsLengthWhateverTheClockDid(t *testing.T) {
 	f := fixed(t)
 	f.setLeader(t, 7, 24*time.Hour, "a")
@@ -122,7 +122,7 @@ func TestALeaseEndsWithinItsLengthWhateverTheClockDid(t *testing.T) {
 	require.InDelta(t, f.client.Time(t.Context()).Val().UnixMilli()+60_000, till, 30_000, "and not from each look on")
 	require.NoError(t, f.store.KeepLead(t.Context(), "a", 7, time.Minute))
 
-	// It went forward: a's lease is over before a knows.
+	// The clock went forward: a's lease is over before a knows.
 	f.setLeader(t, 7, -time.Hour, "a")
 	f.mustLead(t, "b", 0, 8)
 	require.ErrorIs(t, f.store.KeepLead(t.Context(), "a", 7, time.Minute), ErrNotLeader)
@@ -156,7 +156,7 @@ func TestTheLeaderIsOnePerPrefixWhateverTheShards(t *testing.T) {
 	other.mustLead(t, "b", 0, 1)
 }
 
-// Without Redis there is no lease, and no answer within the time that there is.
+// Without Redis there is no lease, and the call fails within its timeout.
 func TestWithoutRedisNobodyLeads(t *testing.T) {
 	f := offlineFixture(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -1,6 +1,6 @@
 package ranking
 
-// How many windows there may be.
+// Tests the limit on windows.
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// limited is a fixture whose boards may have so many windows, with the three of global.
+// limited returns a fixture with a limit on windows, and the three windows of global.
 func limited(t testing.TB, windows int64) *fixture {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
@@ -25,8 +25,7 @@ func limited(t testing.TB, windows int64) *fixture {
 	return f
 }
 
-// of are the windows of a board, behind those that the piece has; it returns their
-// numbers.
+// of appends the windows of a board to the piece and returns their indexes.
 func (f *fixture) of(board string) (numbers []int) {
 	for _, w := range f.newPiece().Windows {
 		w.Board = board
@@ -44,12 +43,12 @@ func TestAWindowBeyondTheLimitIsNotOpenedAndItsMembersAreNamed(t *testing.T) {
 		{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 1), f.member("u2", 1)}},
 		{Windows: eu, Members: []ledger.Member{f.member("u3", 1)}},
 		{Windows: us, Members: []ledger.Member{f.member("u4", 1), f.member("u5", 1)}},
-		{Windows: us[:1], Members: []ledger.Member{f.member("u6", 1)}}, // the seventh
+		{Windows: us[:1], Members: []ledger.Member{f.member("u6", 1)}}, // would open the seventh window
 	}
 	f.answers(t, ledger.Answer{Outcome: ledger.Refusing, Refused: []ledger.Refusal{
 		{Member: "u4", Reason: ledger.WindowLimit}, {Member: "u5", Reason: ledger.WindowLimit},
 	}})
-	// Without them it is in, and then there is no room at all.
+	// Without these members the piece is applied, and then no further window fits.
 	f.piece.Groups = append(f.piece.Groups[:2], f.piece.Groups[3])
 	f.piece.Windows = f.piece.Windows[:us[0]+1]
 	f.mustApply(t)
@@ -59,7 +58,7 @@ func TestAWindowBeyondTheLimitIsNotOpenedAndItsMembersAreNamed(t *testing.T) {
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
 	f.piece.Groups = []ledger.Group{{Windows: asia[2:], Members: []ledger.Member{f.member("u1", 1)}}}
 	f.answers(t, ledger.Answer{Outcome: ledger.Refusing, Refused: []ledger.Refusal{{Member: "u1", Reason: ledger.WindowLimit}}})
-	// Where there are more than that by another configuration, those that are listed go on.
+	// With a lower limit than the number of listed windows, the listed ones still work.
 	f.store = f.storeOf(t, func(c *Config) { c.MaxWindows = 1 })
 	f.piece = f.newPiece()
 	f.add(t, f.member("u1", 1))
@@ -85,7 +84,7 @@ func TestAMemberIsRefusedForOneReasonAndOverWindowsTakeNoRoom(t *testing.T) {
 	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.keys.Windows()).Val())
 }
 
-// one sends a piece that adds to a member in one window, and returns its answer.
+// one sends a piece that adds to a member in one window, and returns the answer.
 func (f *fixture) one(t testing.TB, w ledger.Window) ledger.Answer {
 	t.Helper()
 	f.piece = f.newPiece()
@@ -98,7 +97,8 @@ func (f *fixture) one(t testing.TB, w ledger.Window) ledger.Answer {
 	return a
 }
 
-// At 36 of 40 windows no board begins that has none. Boards that have one begin others, up to 40.
+// At 36 of 40 windows, a board without a window can't open one. Boards with a window can open more, up to
+// 40.
 func TestTheLastTenthOfTheWindowsIsForBoardsThatHaveOne(t *testing.T) {
 	f := limited(t, 40)
 	calendar := f.newPiece().Windows
@@ -109,7 +109,7 @@ func TestTheLastTenthOfTheWindowsIsForBoardsThatHaveOne(t *testing.T) {
 	}
 	refused := ledger.Answer{Outcome: ledger.Refusing, Refused: []ledger.Refusal{{Member: "u1", Reason: ledger.WindowLimit}}}
 	applied := ledger.Answer{Outcome: ledger.Applied}
-	for i := range 33 { // besides the three of global
+	for i := range 33 { // in addition to the three of global
 		require.Equal(t, applied, f.one(t, at(fmt.Sprint("b", i), 0)))
 	}
 	looks := 0
@@ -124,11 +124,11 @@ func TestTheLastTenthOfTheWindowsIsForBoardsThatHaveOne(t *testing.T) {
 	}
 	require.Equal(t, 1, looks, "however many boards there are, the listing is read once in a while")
 	require.Equal(t, int64(36), f.client.HLen(t.Context(), f.store.keys.Windows()).Val())
-	f.store.opened.boards = nil // these seconds are over
+	f.store.opened.boards = nil // the cache has expired
 	require.Equal(t, applied, f.one(t, at("b7", 1)))
 	require.Equal(t, 2, looks)
 
-	// A call that waits for another one's look ends with its context.
+	// A call that waits while another one reads the listing ends with its context.
 	f.store.opened.turn <- struct{}{}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -136,7 +136,8 @@ func TestTheLastTenthOfTheWindowsIsForBoardsThatHaveOne(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	<-f.store.opened.turn
 
-	// A board with another window in the call needs no look. An event of a new board counts nowhere.
+	// If the call has another window of the board, the script needs no listing. A new board's event counts
+	// nowhere.
 	f.store.opened.boards = nil
 	f.piece = f.newPiece()
 	f.piece.Windows = []ledger.Window{at("b8", 1), at("b8", 0)}
@@ -154,7 +155,7 @@ func TestTheLastTenthOfTheWindowsIsForBoardsThatHaveOne(t *testing.T) {
 	f.mustApply(t)
 	require.Equal(t, int64(40), f.client.HLen(t.Context(), f.store.keys.Windows()).Val())
 	require.Equal(t, refused, f.one(t, at("b11", 1)), "there is no room at all")
-	// Redis doesn't answer what boards there are: nothing is written, and nothing is refused.
+	// If Redis doesn't return the boards, nothing is written and nothing is refused.
 	f.store = f.storeOf(t, func(c *Config) { c.MaxWindows = 42 })
 	f.client.AddHook(eavesdropper(func(args []any) error {
 		if strings.EqualFold(fmt.Sprint(args[0]), "hscan") {

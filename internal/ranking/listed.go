@@ -10,9 +10,9 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// ListedWindows are the windows that Redis lists of the boards that match, in no order: events
-// were counted in them, and their retention isn't over. No window's key is read. What is no
-// window is left out: whoever applies to it says what is wrong.
+// ListedWindows returns the windows of matching boards that are listed and whose retention isn't over,
+// unsorted. It reads no window's key. It leaves out invalid entries; a worker that has events for one
+// reports the error.
 func (s *Store) ListedWindows(ctx context.Context, match func(board string) bool) ([]ledger.Window, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -31,17 +31,17 @@ func (s *Store) ListedWindows(ctx context.Context, match func(board string) bool
 	return windows, nil
 }
 
-// membersAtOnce is how many windows' members are counted a call.
+// membersAtOnce is how many windows a call counts members for.
 const membersAtOnce = 200
 
-// MembersOf is how many members each of these windows has, in their order; 0 where its key
-// is gone. It costs Redis one short command a window.
+// MembersOf returns the number of members in each window, in order; 0 if its key is gone. It costs Redis
+// one short command per window.
 func (s *Store) MembersOf(ctx context.Context, windows []ledger.Window) ([]int64, error) {
 	return s.count(ctx, windows, s.keys.Listed)
 }
 
-// HiddenOf is how many rows each window's hidden set has, as MembersOf. The one of the empty id,
-// which keeps a set that nobody is in, counts.
+// HiddenOf returns the number of rows in each window's hidden set, like MembersOf. It also counts the row
+// of the empty id, which keeps a set without members in existence.
 func (s *Store) HiddenOf(ctx context.Context, windows []ledger.Window) ([]int64, error) {
 	return s.count(ctx, windows, s.keys.Hidden)
 }

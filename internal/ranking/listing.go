@@ -14,20 +14,19 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// listedAtOnce is how many windows of the listing are looked at a call: a millisecond of Redis's
-// time or so.
+// listedAtOnce is how many windows of the listing a call reads; it takes about a millisecond of Redis's
+// time.
 const listedAtOnce = 500
 
-// listings goes through the listing page by page: name, listing, name, listing, … Between
-// two pages it waits for pause. It ends with the first error.
-//
-// The scan's cursors are good for one server's process (onOneServer). A name may come twice.
+// listings yields the listing page by page: name, listing, name, listing, …. It waits for pause between two
+// pages, and ends after the first error. A name may come twice. The cursors are valid on one server process
+// only: call it in onOneServer.
 func (s *Store) listings(ctx context.Context, pause time.Duration) iter.Seq2[[]string, error] {
 	return s.pages(ctx, s.keys.Windows(), pause)
 }
 
-// pages goes through a hash. Redis takes a scan's count for a wish: a hash that it keeps
-// in one piece (hash-max-listpack-entries) comes as a whole, whose pages are cut here.
+// pages yields a hash page by page. Redis treats a scan's COUNT as a hint: it returns a small hash
+// (hash-max-listpack-entries) as a whole, so pages cuts the answer.
 func (s *Store) pages(ctx context.Context, key string, pause time.Duration) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		first := true
@@ -63,10 +62,10 @@ func (s *Store) scanned(ctx context.Context, key string, cursor uint64) ([]strin
 	return page, next, s.ofShard(err)
 }
 
-// Listings are the entries of the listing as texts, by name. They aren't read at one moment.
+// Listings reads the entries of the listing by name. It doesn't read them as of one moment.
 func (s *Store) Listings(ctx context.Context) (map[string]string, error) { return s.ListingsBy(ctx, 0) }
 
-// ListingsBy is Listings with a pause between two pages, so that Redis hardly notices.
+// ListingsBy is Listings with a pause between two pages, so that it barely delays Redis's other calls.
 func (s *Store) ListingsBy(ctx context.Context, pause time.Duration) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
@@ -90,13 +89,13 @@ func (s *Store) ListingsBy(ctx context.Context, pause time.Duration) (map[string
 // Listing is an entry of the listing, which lua/listing.lua describes.
 type Listing struct {
 	ledger.Window
-	Expires int64  // until when the window is readable, Unix ms
-	Final   int64  // the revision of a final window, from 1; 0 if it takes events
+	Expires int64  // the window is readable until then, Unix ms
+	Final   int64  // the revision of a final window, from 1; 0 if the window accepts events
 	Rule    string // the rule that its scores were written by; empty for the default rule
-	Sets    string // which of its two keys there have to be; empty for its sorted set alone
+	Sets    string // which of its two keys must exist; empty for the sorted set alone
 }
 
-// listingText is the JSON of an entry, with sorted keys.
+// listingText is an entry's JSON, with sorted keys.
 type listingText struct {
 	End     int64  `json:"end"`
 	Expires int64  `json:"expires"`
@@ -106,7 +105,7 @@ type listingText struct {
 	Start   int64  `json:"start"`
 }
 
-// Text is the entry as Redis has it.
+// Text returns the entry as it is stored in Redis.
 func (l *Listing) Text() string {
 	text, err := json.Marshal(listingText{l.End, l.Expires, l.Final, l.Rule, l.Sets, l.Start})
 	if err != nil {
@@ -115,7 +114,7 @@ func (l *Listing) Text() string {
 	return string(text)
 }
 
-// ParseListing reads an entry of the listing.
+// ParseListing parses an entry of the listing.
 func ParseListing(name, text string) (Listing, error) {
 	parts := strings.SplitN(name, ":", 3)
 	if len(parts) != 3 {
@@ -134,10 +133,10 @@ func ParseListing(name, text string) (Listing, error) {
 	return l, nil
 }
 
-// Present are which of its two sets a window has.
+// Present tells which of a window's two sets exist.
 type Present struct{ Shown, Hidden bool }
 
-// Whole reports whether the sets that are there are those that the window has to have.
+// Whole reports whether the sets that the window must have exist.
 func (l *Listing) Whole(is Present) bool {
 	switch l.Sets {
 	case "":
@@ -154,7 +153,7 @@ func (l *Listing) Whole(is Present) bool {
 	return false
 }
 
-// With is the entry of a window that has these sets.
+// With returns the entry of a window with these sets.
 func (l *Listing) With(is Present) Listing {
 	w := *l
 	switch {

@@ -17,7 +17,7 @@ type Lock struct{ Key, Holds string }
 // LockedError reports that another process owns a lock.
 type LockedError struct {
 	Holds string
-	Left  time.Duration // until it ends, unless it is renewed
+	Left  time.Duration // until it expires, unless its owner renews it
 }
 
 func (e *LockedError) Error() string {
@@ -27,8 +27,8 @@ func (e *LockedError) Error() string {
 // ErrUnlocked reports that the caller no longer owns a lock.
 var ErrUnlocked = errors.New("a lock has ended, or is another's")
 
-// TakeLock takes a lock; a lock that the caller owns already is renewed. The caller must own every lock in own. The
-// error is a *LockedError or ErrUnlocked.
+// TakeLock takes a lock, or renews it if the caller owns it already. The caller must own every lock in own.
+// The error is a *LockedError or ErrUnlocked.
 func (s *Store) TakeLock(ctx context.Context, l Lock, length time.Duration, own ...Lock) error {
 	call := s.locks("take", length, append([]Lock{l}, own...))
 	reply, err := s.Call(ctx, call.Script, call.Keys, call.Args...)
@@ -45,7 +45,8 @@ func (s *Store) TakeLock(ctx context.Context, l Lock, length time.Duration, own 
 	return locked(reply)
 }
 
-// RenewLocks extends locks by a length, each on its shard. The error is ErrUnlocked if the caller doesn't own one.
+// RenewLocks extends locks by length from now, each on its shard. The error is ErrUnlocked if the caller
+// doesn't own one.
 func RenewLocks(ctx context.Context, length time.Duration, shards []*Store, locks []Lock) error {
 	calls := make([]ScriptCall, len(locks))
 	for i, s := range shards {

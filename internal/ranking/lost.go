@@ -8,8 +8,8 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Lost names the windows that are listed and whose keys are gone, with their hidden sets, in order, once each: a
-// worker that has an event for one halts. It costs Redis two short commands a window.
+// Lost returns the names of the listed windows whose keys Redis has lost, sorted and without repeats. A
+// worker that has an event for such a window halts. Lost costs Redis two short commands per window.
 func (s *Store) Lost(ctx context.Context) ([]string, error) {
 	var all []string
 	for page, err := range s.listings(ctx, 0) {
@@ -24,7 +24,7 @@ func (s *Store) Lost(ctx context.Context) ([]string, error) {
 	return slices.Compact(all), nil // a scan may give a name twice
 }
 
-// lost compares a page of the listing: name, listing, ….
+// lost checks a page of the listing: name, listing, ….
 func (s *Store) lost(ctx context.Context, page []string, all *[]string) error {
 	keys := []string{s.keys.Windows()}
 	var names []any

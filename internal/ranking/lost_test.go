@@ -1,6 +1,6 @@
 package ranking
 
-// What a reader sees of boards that Redis has lost, whole or in part.
+// Tests reads of boards that Redis has lost, entirely or in part.
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func TestABoardWhoseKeyIsGoneIsLostAndNotEmpty(t *testing.T) {
 	}
 }
 
-// In the call that reads: a look of its own would be of another moment.
+// The state is read in the same call as the rows; a second call would be of another moment.
 func TestAReadHasWhatStandsBesideTheScores(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
 	f.hasLine(t, "events/3", "a line")
@@ -75,7 +75,7 @@ func TestAReadHasWhatStandsBesideTheScores(t *testing.T) {
 	require.False(t, b.Listed)
 }
 
-// What is left of a Redis that was lost in part is no empty one.
+// A Redis that was lost in part isn't reported as empty.
 func TestBoardsWithoutASchemaAreLost(t *testing.T) {
 	f := someone(t)
 	f.del(t, f.store.keys.Schema())

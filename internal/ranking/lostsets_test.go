@@ -1,7 +1,7 @@
 package ranking
 
-// A window with hidden members has two keys, and each can be lost alone: what is expected is in the
-// listing, since an empty sorted set is none.
+// A window with hidden members has two keys, and Redis can lose each of them. The listing tells which keys
+// must exist, because an empty sorted set has no key.
 
 import (
 	"testing"

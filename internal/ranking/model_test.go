@@ -1,6 +1,6 @@
 package ranking
 
-// A naive model of apply, in maps, and the store held against it, step by step.
+// A naive model of apply in maps. A test compares the store with it after every step.
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// model is what a shard holds.
+// model is the content of a shard.
 type model struct {
 	ledger  string
 	held    bool
@@ -27,13 +27,13 @@ type model struct {
 	names   map[string]called
 }
 
-// called is what a member is called, by an event at a time, and until when that is kept.
+// called is a member's name, the time of its event, and until when it is kept.
 type called struct {
 	time, until int64
 	name        string
 }
 
-// apply is the design, word by word.
+// apply implements the design literally.
 func (m *model) apply(p *ledger.Piece, now int64, check bool) ledger.Answer {
 	if m.ledger != p.Expected.String() {
 		if m.ledger == p.Next.String() && !check {
@@ -94,7 +94,7 @@ func (m *model) apply(p *ledger.Piece, now int64, check bool) ledger.Answer {
 	return ledger.Answer{Outcome: ledger.Applied}
 }
 
-// name has a member be called something, if one of the group's windows is live.
+// name sets a member's name if one of the group's windows isn't over.
 func (m *model) name(p *ledger.Piece, g *ledger.Group, id string, name ledger.Name, now int64) {
 	until := int64(0)
 	for _, n := range g.Windows {
@@ -116,7 +116,7 @@ func (m *model) name(p *ledger.Piece, g *ledger.Group, id string, name ledger.Na
 	m.names[id] = is
 }
 
-// draw is a piece over some of the windows, in which a member and a window meet once.
+// draw returns a piece over some of the windows. A member occurs at most once in a window.
 func draw(t *rapid.T, windows []ledger.Window, at ledger.Position) ledger.Piece {
 	p := ledger.Piece{Partition: ledger.Partition{Topic: "events", Number: 3}, Expected: at}
 	p.Windows = rapid.SliceOfNDistinct(rapid.SampledFrom(windows), 0, len(windows), ledger.Window.Listing).Draw(t, "windows")
@@ -192,7 +192,7 @@ func TestTheStoreIsTheModel(t *testing.T) {
 					} else {
 						require.NoError(t, client.Del(t.Context(), f.store.keys.Hold()).Err())
 					}
-					for range rapid.IntRange(1, 2).Draw(t, "times") { // an answer may be lost
+					for range rapid.IntRange(1, 2).Draw(t, "times") { // twice, as after a lost answer
 						for _, check := range []bool{true, false} {
 							call := f.apply
 							if check {
@@ -214,7 +214,7 @@ func TestTheStoreIsTheModel(t *testing.T) {
 	}
 }
 
-// is requires the store to hold what the model holds, and nothing else.
+// is requires that the store has exactly the model's content.
 func (f *fixture) is(t tester, m *model, windows []ledger.Window) {
 	t.Helper()
 	position, err := f.store.Position(t.Context(), ledger.Partition{Topic: "events", Number: 3})

@@ -1,6 +1,6 @@
 package ranking
 
-// What members are called: in each shard a hash of its members' names (lua/names.lua).
+// Members' names. Each shard has a hash of the names of its members (lua/names.lua).
 
 import (
 	"context"
@@ -18,10 +18,10 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// namedAtOnce is how many names are read or written a call: a millisecond of Redis's time or so.
+// namedAtOnce is how many names a call reads or writes; it takes about a millisecond of Redis's time.
 const namedAtOnce = 500
 
-// Names are what some of the shard's members are called; who has no name isn't in it.
+// Names returns the names of some of the shard's members. Members without a name are left out.
 func (s *Store) Names(ctx context.Context, members []string) (map[string]string, error) {
 	all := map[string]string{}
 	for some := range slices.Chunk(members, namedAtOnce) {
@@ -39,7 +39,8 @@ func (s *Store) Names(ctx context.Context, members []string) (map[string]string,
 	return all, nil
 }
 
-// NamesEach are what some members are called, of all shards of a prefix; who has no name isn't in it.
+// NamesEach returns the names of some members from all shards of a prefix. Members without a name are left
+// out.
 func NamesEach(ctx context.Context, shards []*Store, members []string) (map[string]string, error) {
 	of := ledger.Shards(len(shards))
 	homes, names := make([][]string, of), make([]map[string]string, of)
@@ -68,12 +69,12 @@ func NamesEach(ctx context.Context, shards []*Store, members []string) (map[stri
 	return all, nil
 }
 
-// NameDifferences says of standings that differ what their members are called: by the first of
-// some prefixes, each given by all of its shards, that has a name for them.
+// NameDifferences sets Called in differences. It searches the prefixes in order, each given by all of its
+// shards, and uses the first name found for a member.
 func NameDifferences(ctx context.Context, all []Difference, prefixes ...[]*Store) error {
 	names := map[string]string{}
 	for _, shards := range prefixes {
-		var unnamed []string // each once, in however many windows it differs
+		var unnamed []string // each member once, in however many windows it differs
 		for i := range all {
 			if member := all[i].Member; names[member] == "" {
 				unnamed = append(unnamed, member)
@@ -92,7 +93,7 @@ func NameDifferences(ctx context.Context, all []Difference, prefixes ...[]*Store
 	return nil
 }
 
-// nameIn is the name in an entry of the hash.
+// nameIn returns the name in an entry of the hash.
 func nameIn(text string) (string, bool) {
 	words := strings.SplitN(text, " ", 3)
 	if len(words) < 3 {
@@ -101,8 +102,8 @@ func nameIn(text string) (string, bool) {
 	return words[2], true
 }
 
-// EachName goes through the hash: member, entry, member, entry, … It isn't read at one moment, and
-// an entry may come twice.
+// EachName passes the hash to do, a page at a time: member, entry, member, entry, …. The pages aren't read
+// as of one moment, and an entry may come twice.
 func (s *Store) EachName(ctx context.Context, do func(entries []string) error) error {
 	return s.onOneServer(ctx, func() error {
 		for page, err := range s.pages(ctx, s.keys.Names(), 0) {
@@ -117,7 +118,7 @@ func (s *Store) EachName(ctx context.Context, do func(entries []string) error) e
 	})
 }
 
-// MergeNames adds the entries of another hash.
+// MergeNames merges entries of another shard's hash into the shard's own (lua/load.lua).
 func (s *Store) MergeNames(ctx context.Context, entries []string) error {
 	args := []any{"", "", "names", len(entries)}
 	for _, text := range entries {
@@ -127,7 +128,7 @@ func (s *Store) MergeNames(ctx context.Context, entries []string) error {
 	return err
 }
 
-// forgetNames removes those of members whose last window has gone.
+// forgetNames removes the names of members whose last window is gone.
 func (s *Store) forgetNames(ctx context.Context) error {
 	err := s.EachName(ctx, func(entries []string) error {
 		gone := []any{0}

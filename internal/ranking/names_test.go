@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// called applies one event of a member to all windows, which says what the member is called.
+// called applies an event with a name to all windows.
 func (f *fixture) called(t tester, id, name string, at int64) {
 	t.Helper()
 	f.piece.Groups = []ledger.Group{{
@@ -30,13 +30,13 @@ func TestTheNameOfTheLatestEventCounts(t *testing.T) {
 	f := fixed(t)
 	f.called(t, "u1", "Ada", 50)
 	require.Equal(t, map[string]string{"u1": "Ada"}, f.names(t, "u1", "u2"))
-	f.called(t, "u1", "Eve", 49) // late
-	f.called(t, "u1", "", 99)    // doesn't say
+	f.called(t, "u1", "Eve", 49) // an earlier event
+	f.called(t, "u1", "", 99)    // without a name
 	require.Equal(t, "Ada", f.names(t, "u1")["u1"])
 	f.called(t, "u1", "Adb", 50)
 	f.called(t, "u1", "Aa", 50)
 	require.Equal(t, "Adb", f.names(t, "u1")["u1"], "of one time the greatest bytes")
-	f.called(t, "u1", "Adb", 60) // the same, later
+	f.called(t, "u1", "Adb", 60) // the same name, later
 	f.called(t, "u1", "Zoe", 59)
 	require.Equal(t, "Adb", f.names(t, "u1")["u1"])
 	f.called(t, "u1", "é \x00 1 2", 61)
@@ -64,7 +64,7 @@ func TestAPieceOfManyMembersNamesThemAll(t *testing.T) {
 	}
 }
 
-// Whoever has a window keeps the name, and a name goes two days after the last window.
+// A member with a window keeps the name. The name is removed two days after the last window.
 func TestANameGoesWithTheLastWindow(t *testing.T) {
 	f := fixed(t)
 	f.called(t, "u1", "Ada", 50)

@@ -1,8 +1,8 @@
 package ranking
 
-// How many shards stand under a prefix. The number is a part of their keys, so that shards of
-// one number can't be seen from those of another. Which number counts is the configuration's
-// word, until a reshard has changed it: from then on a record of the prefix says so.
+// The number of shards under a prefix. It is part of their keys, so shards of one number can't see shards
+// of another. A record under the prefix decides. The first consumer writes it by its configuration, and a
+// reshard changes it.
 
 import (
 	"context"
@@ -21,13 +21,13 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// Number is how many shards a prefix has.
+// Number is the number of shards of a prefix.
 type Number struct {
-	Shards  ledger.Shards // by the record; 0 where no reshard has changed it
-	Reshard *Reshard      // that is under way; nil where none is
+	Shards  ledger.Shards // by the record; 0 if there is none
+	Reshard *Reshard      // the running reshard; nil if no reshard is running
 }
 
-// Reshard is whose reshard is under way. It is what its lock holds.
+// Reshard describes a running reshard. Its lock holds it as JSON.
 type Reshard struct {
 	Token string        `json:"token"`
 	Owner string        `json:"owner"`
@@ -36,7 +36,7 @@ type Reshard struct {
 	To    ledger.Shards `json:"to"`
 }
 
-// ReadNumber reads how many shards a prefix has.
+// ReadNumber reads the number of shards of a prefix.
 func ReadNumber(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (Number, error) {
 	n, err := readNumber(ctx, &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout})
 	if err != nil {
@@ -69,7 +69,7 @@ func readNumber(ctx context.Context, s *Store) (n Number, err error) {
 	return n, nil
 }
 
-// ParseNumber reads the record of how many shards there are.
+// ParseNumber parses the record of the number of shards.
 func ParseNumber(text string) (ledger.Shards, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > ledger.MaxShards || strconv.Itoa(n) != text {
@@ -78,14 +78,13 @@ func ParseNumber(text string) (ledger.Shards, error) {
 	return ledger.Shards(n), nil
 }
 
-// leftMark is what stands in place of the schema of shards whose members have moved to another
-// number of shards.
+// leftMark replaces the schema of a shard whose members have moved to another number of shards.
 type leftMark struct {
 	Moved   ledger.Shards `json:"moved"`
 	Version int           `json:"v"`
 }
 
-// LeftMark is the text of it.
+// LeftMark returns the text of a leftMark.
 func LeftMark(to ledger.Shards) string {
 	text, err := json.Marshal(leftMark{to, schemaVersion})
 	if err != nil {
@@ -94,8 +93,7 @@ func LeftMark(to ledger.Shards) string {
 	return string(text)
 }
 
-// LeftFor is the number of shards to which those moved that have this in place of a schema; 0
-// where it is one.
+// LeftFor returns the number of shards to which the members moved if schema is a leftMark, else 0.
 func LeftFor(schema string) ledger.Shards {
 	var m leftMark
 	if json.Unmarshal([]byte(schema), &m) != nil || m.Moved < 1 || m.Moved > ledger.MaxShards {
@@ -104,20 +102,48 @@ func LeftFor(schema string) ledger.Shards {
 	return m.Moved
 }
 
-// OtherNumberError says that there are no standings of the number of shards that is wanted
-// under a prefix, and some of other numbers.
-type OtherNumberError struct {
-	Prefix string
-	Wanted ledger.Shards
-	Found  []ledger.Shards
+// FindNumber returns the number of shards by the record, or, if Redis has lost the record, by the schemas of the
+// shards. 0 means that there are no shards. The error is a *SeveralError if there are schemas of several numbers.
+func FindNumber(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (ledger.Shards, error) {
+	n, err := ReadNumber(ctx, client, prefix, timeout)
+	if err != nil || n.Shards > 0 {
+		return n.Shards, err
+	}
+	found, err := numbers(ctx, client, prefix, timeout)
+	switch {
+	case err != nil || len(found) == 0:
+		return 0, err
+	case len(found) > 1:
+		return 0, &SeveralError{Prefix: prefix, Shards: found}
+	}
+	return found[0], nil
 }
 
-func (e *OtherNumberError) Error() string {
-	return fmt.Sprintf("the standings under the prefix %q have another number of shards: redis.shards is %s in Redis, %d here. "+
-		"Set it back, or have consumer reshard copy them to %d shards", e.Prefix, numberList(e.Found), int(e.Wanted), int(e.Wanted))
+// ClaimNumber records the number of shards unless there is a record, and returns the recorded number. A consumer calls it
+// before it begins a shard, so that consumers with different numbers can't both begin shards.
+func ClaimNumber(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (ledger.Shards, error) {
+	s := &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout}
+	key, text := NumberKey(prefix), strconv.Itoa(int(shards))
+	reply, err := s.Call(ctx, lua.Switch, []string{key, key}, "", text, "", "")
+	if err == nil {
+		var words []string
+		words, err = Texts(reply)
+		switch {
+		case err == nil && len(words) == 1 && words[0] == "written":
+			return shards, nil
+		case err == nil && len(words) == 2 && words[0] == "other":
+			shards, err = ParseNumber(words[1])
+		default:
+			err = Unexpected(lua.Switch, reply)
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("record how many shards there are under %q: %w", prefix, err)
+	}
+	return shards, nil
 }
 
-// numberList is "1, 5".
+// numberList formats numbers as "1, 5".
 func numberList(numbers []ledger.Shards) string {
 	all := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -126,23 +152,13 @@ func numberList(numbers []ledger.Shards) string {
 	return strings.Join(all, ", ")
 }
 
-// CheckNumber is *OtherNumberError where standings of other numbers of shards stand under the
-// prefix, and none of the store's.
-func (s *Store) CheckNumber(ctx context.Context) error {
-	found, err := numbers(ctx, s.client, s.prefix, s.timeout)
-	if err != nil || len(found) == 0 || slices.Contains(found, s.shards) {
-		return err
-	}
-	return &OtherNumberError{Prefix: s.prefix, Wanted: s.shards, Found: found}
-}
-
-// Copied reports whether the shard is a copy that a reshard hasn't finished.
+// Copied reports whether the shard is the copy of an unfinished reshard.
 func (s *Store) Copied(ctx context.Context) (bool, error) {
 	whose, err := s.CopyOf(ctx)
 	return whose != "", err
 }
 
-// CopyOf is whose copy the shard is that a reshard hasn't finished; empty where it is none.
+// CopyOf returns which unfinished reshard writes the shard as its copy; empty if none does.
 func (s *Store) CopyOf(ctx context.Context) (string, error) {
 	whose, err := s.client.Get(redisconn.Within(ctx, s.timeout), s.keys.Copy()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -151,8 +167,9 @@ func (s *Store) CopyOf(ctx context.Context) (string, error) {
 	return whose, nil
 }
 
-// Dropped is what the shard keeps of windows that nothing opens any more: by name until when
-// they would be read, and by over:<period> the start of the last that was left out.
+// Dropped reads the windows that must not be opened again. A dropped window's name maps to the time until
+// which it would be readable; over:<period> maps to the start of the last window that apply.lua left out
+// because it was over.
 func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
 	all, err := s.hash(ctx, s.keys.Dropped())
 	if err != nil {
@@ -161,7 +178,7 @@ func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// Final is what the shard keeps of windows that were ever sealed (lua/record.lua).
+// Final reads the records of the windows that were ever sealed (lua/record.lua).
 func (s *Store) Final(ctx context.Context) (map[string]string, error) {
 	all, err := s.hash(ctx, s.keys.Final())
 	if err != nil {
@@ -170,7 +187,7 @@ func (s *Store) Final(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// hash is a whole hash, which isn't read at one moment.
+// hash reads a whole hash page by page, so not as of one moment.
 func (s *Store) hash(ctx context.Context, key string) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.onOneServer(ctx, func() error {
@@ -188,47 +205,51 @@ func (s *Store) hash(ctx context.Context, key string) (map[string]string, error)
 	return all, err
 }
 
-// numbers are those of which the first shard has a schema, read in one go. What a reshard
-// is copying, or has left, is none.
+// numbers returns the numbers of shards of which the first or the last has a schema. It leaves out the shards
+// that a reshard is copying to or has moved away from.
 func numbers(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []ledger.Shards, err error) {
-	all, err := firsts(ctx, client, prefix, timeout)
+	all, err := shardsOfAny(ctx, client, prefix, timeout)
 	for _, one := range all {
-		if LeftFor(one.schema) == 0 && !one.copied {
+		if LeftFor(one.schema) == 0 && !one.copied && !slices.Contains(there, one.of) {
 			there = append(there, one.of)
 		}
 	}
 	return there, err
 }
 
-// Left are the numbers of shards, other than the view's, of which the first has anything in
-// place of a schema.
+// Left returns the numbers of shards, except the view's, whose first or last shard has a schema or a leftMark.
 func (v *View) Left(ctx context.Context) (left []ledger.Shards, err error) {
-	all, err := firsts(ctx, v.client, v.Prefix, v.timeout)
+	all, err := shardsOfAny(ctx, v.client, v.Prefix, v.timeout)
 	for _, one := range all {
-		if one.of != v.Shards {
+		if one.of != v.Shards && !slices.Contains(left, one.of) {
 			left = append(left, one.of)
 		}
 	}
 	return left, err
 }
 
-// firstShard is the first of some number of shards.
-type firstShard struct {
+// begunShard is a shard that has a schema or a leftMark.
+type begunShard struct {
 	of     ledger.Shards
 	schema string
-	copied bool // by a reshard that isn't through
+	copied bool // an unfinished reshard is copying to it
 }
 
-// firsts are those that have a schema, or what stands in place of one.
-func firsts(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []firstShard, err error) {
+// shardsOfAny reads the first and the last shard of every number, in one round trip, and returns those that have a
+// schema or a leftMark. On a cluster the two are on different masters.
+func shardsOfAny(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []begunShard, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	pipe := client.Pipeline()
+	var all []begunShard
 	var schemas []*redis.StringCmd
 	var copies []*redis.IntCmd
 	for n := ledger.Shards(1); n <= ledger.MaxShards; n++ {
-		keys := newKeys(prefix, 0, n)
-		schemas, copies = append(schemas, pipe.Get(ctx, keys.Schema())), append(copies, pipe.Exists(ctx, keys.Copy()))
+		for _, shard := range slices.Compact([]int{0, int(n) - 1}) {
+			keys := newKeys(prefix, shard, n)
+			schemas, copies = append(schemas, pipe.Get(ctx, keys.Schema())), append(copies, pipe.Exists(ctx, keys.Copy()))
+			all = append(all, begunShard{of: n})
+		}
 	}
 	redisconn.Exec(ctx, pipe)
 	for i := range schemas {
@@ -239,8 +260,8 @@ func firsts(ctx context.Context, client redis.UniversalClient, prefix string, ti
 		if err != nil {
 			return nil, fmt.Errorf("look for boards of any number of shards under %q: %w", prefix, redisconn.NameRight(err, "", prefix))
 		}
-		if schema := schemas[i].Val(); schema != "" {
-			there = append(there, firstShard{ledger.Shards(i + 1), schema, copies[i].Val() > 0})
+		if all[i].schema, all[i].copied = schemas[i].Val(), copies[i].Val() > 0; all[i].schema != "" {
+			there = append(there, all[i])
 		}
 	}
 	return there, nil

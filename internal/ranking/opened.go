@@ -1,6 +1,6 @@
 package ranking
 
-// The boards that have a window, and so may open windows in the last tenth of those that may be listed.
+// The boards that have a listed window. Only they may open windows in the last tenth of MaxWindows.
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// openedFor is how long the boards are kept that were read. However many new boards events name, Redis's
-// listing is read no more than once in this time.
+// openedFor is how long the boards are cached. However many new boards events name, a store reads the
+// listing at most once in this time.
 const openedFor = 10 * time.Second
 
 // openedBoards are the boards that had a window when the listing was last read.
@@ -24,8 +24,8 @@ type openedBoards struct {
 }
 
 // haveWindows returns a digit for each window: 1 if its board had a listed window when the listing was last
-// read, else 0. A board that opened its first window since then counts as new. That happens only if windows
-// were removed within these seconds, and others have taken their room.
+// read, else 0. A board that opened its first window since then counts as new. This is possible only if
+// windows were removed within these seconds and others took their places.
 func (s *Store) haveWindows(ctx context.Context, windows []ledger.Window) (string, error) {
 	o := &s.opened
 	select {

@@ -1,6 +1,6 @@
 package ranking
 
-// Every outcome of apply on its own, and that nothing is written with it.
+// Tests every outcome of apply, and that a call with another outcome than applied writes nothing.
 
 import (
 	"fmt"
@@ -18,18 +18,18 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// answers requires an answer, and that it changed nothing.
+// answers requires an answer, and that the call changed nothing.
 func (f *fixture) answers(t tester, want ledger.Answer) {
 	t.Helper()
 	f.unchanged(t, func() {
 		require.Equal(t, want, f.apply(t))
-		if want.Outcome != ledger.Applied { // the answer of a call that was executed before
+		if want.Outcome != ledger.Applied { // Applied: the answer to a repeated call
 			require.Equal(t, want, f.check(t), "a check answers as Apply does")
 		}
 	})
 }
 
-// refuses requires that these members would leave the range.
+// refuses requires an overflow of exactly these members.
 func (f *fixture) refuses(t tester, members ...string) {
 	t.Helper()
 	want := ledger.Answer{Outcome: ledger.Refusing}
@@ -39,7 +39,7 @@ func (f *fixture) refuses(t tester, members ...string) {
 	f.answers(t, want)
 }
 
-// someone is a fixture whose next piece adds to a member who is there.
+// someone returns a fixture whose next piece adds to an existing member.
 func someone(tb testing.TB) *fixture {
 	tb.Helper()
 	f := fixed(tb)
@@ -66,7 +66,7 @@ func TestAPieceIsAddedAndTheLedgerMoves(t *testing.T) {
 
 func TestACheckOfAPieceWritesNothing(t *testing.T) {
 	f := someone(t)
-	f.piece.Windows[1].Board = "new" // one that isn't listed yet
+	f.piece.Windows[1].Board = "new" // not listed yet
 	f.unchanged(t, func() { require.Equal(t, ledger.Answer{Outcome: ledger.Fits}, f.check(t)) })
 	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, f.apply(t))
 	f.unchanged(t, func() {
@@ -78,7 +78,7 @@ func TestACheckOfAPieceWritesNothing(t *testing.T) {
 func TestALedgerThatStandsElsewhereIsMoved(t *testing.T) {
 	for name, c := range map[string]struct {
 		expected, next ledger.Position
-		ledger         string // what the ledger is made to hold; "-" for nothing
+		ledger         string // content of the ledger; "-" for none
 		want           ledger.Answer
 	}{
 		"stale":             {ledger.At(0), ledger.At(20), "", ledger.Answer{Outcome: ledger.Moved, Found: "10"}},
@@ -164,9 +164,9 @@ func TestAnUnlistedWindowThatHasAKeyIsRefused(t *testing.T) {
 
 func TestAScoreThatNoLayoutWritesIsForeign(t *testing.T) {
 	scores := map[codec.Kind][]float64{
-		// Finer than a tick, past the range above and below, infinite, next to zero.
+		// Finer than a tick, past the range on both sides, infinite, next to zero.
 		codec.Readable: {10 + 0x1p-27, 1e8, -1e8, 1e300, -1e300, math.Inf(1), math.Inf(-1), 0x1p-1000, -0x1p-1000, math.SmallestNonzeroFloat64},
-		// No positive normal number, or above the range.
+		// Not a positive normal number, or above the range.
 		codec.Wide: {0, -1, -0x1p-1022, 0x1p-1023, 1e300, math.Inf(1), math.Inf(-1), math.MaxFloat64},
 	}
 	for kind, all := range scores {
@@ -201,19 +201,19 @@ func TestAnOverflowNamesEachMemberOnce(t *testing.T) {
 			overflow([]ledger.Member{f.member("new", -1001)}, "new")
 			overflow([]ledger.Member{f.member("middle", math.MaxInt64), f.member("new", math.MinInt64), f.member("high", 1<<53+1),
 				f.member("low", 2000), f.member("ok", 1), f.member("n2", -1<<53-1)}, "middle", "new", "high", "n2")
-			// Found in different groups and windows: once all the same.
+			// Refused in several groups and windows, but reported once.
 			f.piece.Groups = []ledger.Group{
 				{Windows: []int{0}, Members: []ledger.Member{f.member("high", 1), f.member("low", 1)}},
 				{Windows: []int{1, 2}, Members: []ledger.Member{f.member("high", 2), f.member("low", -1)}},
 			}
 			f.refuses(t, "high", "low")
-			// Both ends are in, from one end to the other too.
+			// Both ends of the range are valid, and so is a step from one to the other.
 			f.add(t, f.member("high", -2000), f.member("low", 2000))
 		})
 	}
 }
 
-// In the widest range sums are exact too, where a sum of three would not be.
+// In the widest range sums are exact, although a double couldn't hold the sum of three values.
 func TestTheWidestRangeIsExact(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestAPieceWithoutMembersMovesTheLedgerAlone(t *testing.T) {
 	f.mustApply(t)
 }
 
-// past is a window that ended some time ago.
+// past returns a window that ended some time ago.
 func (f *fixture) past(name string, ended time.Duration) ledger.Window {
 	end := time.Now().Add(-ended).UnixMilli()
 	return ledger.Window{Board: "global", Period: "weekly", Name: name, Start: end - 7*day, End: end}
@@ -261,22 +261,21 @@ func TestAWindowWhoseRetentionIsOverIsLeftAlone(t *testing.T) {
 	f.mustApply(t)
 	require.NotContains(t, contents(t, f.client, f.prefix), strings.TrimPrefix(f.key(0), f.prefix))
 
-	// Neither read: whatever stands there, a text even, is nobody's business. Nor is
-	// the listing held to anything.
+	// The script doesn't read the key of such a window, which here is even a text, and doesn't check its
+	// listing.
 	require.NoError(t, f.client.Set(t.Context(), f.key(0), "x", 0).Err())
 	listing := entry(5, 6, time.Now().UnixMilli()-1000)
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), over.Listing(), listing).Err())
 	f.mustApply(t)
 	require.Equal(t, listing, f.listing(t, over))
 
-	// When all are over, the ledger moves.
+	// If all windows are over, the ledger still moves.
 	f.piece.Groups = f.piece.Groups[:1]
 	f.mustApply(t)
 }
 
-// A consumer far behind reads events of a window that is over, and they are left out. Then
-// its retention is raised, and the rest of them comes: the window would begin halfway, and
-// nothing would say so.
+// A consumer far behind reads events of a window that is over, and leaves them out. Then its retention is
+// raised, and the rest of the events comes. The window must not open with only that part, without a mark.
 func TestARaisedRetentionDoesNotBeginAWindowHalfway(t *testing.T) {
 	f := someone(t)
 	over, before := f.past("over", retention+time.Minute), f.past("before", retention+8*24*time.Hour)
@@ -300,7 +299,7 @@ func TestARaisedRetentionDoesNotBeginAWindowHalfway(t *testing.T) {
 	require.False(t, f.client.HExists(t.Context(), f.store.keys.Windows(), before.Listing()).Val())
 	require.NotContains(t, contents(t, f.client, f.prefix), strings.TrimPrefix(f.key(0), f.prefix))
 
-	// Of the next one nothing was left out, nor of another period's.
+	// Nothing was left out of the next window, nor of another period's.
 	next := f.past("next", retention-6*24*time.Hour)
 	comes(next, 7)
 	require.NotEmpty(t, f.listing(t, next))
@@ -309,7 +308,7 @@ func TestARaisedRetentionDoesNotBeginAWindowHalfway(t *testing.T) {
 	comes(month, 7)
 	require.NotEmpty(t, f.listing(t, month))
 
-	// What is listed is whole, whatever was left out of others: as a rebuild lists it.
+	// A listed window is complete, whatever was left out of others: a rebuild may have listed it.
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), over.Listing(), entry(over.Start, over.End, time.Now().Add(time.Hour).UnixMilli())).Err())
 	f.piece.Windows[0] = over
 	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), redis.Z{Score: 12, Member: "u1"}).Err())
@@ -319,7 +318,7 @@ func TestARaisedRetentionDoesNotBeginAWindowHalfway(t *testing.T) {
 
 func TestAListedWindowLivesAsLongAsItsListingSays(t *testing.T) {
 	f := someone(t)
-	w := f.past("late", retention+time.Minute) // over by today's retention
+	w := f.past("late", retention+time.Minute) // over by the current retention
 	f.piece.Windows[0] = w
 	expires := time.Now().Add(time.Hour).UnixMilli()
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), w.Listing(), entry(w.Start, w.End, expires)).Err())
@@ -347,7 +346,7 @@ func TestAKeyExpiresADayAfterItsRetention(t *testing.T) {
 		require.Equal(t, entry(w.Start, w.End, expires), f.listing(t, w))
 		f.expiresAt(t, f.key(n), expires+day)
 	}
-	// A second piece leaves both as they are, whatever the retention is now.
+	// A second piece changes neither, whatever the retention is now.
 	listed := f.listing(t, all)
 	f.store.periods["all-time"] = Period{Layout: f.store.periods["all-time"].Layout, Retention: time.Hour}
 	f.add(t, f.member("u1", 10))
@@ -413,8 +412,8 @@ func TestIdsAreBytes(t *testing.T) {
 	}
 }
 
-// More members than one command carries, more values than unpack does, and all
-// 5,000 member-windows that a design's piece can come to.
+// More members than one command takes, more values than unpack takes, and the 5,000 pairs of member and
+// window that the design allows in a piece.
 func TestALargePieceIsOnePiece(t *testing.T) {
 	for _, shape := range []struct{ members, windows int }{{1000, 3}, {1001, 3}, {1667, 3}, {2500, 2}, {5000, 1}, {9001, 1}} {
 		f := fixed(t)

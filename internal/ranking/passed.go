@@ -1,15 +1,15 @@
 package ranking
 
-// Events that passed a window by: they came while it was final, and it was reopened since.
+// Events that are missing in a reopened window: they came while it was final.
 
 import "time"
 
-// Passed are events that aren't in a window although the ledger counts them: those that the ledger of the
-// instant To has, and that of From hasn't (SealLedgers). A rebuild brings them in.
+// Passed are events that a window lacks although the ledger counts them: the ledger of the instant To
+// counts them, and that of From doesn't (SealLedgers). A rebuild adds them to the window.
 type Passed struct {
-	From time.Time // a seal
-	To   time.Time // when it was taken back
+	From time.Time // when the window was sealed
+	To   time.Time // when it was reopened
 }
 
-// Unsaid are events of which nothing says which they are (Seal.Unknown): no ledger is of the instant 0.
+// Unsaid returns the Passed for unknown events (Seal.Unknown): no ledger has the instant 0.
 func Unsaid(until time.Time) Passed { return Passed{time.UnixMicro(0), until} }

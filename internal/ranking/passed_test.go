@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// at is the ledger with an offset below which everything counts.
+// at returns the ledger at an offset.
 func (f *fixture) at(offset int64) map[string]string {
 	return map[string]string{f.piece.Partition.String(): fmt.Sprint(offset)}
 }
@@ -22,7 +22,7 @@ func (f *fixture) sealOf(t testing.TB) Seal {
 	return seal
 }
 
-// passes has the ledger go on without the first window.
+// passes advances the ledger without the first window.
 func (f *fixture) passes(t testing.TB) {
 	t.Helper()
 	windows := f.piece.Windows
@@ -40,21 +40,21 @@ func (f *fixture) reopen(t testing.TB) {
 
 func TestWhatPassesAFinalWindowByIsNotedWithItsNextRevisions(t *testing.T) {
 	f := ended(t)
-	f.add(t, f.member("a", 5)) // 10
+	f.add(t, f.member("a", 5)) // ledger at 10
 	f.mustSeal(t, 1)
 	require.Empty(t, f.sealOf(t).Passed)
-	f.passes(t) // 20
+	f.passes(t) // ledger at 20
 	require.Equal(t, f.at(10), f.sealOf(t).Ledger)
 	f.reopen(t)
 	one := []PassedBetween{{f.at(10), f.at(20)}}
 	require.Equal(t, one, f.sealOf(t).Passed)
 	require.Equal(t, "a test", f.sealOf(t).Reopened)
-	f.add(t, f.member("a", 1)) // 30
+	f.add(t, f.member("a", 1)) // ledger at 30
 	f.mustSeal(t, 2)
 	require.Equal(t, one, f.sealOf(t).Passed)
 	require.Equal(t, f.at(30), f.sealOf(t).Ledger)
 	require.Equal(t, int64(2), f.sealOf(t).Revision)
-	f.passes(t) // 40
+	f.passes(t) // ledger at 40
 	f.reopen(t)
 	f.mustSeal(t, 3)
 	two := append(one, PassedBetween{f.at(30), f.at(40)})
@@ -82,27 +82,27 @@ func TestLedgersStayAsLongAsARecordNamesThem(t *testing.T) {
 	require.Equal(t, final, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val())
 }
 
-// A script that ends between its writes, as one does that lacks a right, has noted that the seal was taken
-// back, and it wasn't yet: what comes until it is called again passes the window by as well.
+// A script that ends between its writes, for example for lack of a right, has recorded the reopening but
+// not removed the seal. Events that come before the next call are missing in the window too.
 func TestWhatPassesByUntilAReopeningIsCalledAgainIsNoted(t *testing.T) {
 	f := ended(t)
-	f.add(t, f.member("a", 5)) // 10
+	f.add(t, f.member("a", 5)) // ledger at 10
 	f.mustSeal(t, 1)
 	listing := f.sealing(t).Listing
 	f.reopen(t)
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), f.piece.Windows[0].Listing(), listing).Err())
-	f.passes(t) // 20
+	f.passes(t) // ledger at 20
 	f.reopen(t)
 	require.Equal(t, []PassedBetween{{f.at(10), f.at(20)}}, f.sealOf(t).Passed)
 }
 
-// A shard that went back to before a window was reopened has it final still, as its others haven't: it is
-// called by their next revision, and what it has is what it had.
+// A shard went back to before a window was reopened, so there the window is still final, and on the others
+// it isn't. The next seal gives it their next revision; its content is unchanged.
 func TestWhatPassesAWindowByThatOthersHaveReopenedIsNoted(t *testing.T) {
 	f := ended(t)
-	f.add(t, f.member("a", 5)) // 10
+	f.add(t, f.member("a", 5)) // ledger at 10
 	f.mustSeal(t, 1)
-	f.passes(t) // 20
+	f.passes(t) // ledger at 20
 	w := f.sealing(t)
 	w.Least = 2
 	sealed, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
@@ -113,7 +113,8 @@ func TestWhatPassesAWindowByThatOthersHaveReopenedIsNoted(t *testing.T) {
 	require.Equal(t, int64(2), f.sealOf(t).Revision)
 }
 
-// Where its record is lost nobody knows what the window lacks, and that is said.
+// If the record of the window is lost, it is unknown which events the window lacks, and the seal reports
+// that.
 func TestWhatPassesAWindowByWhoseRecordIsLostIsUnknown(t *testing.T) {
 	lost := func(t *testing.T) *fixture {
 		t.Helper()
@@ -142,7 +143,7 @@ func TestWhatPassesAWindowByWhoseRecordIsLostIsUnknown(t *testing.T) {
 	})
 }
 
-// A ledger that is lost as the seal is taken back is none that could be compared with.
+// A ledger that is lost at the time of a reopening isn't stored for comparisons.
 func TestAWindowIsReopenedWhoseLedgerIsLost(t *testing.T) {
 	f := ended(t)
 	f.add(t, f.member("a", 5))
@@ -153,7 +154,7 @@ func TestAWindowIsReopenedWhoseLedgerIsLost(t *testing.T) {
 	require.Empty(t, f.sealOf(t).Passed)
 }
 
-// A reshard copies what is held: what was reopened then wouldn't be on its new shards.
+// A reshard copies the shard under a hold: its new shards would lack the reopening.
 func TestNothingIsReopenedWhileItIsHeld(t *testing.T) {
 	f := ended(t)
 	f.add(t, f.member("a", 5))

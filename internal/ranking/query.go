@@ -1,6 +1,6 @@
 package ranking
 
-// What is read of a window in one call to a shard.
+// Queries: what to read of a window in one call to a shard.
 
 import (
 	"context"
@@ -13,70 +13,69 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Query is what is read of a window in one call to a shard, as of one moment.
+// Query is a read of a window in one call to a shard, as of one moment.
 type Query struct {
 	Board  string
 	Window periods.Window
 	Rows   Rows
-	// Members to look up.
+	// Members are members to look up.
 	Members []string
-	// Hidden has members looked up who aren't shown, too, as they themselves see it: their rank is
-	// the one that they would have.
+	// Hidden also looks up hidden members, as they see themselves: with the rank that they would have.
 	Hidden bool
-	// Ties has how many members have more than each standing, and at least as many.
+	// Ties requests, for each standing, how many members have more, and how many have at least as much.
 	Ties bool
-	// Counts are scores: how many members have at least each.
+	// Counts are scores. The answer has the number of members with at least each score.
 	Counts []float64
 }
 
-// Rows are the rows to read: those around a place in the order of the window. A place is between
-// two rows, or at an end.
+// Rows are the rows to read around a place in the order of the window. A place is between two rows, or at
+// an end.
 //
 //	…        Above rows
 //	────     the place
 //	…        Below rows
 type Rows struct {
 	From  From
-	Skip  int   // how many rows the place is below what it is counted from; of FromBottom above
-	Pivot Pivot // of FromPivot and FromNext
+	Skip  int   // rows from the origin down to the place; with FromBottom, up to it
+	Pivot Pivot // for FromPivot and FromNext
 	Above int
 	Below int
-	// Full has as many rows read at an end of the window, those beyond it on the other side.
+	// Full extends the page on its other side if rows would be past an end of the window.
 	Full bool
-	// Least, if there is one, is the least score that is read.
+	// Least, if set, is the lowest score to read.
 	Least *float64
 }
 
-// From is what a place is counted from.
+// From is the origin that a place is counted from.
 type From string
 
 const (
 	FromTop    From = "top"
 	FromBottom From = "bottom"
-	FromMember From = "member" // above the first of the members to look up; no rows where they aren't there
-	FromPivot  From = "pivot"  // below whoever is above the pivot
-	FromNext   From = "next"   // the same, and below the pivot's own row where it is there
+	FromMember From = "member" // above the first member to look up; no rows if the window doesn't have it
+	FromPivot  From = "pivot"  // below all members that are above the pivot
+	FromNext   From = "next"   // like FromPivot, but below the pivot's own row if it exists
 )
 
-// Pivot is a place in the order of a window: a score, and the id of a member who needn't be
-// there. Above it is whoever has a greater score, or the same and a greater id, by bytes. With
-// no id it is below whoever has at least the score.
+// Pivot is a place in the order of a window: a score and a member's id, who need not be in the window. A
+// member is above the pivot if its score is greater, or if its score is equal and its id is greater, by
+// bytes. A pivot without an id is below every member with at least its score.
 type Pivot struct {
 	Score  float64
 	Member string
 }
 
-// TopPivot is one above which there is nobody.
+// TopPivot returns a pivot that no member is above.
 func TopPivot() Pivot { return Pivot{Score: math.Inf(1)} }
 
-// Part is what one shard has of a window: a Board of its own members alone, whose rows are
+// Part is one shard's part of a window: a Board of the shard's own members, whose Standings are the rows
 // followed by the members that were looked up.
 type Part struct {
 	Board
 	Rows int // how many of Standings are rows
 }
 
-// CheckPage refuses a page that there can't be.
+// CheckPage returns an error if offset and limit aren't a valid page.
 func CheckPage(board string, offset, limit int) error {
 	if offset < 0 || limit < 0 || offset > math.MaxInt-limit {
 		return Faultf("read %s: %d standings from offset %d on: both have to be 0 or more", board, limit, offset)
@@ -84,8 +83,8 @@ func CheckPage(board string, offset, limit int) error {
 	return nil
 }
 
-// Read reads a window in one call. Where nothing stands under the prefix the error is a
-// *SchemaError, and there is a Part that says what is beside the scores.
+// Read reads a window in one call. If there are no standings under the prefix, the error is a *SchemaError,
+// and the Part has the state of the shard.
 func (s *Store) Read(ctx context.Context, q *Query) (Part, error) {
 	p, err := s.readAgainst(ctx, *s.readAs.Load(), q)
 	if s.fits(err) {
@@ -94,7 +93,7 @@ func (s *Store) Read(ctx context.Context, q *Query) (Part, error) {
 	return p, err
 }
 
-// readAgainst reads where the schema is this one.
+// readAgainst reads the window if Redis has this schema.
 func (s *Store) readAgainst(ctx context.Context, schema string, q *Query) (Part, error) {
 	call, err := s.readCall(schema, q)
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *Store) readAgainst(ctx context.Context, schema string, q *Query) (Part,
 	return s.part(schema, q, reply, err)
 }
 
-// readCall is the call that a query is.
+// readCall returns the script call for a query.
 func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
 	if _, ok := s.periods[string(q.Window.Period)]; !ok {
 		return ScriptCall{}, Faultf("read %s: no period %q is configured", q.Board, q.Window.Period)
@@ -130,7 +129,7 @@ func (s *Store) readCall(schema string, q *Query) (ScriptCall, error) {
 	return ScriptCall{s, lua.Read, []string{k.Schema(), k.Windows(), k.Origin(), k.Ledger(), k.Workers(), set, beside}, args}, nil
 }
 
-// checkScores refuses what no score can be compared with.
+// checkScores returns an error if a score in the query is NaN.
 func (q *Query) checkScores() error {
 	all := append([]float64{q.Rows.Pivot.Score}, q.Counts...)
 	if q.Rows.Least != nil {
@@ -142,11 +141,11 @@ func (q *Query) checkScores() error {
 	return nil
 }
 
-// arguments are those of read.lua about the rows.
+// arguments returns the arguments of read.lua about the rows.
 func (r *Rows) arguments() []any {
 	from, least := r.From, ""
 	if r.Above == 0 && r.Below == 0 && from != FromPivot && from != FromNext {
-		from = "" // who reads no rows around a pivot wants its place
+		from = "" // no rows are wanted; only a pivot's place is
 	}
 	if r.Least != nil {
 		least = scoreText(*r.Least)
@@ -161,8 +160,8 @@ func option(on bool) string {
 	return ""
 }
 
-// ties says to read.lua which scores are of the same points: not at all, by their whole part, or
-// by all but so many bits.
+// ties tells read.lua which scores have equal points: empty for no ties, 0 for equal whole parts (readable),
+// else the number of low bits that are ticks (wide).
 func ties(on bool, l *codec.TupleLayout) string {
 	switch {
 	case !on:
@@ -173,7 +172,7 @@ func ties(on bool, l *codec.TupleLayout) string {
 	return strconv.Itoa(l.K)
 }
 
-// scoreText is a score as a text that reads as exactly that double: 17 digits do for any.
+// scoreText formats a score so that it parses to exactly the same double; 17 digits suffice for any.
 func scoreText(score float64) string {
 	switch {
 	case math.IsInf(score, 1):
@@ -184,8 +183,9 @@ func scoreText(score float64) string {
 	return strconv.FormatFloat(score, 'g', 17, 64)
 }
 
-// pivotText is scoreText of a place that a script compares scores with. No score is at the ends of
-// what a double holds, and every Lua reads those, as it needn't the infinities.
+// pivotText formats a pivot's score for comparisons in a script, with infinities clamped to the largest
+// doubles. No score is at the limits of a double, and every Lua can parse those limits, but not always
+// infinities.
 func pivotText(score float64) string {
 	return scoreText(max(-math.MaxFloat64, min(math.MaxFloat64, score)))
 }

@@ -16,67 +16,69 @@ import (
 
 // Standing is a member's row in a window.
 type Standing struct {
-	Rank   int64 // from 1; 0 where the member isn't there
+	Rank   int64 // from 1; 0 if the window doesn't have the member
 	Member string
-	Name   string // what the member is called; empty where that isn't known, or wasn't asked for
+	Name   string // the member's name; empty if it is unknown or wasn't requested
 	Points int64  // by the default rule
-	// Tuple has the fields of a board by another rule, in their order.
+	// Tuple has the fields of a board with another rule, in order.
 	Tuple codec.Tuple
-	// ReachedAt is the first millisecond of the tick in which the points were
-	// reached, but not before the window's start.
+	// ReachedAt is the first millisecond of the tick in which the member reached the points, but not before
+	// the window's start.
 	ReachedAt time.Time
-	Score     float64 // what Redis sorts by; 0 where the member isn't there
-	// More and AtLeast are how many members have more points, or a better tuple, and how many
-	// have at least as many, the member too: 0 unless they were asked for, or where the member
-	// isn't there. Time doesn't count. So the rank that equal ones share is More + 1, where the
-	// first of them counts (1224), or AtLeast, where the last does (1334).
+	Score     float64 // what Redis sorts by; 0 if the window doesn't have the member
+	// More and AtLeast are the numbers of members with more points (or a better tuple), and with at least
+	// as many, the member included. Both are 0 if they weren't requested, or if the window doesn't have the
+	// member. Time doesn't count. So the rank that equal members share is More + 1 if the first of them
+	// counts (1224), or AtLeast if the last one does (1334).
 	More, AtLeast int64
 }
 
-// Pivot is the standing's place in the order of its window.
+// Pivot returns the standing's place in the order of its window.
 func (s *Standing) Pivot() Pivot { return Pivot{s.Score, s.Member} }
 
 // Board is a window as it was read.
 type Board struct {
 	Name    string
 	Window  periods.Window
-	Fields  codec.Fields  // of a board by another rule than the default one, else none
-	Tick    time.Duration // how exact ReachedAt is
+	Fields  codec.Fields  // of a board with another rule than the default one, else empty
+	Tick    time.Duration // resolution of ReachedAt
 	Members int64
-	Listed  bool // false where nothing was ever counted, or its retention is over
-	// Revision is that of a final window, from 1; 0 where it takes events still, on a shard at least.
+	Listed  bool // false if no event was counted in the window, or its retention is over
+	// Revision is the revision of a final window, from 1; 0 if the window still accepts events, at least on
+	// one shard.
 	Revision int64
-	// Lost says why what Redis has of the window isn't the window: one of the constants
-	// below, or empty.
+	// Lost is the reason why the data in Redis isn't the whole window: one of the constants below, or
+	// empty.
 	Lost string
-	// Incomplete are the partitions whose events before some time after the
-	// window's start aren't in: all of them if its period was added since.
+	// Incomplete lists the partitions from which the window lacks early events: those whose events are
+	// counted only from some time after the window's start, and all of them if the period was added after
+	// it.
 	Incomplete []string
 	Standings  []Standing
-	// Place is how many members are above the place that rows were read around.
+	// Place is the number of members above the place that rows were read around.
 	Place int64
-	// Counts is how many members have at least each of the scores that were given.
+	// Counts has, for each requested score, the number of members with at least that score.
 	Counts  []int64
-	InRange int64 // how many members are in a range of scores, of a read of one
-	// Beside is what stands beside the scores, as of the same moment. The hold isn't in it,
-	// nor, where there is a schema, the number of windows. Of several shards it is what theirs
-	// come to together (ledger.Together).
+	InRange int64 // number of members in a range of scores, if the read had one
+	// Beside is the shard's state as of the same moment. It lacks the hold and, if there is a schema, the
+	// number of windows. If the board was read from several shards, it is their combined state
+	// (ledger.Together).
 	Beside ledger.State
-	// Of several shards only:
-	LostOn string         // the shard that Lost is about
-	Shards []ledger.State // what stands beside the scores of each, as of a moment of its own
+	// Only for several shards:
+	LostOn string         // the shard that has the problem in Lost
+	Shards []ledger.State // the state of each shard, each as of its own moment
 }
 
-// Why a window is lost. The names are those of the halts that a worker has for it.
+// Reasons why a window is lost. They have the names of the halts that they cause in a worker.
 const (
-	LostBoard  = "board_lost"     // it is listed, and a key of it is gone
-	Unlisted   = "board_unlisted" // it isn't listed, and its key is there
-	LostLedger = "ledger_lost"    // nothing says which events are in it
-	LostSchema = "schema"         // nothing says what its scores were written with
-	LostShard  = "shard_lost"     // one of several shards has nothing, neither schema nor ledger
+	LostBoard  = "board_lost"     // the window is listed, and one of its keys is gone
+	Unlisted   = "board_unlisted" // the window isn't listed, and one of its keys exists
+	LostLedger = "ledger_lost"    // the ledger is gone, so it is unknown which events are counted
+	LostSchema = "schema"         // the schema is gone, so it is unknown how the scores were written
+	LostShard  = "shard_lost"     // one of several shards has neither schema nor ledger
 )
 
-// Top reads the first limit standings of the shard from an offset on. Both are 0 or more.
+// Top reads up to limit standings of the shard from offset on. Both must be 0 or more.
 func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (Board, error) {
 	if err := CheckPage(board, offset, limit); err != nil {
 		return Board{}, err
@@ -85,25 +87,25 @@ func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset,
 	return p.Board, err
 }
 
-// Rank reads the standings of some members of the shard, in the order in which they are
-// given; Rank is 0 for a member who isn't there.
+// Rank reads the standings of members of the shard, in the given order. If the window doesn't have a
+// member, its Rank is 0.
 func (s *Store) Rank(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
 	p, err := s.Read(ctx, &Query{Board: board, Window: w, Members: members})
 	return p.Board, err
 }
 
-// Around reads the standing of a member of the shard and up to n above and below it, in order.
-// Of a member who isn't there it is as Rank.
+// Around reads a member's standing and up to n standings above and n below it, in order. If the window
+// doesn't have the member, the result is like that of Rank.
 func (s *Store) Around(ctx context.Context, board string, w periods.Window, member string, n int) (Board, error) {
 	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: Rows{From: FromMember, Above: n, Below: n + 1}, Members: []string{member}})
-	if len(p.Standings) > 1 { // the member's own comes after the rows, and is one of them
+	if len(p.Standings) > 1 { // the looked-up member follows the rows, which already include it
 		p.Standings = p.Standings[:len(p.Standings)-1]
 	}
 	return p.Board, err
 }
 
-// fits reports whether a schema that was found is one that this store reads beside: it is what is
-// read against from now on. One that doesn't know the Kafka cluster reads any cluster's.
+// fits reports whether the store can read with the schema in a *SchemaError, and makes it read with that
+// schema from then on. A store that doesn't know the Kafka cluster accepts any cluster.
 func (s *Store) fits(err error) bool {
 	other, ok := errors.AsType[*SchemaError](err)
 	if !ok {
@@ -119,8 +121,8 @@ func (s *Store) fits(err error) bool {
 	return true
 }
 
-// part reads the reply to a query that was made against a schema. Where that differs the part
-// has what stands beside the scores, too.
+// part parses the reply to a query that expected schema. If Redis has another schema, the part contains the
+// shard's state, and the error is a *SchemaError.
 func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, error) {
 	lw := listed(q.Board, q.Window)
 	if err != nil {
@@ -154,7 +156,7 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 	return b, nil
 }
 
-// replies is how many elements read.lua returns of a window.
+// replies is the number of elements that read.lua returns for a window.
 const replies = 14
 
 func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) (err error) {
@@ -206,8 +208,8 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) 
 	return nil
 }
 
-// listing reads the window's listing, if it is listed, and takes its bounds from there: it may have been
-// opened by a process with other time zone data.
+// listing reads the window's listing, if it has one, and uses its bounds: a process with other time zone
+// data may have opened the window.
 func (s *Store) listing(b *Part, reply []any) error {
 	if len(reply) != replies {
 		return s.ofShard(Unexpected(lua.Read, reply))
@@ -234,8 +236,8 @@ func (s *Store) listing(b *Part, reply []any) error {
 	return nil
 }
 
-// mayDiffer is more than a border of a period's windows differs by two versions of time zone data,
-// in ms; 0 if no time zone decides where it is.
+// mayDiffer returns an upper bound (exclusive) of how far a border of a period's windows differs between
+// two versions of time zone data, in ms; 0 if the period doesn't depend on the time zone.
 func (s *Store) mayDiffer(period periods.Period) int64 {
 	if rule := s.periods[string(period)].Rule; rule.Zoned() {
 		return periods.MaxShift
@@ -243,7 +245,7 @@ func (s *Store) mayDiffer(period periods.Period) int64 {
 	return 0
 }
 
-// add adds a standing by its score as Redis writes it.
+// add appends a standing, given its score as Redis writes it.
 func (b *Part) add(l codec.TupleLayout, member, text string, rank int64) error {
 	st, err := standing(l, b.Fields.Len() > 0, b.Window, member, text)
 	if err != nil {
@@ -254,7 +256,7 @@ func (b *Part) add(l codec.TupleLayout, member, text string, rank int64) error {
 	return nil
 }
 
-// listed is a period's window of a board.
+// listed returns a board's window.
 func listed(board string, w periods.Window) ledger.Window {
 	return ledger.Window{Board: board, Period: string(w.Period), Name: w.Name, Start: w.Start, End: w.End}
 }
@@ -267,7 +269,7 @@ func list(reply any) ([]string, error) {
 	return Texts(all)
 }
 
-// integers reads so many of them; nil of none.
+// integers parses a list of want integers; nil if want is 0.
 func integers(reply any, want int) ([]int64, error) {
 	list, _ := reply.([]any)
 	if len(list) != want {

@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Most points first, then the earlier tick, then the larger id; a rank is one plus
-// the members above. Both layouts, points below zero, offsets past both ends.
+// Rows are sorted by most points, then earlier tick, then larger id; a rank is one plus the members above.
+// The test covers both layouts, negative points, and offsets past both ends.
 func TestABoardIsInOrder(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestAWindowThatNeverWasOrIsOverIsEmpty(t *testing.T) {
 	b.Beside = ledger.State{}
 	require.Equal(t, Board{Name: "eu", Window: f.window(0), Tick: 10 * time.Millisecond}, b)
 
-	// Its key lives a day longer, but isn't shown.
+	// The key exists for another day, but isn't shown.
 	w := f.piece.Windows[0]
 	over := entry(w.Start, w.End, time.Now().UnixMilli()-1)
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), w.Listing(), over).Err())
@@ -123,7 +123,7 @@ func TestAForeignScoreIsNotShownAsPoints(t *testing.T) {
 	require.ErrorContains(t, err, `score of "u1"`)
 }
 
-// A window that starts before a partition's events do is incomplete.
+// A window is incomplete if it starts before a partition's origin.
 func TestAWindowNamesThePartitionsWhoseEventsCameLater(t *testing.T) {
 	f := someone(t)
 	w := f.window(1)
@@ -151,7 +151,7 @@ func TestAReaderNeedsNotKnowTheCluster(t *testing.T) {
 	}
 	require.Equal(t, f.store.Schema(), *reader.readAs.Load(), "from the second read on it is one round trip")
 
-	// Whoever knows it holds to it, and so does a reader of another layout.
+	// A reader that knows the cluster requires it, and a reader with another layout fails too.
 	other := f.storeOf(t, func(c *Config) { c.Cluster = "c2" })
 	_, err := other.Rank(t.Context(), "global", f.window(0), "u1")
 	require.ErrorContains(t, err, "the Kafka cluster at kafka.brokers is c1 in Redis, c2 here")

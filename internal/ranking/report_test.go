@@ -15,7 +15,7 @@ func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
 	before, err := f.store.Now(t.Context())
 	require.NoError(t, err)
-	// A worker whose clock is wrong, with what a script might take for something else.
+	// A worker with a wrong clock, and texts that need escaping.
 	const line = `{"owner":"host-1","state":"halted","what":"100%d \u2028 \"quoted\" \\ ü\u0000","at":"1999-01-01T00:00:00Z","group":"a"}`
 	third, fourth := ledger.Partition{Topic: "events", Number: 3}, ledger.Partition{Topic: "events", Number: 4}
 	stored, was, err := f.store.Report(t.Context(), []ledger.Line{{Partition: third, Text: line}})
@@ -42,7 +42,7 @@ func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"", found}, was)
 
-	// Whoever would drop the prefix sees that it is in use.
+	// Survey reports the prefix as used.
 	used, err := f.view(t).Survey(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"events/3": "host-2", "events/4": "host-1"}, used.Used)
@@ -51,7 +51,7 @@ func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"events/4": "host-1"}, used.Used)
 
-	// A line that is still there is taken back; one that another worker has written since is not.
+	// Retract removes a line that is unchanged, and keeps one that another worker has replaced.
 	require.NoError(t, f.store.Retract(t.Context(), []ledger.Line{{Partition: fourth, Text: last[0]}, {Partition: third, Text: last[1]}}))
 	st, err = f.store.State(t.Context())
 	require.NoError(t, err)

@@ -12,14 +12,13 @@ import (
 // KeyOutlives is how long a window's key outlives its retention.
 const KeyOutlives = 24 * time.Hour
 
-// RetireAfter is how long after a window's expiry its listing is dropped. Its key
-// goes a day earlier.
+// RetireAfter is how long after a window's expiry its listing is removed. Its key expires a day earlier.
 const RetireAfter = 48 * time.Hour
 
-// Retire drops the listings of windows that have been over for two days, and
-// returns how many; the names of members who were in no other window go with them. Redis's own time decides, and a listing that changed since it
-// was read stays. It is called now and then, by any worker. A *ClockError is returned
-// once everything is done, and is no failure.
+// Retire removes the listings of windows that have been over for two days, with the names of members who
+// were in no other window, and returns the number of listings removed. Redis's clock decides, and a listing
+// that changed after it was read stays. Any worker calls Retire from time to time. A *ClockError is
+// returned after everything is done; it doesn't mean that Retire failed.
 func (s *Store) Retire(ctx context.Context) (int, error) {
 	dropped := 0
 	for page, err := range s.listings(ctx, 0) {
@@ -62,7 +61,7 @@ func (s *Store) retire(ctx context.Context, page []string) (int, error) {
 	return s.retired(ctx, keys, entries)
 }
 
-// retired calls the script for entries of a hash.
+// retired calls retire.lua for entries of a hash.
 func (s *Store) retired(ctx context.Context, keys []string, entries []any) (int, error) {
 	if len(entries) == 1 {
 		return 0, nil
@@ -78,8 +77,8 @@ func (s *Store) retired(ctx context.Context, keys []string, entries []any) (int,
 	return int(n), nil
 }
 
-// goneBy reports whether an entry that was in use until a time, Unix ms, may be due to go, by the clock
-// of this machine: the script has the last word.
+// goneBy reports whether an entry that was used until expires, Unix ms, may be due for removal by this
+// machine's clock. The script decides by Redis's clock.
 func goneBy(expires int64) bool {
 	return !time.Now().Before(time.UnixMilli(expires).Add(RetireAfter))
 }

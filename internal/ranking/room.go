@@ -1,6 +1,6 @@
 package ranking
 
-// A refusal for maxmemory, with how much is used.
+// Adds the memory in use to an error about maxmemory.
 
 import (
 	"context"
@@ -9,20 +9,20 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// room is how much memory the server with the ledger uses and may use; 0 if it doesn't
-// report it.
+// room returns how much memory the server with the ledger uses and may use, in bytes; 0 if the server
+// doesn't report it.
 func (s *Store) room(ctx context.Context) (used, most int64) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	server, err := s.master(ctx)
 	if err != nil {
-		return 0, 0 // nothing rests on it
+		return 0, 0 // the numbers are only informative
 	}
 	m, _, _ := redisconn.MemoryOf(ctx, server) // likewise
 	return m.Used, m.Max
 }
 
-// withRoom adds to a refusal for maxmemory how much is used; any other error is as it was.
+// withRoom adds the memory in use to an error about maxmemory, and returns any other error unchanged.
 func (s *Store) withRoom(ctx context.Context, err error) error {
 	if !redisconn.IsFull(err) {
 		return err

@@ -1,12 +1,12 @@
 package ranking
 
-// Boards by other rules than the default one. A window's listing has the rule that its scores
-// were written by:
+// Boards with other rules than the default one. A window's listing has the rule that its scores were
+// written by:
 //
 //	lb:{0}:windows   arena:weekly:2026-W47 -> {…,"rule":"best(stage:999,revives:99:fewest)",…}
 //
-// So what its scores are is found beside them, another board is no other schema, and apply.lua
-// refuses a board whose rule has changed, in the call that would write.
+// So a window's scores can be decoded without the configuration, a new board doesn't change the schema, and
+// apply.lua refuses a board whose rule has changed, in the call that would write.
 
 import (
 	"context"
@@ -23,18 +23,18 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// Ruled is a board by another rule than the default one, and its layouts.
+// Ruled is the rule of a board that doesn't use the default rule, and its layouts.
 type Ruled struct {
 	Rule    *rules.Rule
 	Layouts map[periods.Period]codec.TupleLayout
 }
 
-// ruled is a board's rule, with what calls and answers need of it.
+// ruled is a board's rule, prepared for calls and answers.
 type ruled struct {
 	rule    rules.Rule
 	text    string
 	layouts map[string]codec.TupleLayout // by period
-	scripts map[string]string            // the rule as apply.lua gets it, by period
+	scripts map[string]string            // the rule as an argument of apply.lua, by period
 }
 
 func ruledBoards(all map[string]*Ruled) map[string]*ruled {
@@ -55,7 +55,7 @@ func ruledBoards(all map[string]*Ruled) map[string]*ruled {
 	return boards
 }
 
-// ruled is a board's own rule; nil is the default rule.
+// ruled returns a board's rule; nil means the default rule.
 func (s *Store) ruled(board string) *ruled {
 	if s.boards == nil {
 		return nil
@@ -66,8 +66,7 @@ func (s *Store) ruled(board string) *ruled {
 	return s.boards[rules.AnyBoard]
 }
 
-// Layout is how the scores of a board are laid out in the windows of a period, if it is
-// configured.
+// Layout returns the layout of a board's scores in the windows of a period, if the board has the period.
 func (s *Store) Layout(board, period string) (codec.TupleLayout, bool) {
 	if r := s.ruled(board); r != nil {
 		l, ok := r.layouts[period]
@@ -77,7 +76,8 @@ func (s *Store) Layout(board, period string) (codec.TupleLayout, bool) {
 	return l, ok
 }
 
-// Fields are those of a board by another rule than the default one; none by that.
+// Fields returns the fields of a board with another rule than the default one; they are empty for the
+// default rule.
 func (s *Store) Fields(board string) codec.Fields {
 	if r := s.ruled(board); r != nil {
 		return r.rule.Fields
@@ -85,7 +85,7 @@ func (s *Store) Fields(board string) codec.Fields {
 	return codec.Fields{}
 }
 
-// ruleOf is the rule that all windows of a group have.
+// ruleOf returns the common rule of a group's windows.
 func (s *Store) ruleOf(g *ledger.Group, windows []ledger.Window) (*ruled, error) {
 	if s.boards == nil || len(g.Windows) == 0 {
 		return nil, nil //nolint:nilnil // the default rule
@@ -99,7 +99,7 @@ func (s *Store) ruleOf(g *ledger.Group, windows []ledger.Window) (*ruled, error)
 	return r, nil
 }
 
-// ruledWindow is a window of a board by another rule as apply.lua gets it.
+// ruledWindow appends the arguments of apply.lua for a window of a board with another rule.
 func (e *encoder) ruledWindow(r *ruled, w *ledger.Window, retention time.Duration) error {
 	l, ok := r.layouts[w.Period]
 	if !ok {
@@ -112,10 +112,10 @@ func (e *encoder) ruledWindow(r *ruled, w *ledger.Window, retention time.Duratio
 	return nil
 }
 
-// beyond is a digit that no field has.
+// beyond is larger than any field's digit.
 const beyond = 1<<53 - 1
 
-// digits writes a list for each field: of each member its digit, or what is added to it.
+// digits writes a list for each field, with each member's digit, or with what is added to it.
 func (e *encoder) digits(r *rules.Rule, members []ledger.Member) {
 	for f := range r.Fields.Len() {
 		e.lists = append(e.lists, '[')
@@ -131,7 +131,7 @@ func (e *encoder) digits(r *rules.Rule, members []ledger.Member) {
 	}
 }
 
-// RuleError says that a window's scores were written by another rule than its board has.
+// RuleError reports that a window's scores were written by another rule than its board has now.
 type RuleError struct {
 	Window string // its listing's name
 	Found  string // the rule in its listing; empty for the default rule
@@ -144,7 +144,7 @@ func (e *RuleError) Error() string {
 		e.Window, RuleName(e.Found), RuleName(e.Wanted))
 }
 
-// RuleName is a rule as a listing has it, in words.
+// RuleName returns a rule as a listing has it, for messages.
 func RuleName(text string) string {
 	if text == "" {
 		return "points, summed (the default)"
@@ -152,7 +152,7 @@ func RuleName(text string) string {
 	return text
 }
 
-// CheckRule is a *RuleError where a listing's rule isn't that of the board.
+// CheckRule returns a *RuleError if a listing's rule differs from the board's.
 func (s *Store) CheckRule(l *Listing) error {
 	wanted := ""
 	if r := s.ruled(l.Board); r != nil {
@@ -164,9 +164,8 @@ func (s *Store) CheckRule(l *Listing) error {
 	return nil
 }
 
-// OtherRules says which of the windows that are listed, and whose retention isn't over, were written
-// by another rule than their boards have, in the order of their names: whoever has events for one is
-// refused them.
+// OtherRules returns the listed windows that were written by another rule than their boards have, and whose
+// retention isn't over, sorted by name. apply.lua refuses events for them.
 func (s *Store) OtherRules(ctx context.Context) ([]*RuleError, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -180,7 +179,7 @@ func (s *Store) OtherRules(ctx context.Context) ([]*RuleError, error) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		l, err := ParseListing(name, all[name])
 		if err != nil || l.Expires <= now.UnixMilli() {
-			continue // who applies to it says what is wrong; nobody does any more
+			continue // invalid, which apply.lua reports, or over
 		}
 		if other, ok := errors.AsType[*RuleError](s.CheckRule(&l)); ok {
 			others = append(others, other)

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// byRule has the fixture's board counted by a rule; "" is the default one.
+// byRule sets the rule of the fixture's board; "" is the default rule.
 func (f *fixture) byRule(t testing.TB, text string) *rules.Rule {
 	t.Helper()
 	var r *rules.Rule
@@ -33,8 +33,8 @@ func (f *fixture) byRule(t testing.TB, text string) *rules.Rule {
 	return r
 }
 
-// A window says by which rule its scores were written, and nobody adds to it, or shows it, by
-// another.
+// A window's listing has the rule of its scores. A store with another rule neither adds to the window nor
+// shows it.
 func TestAWindowIsWrittenAndReadByItsRuleAlone(t *testing.T) {
 	const ours = "best(stage:999,revives:99:fewest)"
 	f := fixed(t)
@@ -83,7 +83,7 @@ func TestASumBeyondItsFieldIsRefused(t *testing.T) {
 	})
 }
 
-// Who leaves the range of a field is named with the window, the field and what it would be.
+// An overflow names the window, the field, and the value that the field would have.
 func TestAnOverflowByARuleSaysWhere(t *testing.T) {
 	for _, text := range []string{"sum(gold:9,lives:5:fewest)", "sum(net:9:signed)", "sum(lives:5:fewest)"} {
 		f := fixed(t)

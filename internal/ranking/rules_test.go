@@ -11,7 +11,7 @@ import (
 
 const old, own = ledger.Fingerprint(0x5d1e), ledger.Fingerprint(0xa0b1)
 
-// by has the next piece be one of a sweep that goes on, by some rules.
+// by makes the next piece one of a sweep with the given rules.
 func (f *fixture) by(rules ledger.Fingerprint, text string) {
 	f.piece.Expected = ledger.At(f.next)
 	f.piece.Next = ledger.Position{From: f.next, To: f.next + 10, Hash: 0x8f3c, Rules: rules}
@@ -60,12 +60,12 @@ func TestATextOfRulesStaysAsLongAsItIsNeeded(t *testing.T) {
 	forgets(own, 0)
 	f.by(old, "old")
 	require.Equal(t, ledger.Applied, f.apply(t).Outcome)
-	forgets(own, 0) // the sweep is by it
+	forgets(own, 0) // the sweep uses it
 
 	sweep := f.piece.Next
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Ledger(), "events/3", ledger.Torn(sweep)).Err())
 	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Rules(), "events/3").Err())
-	forgets(own, 0) // so is a torn one, whose rebuild goes there
+	forgets(own, 0) // a torn sweep uses it too; a rebuild continues there
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Ledger(), "events/3", "10").Err())
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Rules(), "events/3", old.String()).Err())
 	forgets(own, 0) // the partition was counted by it, and another shard may be behind
@@ -76,7 +76,7 @@ func TestATextOfRulesStaysAsLongAsItIsNeeded(t *testing.T) {
 	forgets(own, 1)
 	require.Equal(t, map[string]string{own.String(): "own", "events/3": own.String()}, f.rules(t))
 	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Ledger(), "events/3").Err())
-	forgets(own, 1) // of a partition that isn't in the ledger
+	forgets(own, 1) // for a partition that isn't in the ledger
 	forgets(0, 1)
 	require.Empty(t, f.rules(t))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// ErrServerChanged says that a server of Redis failed over or restarted while it was read.
+// ErrServerChanged reports that a Redis server failed over or restarted during a read.
 var ErrServerChanged = errors.New("a server of Redis failed over or restarted")
 
 // OnOneServer runs do, and again if the shard's server failed over or restarted meanwhile.
@@ -16,9 +16,10 @@ func (s *Store) OnOneServer(ctx context.Context, do func() error) error {
 	return s.onOneServer(ctx, do)
 }
 
-// ScanMembers returns a page of the members that are shown in a window of the shard, or hidden, in no order, and
-// the cursor of the next page. Cursors are 0 at first and at the end. A member that is there from the first
-// page to the last is on one of them at least. Cursors are good for one server's process (OnOneServer).
+// ScanMembers returns a page of the members that a window of the shard shows, or of its hidden members, in
+// no order, and the cursor of the next page. The first cursor is 0, and 0 is returned after the last page.
+// A member that is in the window from the first page to the last is on at least one page. Cursors are valid
+// on one server process only (OnOneServer).
 func (s *Store) ScanMembers(ctx context.Context, board string, w periods.Window, hidden bool, cursor uint64) (page []Standing, next uint64, err error) {
 	lw := listed(board, w)
 	layout, _ := s.Layout(board, lw.Period)
@@ -35,7 +36,7 @@ func (s *Store) ScanMembers(ctx context.Context, board string, w periods.Window,
 	ruled := s.Fields(board).Len() > 0
 	page = make([]Standing, 0, len(words)/2)
 	for i := 0; i+1 < len(words); i += 2 {
-		if words[i] == "" { // an erased member was the last in the window (lua/ban.lua)
+		if words[i] == "" { // the empty id is no member: it keeps a window without members in existence (lua/ban.lua)
 			continue
 		}
 		st, err := standing(layout, ruled, w, words[i], words[i+1])

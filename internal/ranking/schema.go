@@ -11,10 +11,9 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Schema is what the scores under a prefix are written with: whatever would turn
-// the same events into other bytes or other keys.
+// Schema has every setting whose change would turn the same events into other bytes or other keys.
 type Schema struct {
-	Boards   map[string][]periods.Period // the lists of boards that have one
+	Boards   map[string][]periods.Period // the periods of the boards that list theirs
 	Cluster  string                      // the Kafka cluster's id
 	Layouts  map[periods.Period]codec.Layout
 	Own      map[periods.Period]periods.Parts // of the periods that aren't built in
@@ -25,8 +24,7 @@ type Schema struct {
 
 const schemaVersion = 2
 
-// Text is the schema as it stands in Redis: JSON with sorted keys, only ever
-// compared as bytes.
+// Text returns the schema as it is stored in Redis: JSON with sorted keys, which is only compared as bytes.
 func (s Schema) Text() string {
 	cut := map[string]any{}
 	for name, l := range s.Layouts {
@@ -54,7 +52,7 @@ func (s Schema) Text() string {
 	return string(text)
 }
 
-// partsText are a period's parts with sorted keys: as a map has them.
+// partsText returns a period's parts as a map, so that their keys are sorted.
 func partsText(p periods.Parts) map[string]any {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -62,18 +60,18 @@ func partsText(p periods.Parts) map[string]any {
 	}
 	all := map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // times are written as they are
+	d.UseNumber() // keeps times as they are written
 	if err := d.Decode(&all); err != nil {
 		panic(err)
 	}
 	return all
 }
 
-// SchemaError says that what stands in Redis was written with another schema.
+// SchemaError reports that the standings in Redis were written with another schema.
 type SchemaError struct {
 	Prefix string
 	Wanted string // by the configuration
-	Found  string // in Redis; empty if there is none
+	Found  string // in Redis; empty if it has none
 }
 
 func (e *SchemaError) Error() string {
@@ -100,7 +98,7 @@ func (e *SchemaError) Error() string {
 const AddMissing = "add them, with the settings that the other replicas have. A period can't be removed under a prefix: " +
 	"to do without one, shorten its retention, or use another redis.prefix and a group of its own"
 
-// Missing are the periods that the configuration lacks, if it differs in nothing else.
+// Missing returns the periods that the configuration lacks, if it differs in nothing else.
 func (e *SchemaError) Missing() []string {
 	all, ok := grown(e.Wanted, e.Found)
 	if !ok {
@@ -113,7 +111,7 @@ func (e *SchemaError) Missing() []string {
 	return names
 }
 
-// Differences are the settings that differ, by their names in the configuration, and how.
+// Differences describes the settings that differ, by their names in the configuration.
 func (e *SchemaError) Differences() []string { return differences(e.Found, e.Wanted) }
 
 func clip(s string) string {

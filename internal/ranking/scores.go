@@ -1,6 +1,6 @@
 package ranking
 
-// A window's members and their scores, as one shard has them, a slice at a time.
+// Reads a window's members and their scores on one shard, page by page.
 
 import (
 	"context"
@@ -13,12 +13,13 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// Scored is a member and its score as Redis writes it, empty if it isn't there.
+// Scored is a member and its score as Redis writes it. The score is empty if the window doesn't have the
+// member.
 type Scored struct{ Member, Score string }
 
-// ScanScores gives every member of a window, some hundred at once, waiting for pause
-// between two calls. What is written meanwhile it may see or not, and it may give a member
-// twice. It begins anew where another server has taken over.
+// ScanScores passes every member of a window to each, a page at a time, and waits for pause between two
+// calls. It may miss members that are written meanwhile, and may pass a member twice. If another server
+// takes over meanwhile, it starts again.
 func (s *Store) ScanScores(ctx context.Context, w *ledger.Window, pause time.Duration, each func([]Scored) error) error {
 	return s.onOneServer(ctx, func() error {
 		for cursor := "0"; ; {
@@ -41,7 +42,7 @@ func (s *Store) ScanScores(ctx context.Context, w *ledger.Window, pause time.Dur
 	})
 }
 
-// Scores are the scores of some members in a window, in their order.
+// Scores reads the scores of members in a window, in the order of members.
 func (s *Store) Scores(ctx context.Context, w *ledger.Window, members []string) ([]Scored, error) {
 	var all []Scored
 	for some := range slices.Chunk(members, compared) {
@@ -66,8 +67,9 @@ func (s *Store) scores(ctx context.Context, w *ledger.Window, what ...any) (next
 	return next, page, err
 }
 
-// page reads some members of sorted sets, as of one moment, and their scores in each of the sets, empty if they aren't
-// there. What is read: scan, a cursor and about how many members of the first set; or members, and those.
+// page reads members of sorted sets and their scores in each set as of one moment; a score is empty if a
+// set doesn't have the member. what is scan, a cursor and the approximate number of members of the first
+// set to read; or members, followed by the members.
 func (s *Store) page(ctx context.Context, sets []string, what ...any) (next string, members []string, scores [][]string, err error) {
 	reply, err := s.Call(ctx, lua.Page, append(sets[:1:1], sets...), append([]any{""}, what...)...)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// A script gets scores as texts. That of a wide score between 2^63 and 1e21 may be a whole number
-// of 20 digits, without a point or an exponent and more than 64 bits have: every read and every
-// change takes it for the score that it is.
+// A script gets scores as texts. A wide score between 2^63 and 1e21 can be written as an integer of 20
+// digits, without a point or an exponent, which doesn't fit 64 bits. Every read and every change must parse
+// it correctly.
 func TestAWideScoreIsReadWhateverItsText(t *testing.T) {
 	f := fixedAs(t, codec.Wide, 15<<30)
 	w := f.window(0)
@@ -43,17 +43,17 @@ func TestAWideScoreIsReadWhateverItsText(t *testing.T) {
 	}
 	require.Equal(t, []string{members[0] + " 0 0 more", members[1] + " -1 1 more", members[2] + " -2 2 more"}, top())
 
-	// Below a place, whoever stands there.
+	// Below a pivot, whether or not its member exists.
 	for pivot, want := range map[Pivot]string{
 		{Score: first, Member: members[0]}: members[1],
-		{Score: first}:                     members[1], // below whoever has as much
+		{Score: first}:                     members[1], // below the members with at least this score
 	} {
 		p := read(Query{Rows: Rows{From: FromNext, Pivot: pivot, Below: 1}})
 		require.Len(t, p.Standings, 1)
 		require.Equal(t, want, p.Standings[0].Member)
 	}
 
-	// Who is hidden has the rank they would have, takes events, and comes back as they were.
+	// A hidden member has the rank that they would have, still gets points, and returns with them.
 	require.NoError(t, f.store.Ban(t.Context(), Ban{Member: members[1]}))
 	require.Equal(t, []string{members[0] + " 0 0 more", members[2] + " -2 1 more"}, top())
 	p := read(Query{Members: members[1:2], Hidden: true})
@@ -64,7 +64,7 @@ func TestAWideScoreIsReadWhateverItsText(t *testing.T) {
 	require.NoError(t, f.store.Unban(t.Context(), Ban{Member: members[1]}))
 	require.Equal(t, []string{members[1] + " 2 0 more", members[0] + " 0 1 more", members[2] + " -2 2 more"}, top())
 
-	// What is refused is so for the points.
+	// The change is refused because of the points, not the text.
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
 	f.piece.Groups = []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{f.member(members[0], 15<<30)}}}
 	f.refuses(t, members[0])

@@ -1,6 +1,6 @@
 package ranking
 
-// Final windows: sealed, so that nothing changes them any more.
+// Final windows: once a window is sealed, nothing changes it.
 
 import (
 	"context"
@@ -15,44 +15,45 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Sealing is a window to be sealed.
+// Sealing is a window to seal.
 type Sealing struct {
 	Name     string        // in the listing
-	Listing  string        // as it was read of the shard; empty: the shard has none
-	As       string        // its listing on a shard that has it
-	Lateness time.Duration // how long after its end it takes events
-	Least    int64         // its least revision: that of another shard
+	Listing  string        // as it was read from the shard; empty if the shard doesn't list it
+	As       string        // its listing on a shard that lists it
+	Lateness time.Duration // how long after its end it accepts events
+	Least    int64         // its lowest revision: the one that another shard sealed it with
 }
 
-// Sealed is what became of it.
+// Sealed is the result for one window.
 type Sealed struct {
 	Name string
-	// Revision is that of the final window, from 1; 0 where it isn't final, and then Why says why.
+	// Revision is the final window's revision, from 1. It is 0 if the window isn't final; Why then gives
+	// the reason.
 	Revision int64
 	Why      Unsealed
 }
 
-// Unsealed is why a window wasn't sealed.
+// Unsealed is the reason why a window wasn't sealed.
 type Unsealed string
 
-// Why windows aren't sealed. All but lost pass by themselves.
+// Reasons why a window isn't sealed. All but SealLost are temporary.
 const (
-	StillOpen    Unsealed = "open"    // it takes events, by the clock of Redis
-	OtherListing Unsealed = "listing" // it was listed otherwise meanwhile, or its retention is over
-	SealLost     Unsealed = "lost"    // a key of it is gone
+	StillOpen    Unsealed = "open"    // it still accepts events, by Redis's clock
+	OtherListing Unsealed = "listing" // its listing changed meanwhile, or its retention is over
+	SealLost     Unsealed = "lost"    // one of its keys is gone
 )
 
-// Errors of Seal, and ErrHeld of Unseal, that pass by themselves.
+// Temporary errors of Seal. Unseal also returns ErrHeld.
 var (
 	ErrHeld = errors.New("a rebuild is about to swap the boards, or a reshard to switch to the new ones")
-	// ErrBehind is what a *BehindError is.
+	// ErrBehind is the error that a *BehindError wraps.
 	ErrBehind = errors.New("events that may be in the window don't count yet")
 )
 
-// BehindError says which partition doesn't count far enough for windows to be final.
+// BehindError reports a partition that isn't counted far enough for the windows to become final.
 type BehindError struct {
-	Partition string // as the ledger has it
-	Position  string // the ledger's text, empty where there is none
+	Partition string // field of the ledger
+	Position  string // in the ledger; empty if it has none
 	Needed    int64
 }
 
@@ -62,13 +63,13 @@ func (e *BehindError) Error() string {
 
 func (e *BehindError) Unwrap() error { return ErrBehind }
 
-// sealedAtOnce is how many windows are sealed a call: a millisecond of Redis's time.
+// sealedAtOnce is how many windows a call seals; it takes about a millisecond of Redis's time.
 const sealedAtOnce = 100
 
-// Seal makes windows final, on this shard, and says what became of each. before is, for every
-// partition, the log's end as it was found once none of the windows took events any more: what
-// comes later is late for them. The error is ErrHeld, ErrRebuilding, a *BehindError or a
-// *SchemaError where nothing, or not all, was sealed; to call again is harmless.
+// Seal makes windows final on this shard and returns a result for each. before gives every partition's log
+// end, read after the last of the windows stopped accepting events: any later event is late for them. If
+// nothing, or not everything, was sealed, the error is ErrHeld, ErrRebuilding, a *BehindError or a
+// *SchemaError. Calling Seal again is harmless.
 func (s *Store) Seal(ctx context.Context, before map[ledger.Partition]int64, windows []Sealing) ([]Sealed, error) {
 	var all []Sealed
 	for some := range slices.Chunk(windows, sealedAtOnce) {
@@ -134,15 +135,15 @@ func (s *Store) seal(ctx context.Context, before map[ledger.Partition]int64, win
 
 // Errors of Unseal.
 var (
-	// ErrNotFinal says that a window has no seal that could be taken back.
+	// ErrNotFinal reports that a window isn't sealed.
 	ErrNotFinal = errors.New("it isn't final")
-	// ErrOver says that nothing changes a window any more, final or not.
+	// ErrOver reports that a window's retention is over, so that nothing changes it, final or not.
 	ErrOver = errors.New("its retention is over")
 )
 
-// Unseal takes a window's seal back, on this shard, and returns the revision that it had: events
-// count in it again, and until a time nothing is to seal it by itself. The error is ErrNotFinal, ErrOver,
-// ErrRebuilding or ErrHeld where nothing was changed.
+// Unseal removes a window's seal on this shard, and returns the revision that the seal had. Events count in
+// the window again, and no job seals it by itself before until. If nothing was changed, the error is
+// ErrNotFinal, ErrOver, ErrRebuilding or ErrHeld.
 func (s *Store) Unseal(ctx context.Context, window string, until time.Time, why string) (revision int64, err error) {
 	keys := []string{s.keys.Windows(), s.keys.Final(), s.keys.Rebuild(), s.keys.Ledger(), s.keys.Hold()}
 	reply, err := s.Call(ctx, lua.Unseal, keys, window, until.UnixMilli(), why)

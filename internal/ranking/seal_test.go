@@ -12,8 +12,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// ended is a fixture in whose week, the first of its windows, events came that has ended since, ten
-// days ago; its year hasn't, or its month, perhaps.
+// ended returns a fixture with events in a week that ended ten days ago, the first of its windows. The year
+// and perhaps the month haven't ended.
 func ended(t testing.TB) *fixture {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
@@ -23,7 +23,7 @@ func ended(t testing.TB) *fixture {
 	return f
 }
 
-// sealing is the piece's first window, as the shard lists it.
+// sealing returns the piece's first window as the shard lists it.
 func (f *fixture) sealing(t testing.TB) Sealing {
 	t.Helper()
 	name := f.piece.Windows[0].Listing()
@@ -31,7 +31,7 @@ func (f *fixture) sealing(t testing.TB) Sealing {
 	return Sealing{Name: name, Listing: listing, As: listing, Lateness: 24 * time.Hour}
 }
 
-// far is a log's end that the ledger has come to.
+// far returns log ends that the ledger has reached.
 func (f *fixture) far() map[ledger.Partition]int64 {
 	return map[ledger.Partition]int64{f.piece.Partition: f.next}
 }
@@ -45,7 +45,7 @@ func (f *fixture) mustSeal(t testing.TB, revision int64) {
 	require.Equal(t, revision, listingOf(t, f.sealing(t).Listing).Final)
 }
 
-// takesNothing requires that the piece is answered with its first window, and changes nothing.
+// takesNothing requires that the piece is refused because of its first window, and changes nothing.
 func (f *fixture) takesNothing(t testing.TB) {
 	t.Helper()
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
@@ -64,7 +64,7 @@ func TestASealedWindowTakesNothingUntilItIsReopened(t *testing.T) {
 	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("a", 1)}}}
 	f.takesNothing(t)
 
-	// What is left of the piece counts.
+	// The rest of the piece counts.
 	f.piece.Groups[0].Windows = []int{0, 1}
 	f.piece.Windows = f.piece.Windows[1:]
 	f.mustApply(t)
@@ -108,7 +108,7 @@ func TestAWindowIsSealedOnShardsWhereNobodyIsInIt(t *testing.T) {
 	require.Zero(t, b.Members)
 	f.takesNothing(t)
 
-	// Reopened, its first event begins it.
+	// After the window is reopened, its first event opens it.
 	_, err = f.store.Unseal(t.Context(), w.Name, time.Now(), "a test")
 	require.NoError(t, err)
 	f.add(t, f.member("b", 3))
@@ -214,7 +214,7 @@ func TestTheRevisionAndTheLedgerOfASealGoWithTheWindow(t *testing.T) {
 	require.Equal(t, `{"at":`+instant+`,"revision":1}`, final[name])
 	require.JSONEq(t, `["`+f.piece.Partition.String()+`","10"]`, final["@"+instant])
 
-	// An hour later, and the window is there.
+	// After an hour the window is still final.
 	require.NoError(t, f.store.forgetSealings(t.Context()))
 	require.Equal(t, final, f.client.HGetAll(t.Context(), f.store.keys.Final()).Val())
 
@@ -222,7 +222,7 @@ func TestTheRevisionAndTheLedgerOfASealGoWithTheWindow(t *testing.T) {
 	old.Expires = old.Start
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, old.Text()).Err())
 	require.NoError(t, f.client.Del(t.Context(), f.key(0)).Err())
-	before := "1" // of 1970
+	before := "1" // in 1970
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Final(), "@"+before, "[]").Err())
 	n, err := f.store.Retire(t.Context())
 	require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestTheRevisionAndTheLedgerOfASealGoWithTheWindow(t *testing.T) {
 		"a ledger of the last hour may be that of a call that is under way")
 }
 
-// A script that ends between two of its writes, as one does that lacks a right, has sealed nothing.
+// A script that ends between two of its writes, for example for lack of a right, has sealed nothing.
 func TestASealThatEndsMidwayIsGoneThroughAgain(t *testing.T) {
 	f := ended(t)
 	f.add(t, f.member("a", 5))
@@ -253,8 +253,8 @@ func TestWhatIsBehindIsNamed(t *testing.T) {
 	require.Equal(t, BehindError{f.piece.Partition.String(), "10", 480}, *behind)
 }
 
-// A worker that has learned that a window is final leaves it out, and says so: what isn't final, or isn't
-// any more, has to be in the piece.
+// A worker leaves out a window that it knows to be final, and lists it in the piece. A window that isn't
+// final, or isn't any more, must be in the piece.
 func TestAPieceThatLeavesOutWhatIsntFinalIsRefused(t *testing.T) {
 	f := ended(t)
 	f.add(t, f.member("a", 5))
@@ -312,13 +312,13 @@ func TestWhyAWindowWasReopenedIsKeptWithItsNextRevision(t *testing.T) {
 	require.Empty(t, seal.Reopened, "it is final now")
 	require.NotEmpty(t, seal.Ledger)
 
-	// A seal that died before its last write is of the same revision, and for the same reason.
+	// After a seal that died before its last write, the next one has the same revision and reason.
 	w := f.sealing(t)
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, strings.Replace(w.Listing, `"final":2,`, "", 1)).Err())
 	f.mustSeal(t, 2)
 	require.Equal(t, why, record().Why)
 
-	// The reason of the next is its own, none too.
+	// The next reopening has its own reason, even an empty one.
 	_, err = f.store.Unseal(t.Context(), name, time.Now(), "")
 	require.NoError(t, err)
 	f.mustSeal(t, 3)

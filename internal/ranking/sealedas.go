@@ -6,24 +6,25 @@ import (
 	"time"
 )
 
-// Seal is what a shard keeps of a window that was ever final.
+// Seal is a shard's record of a window that was ever final.
 type Seal struct {
-	Revision int64             // 0: it never was
-	Final    bool              // it is so now
-	At       time.Time         // of the seal, by Redis's clock; zero where nothing is kept of it
-	Ledger   map[string]string // then: which events are in the window; nil likewise
-	Reopened string            // why the seal was taken back, where it was
-	// Passed are events that aren't in the window although the ledger counts them, as it was final then.
+	Revision int64             // 0 if the window was never final
+	Final    bool              // the window is final now
+	At       time.Time         // when it was sealed, by Redis's clock; zero if the shard doesn't know
+	Ledger   map[string]string // the ledger at that time: which events are in the window; nil if the shard doesn't know
+	Reopened string            // why the window was reopened, if it was
+	// Passed are events that the ledger counts but the window lacks, because it was final when they were
+	// applied.
 	Passed []PassedBetween
-	// Unknown: of some of those the ledgers are lost.
+	// Unknown reports that the ledgers of some of those events are lost.
 	Unknown bool
 }
 
-// PassedBetween are those that a ledger counts and an earlier one doesn't.
+// PassedBetween are the events that the ledger To counts and the earlier ledger From doesn't.
 type PassedBetween struct{ From, To map[string]string }
 
-// SealOf reads what a shard keeps of a window, by its name in the listing. Several calls: what is sealed
-// between them may look as if it weren't yet, or as if nothing were kept of it.
+// SealOf reads a shard's record of a window, by its name in the listing. It makes several calls: a window
+// that is sealed between them may look as if it weren't final yet, or as if it had no record.
 func (s *Store) SealOf(ctx context.Context, window string) (Seal, error) {
 	seal, err := s.sealOf(ctx, window)
 	if err != nil {

@@ -1,7 +1,7 @@
 package ranking
 
-// What a shard keeps of windows that were ever sealed: a record each, and the ledgers of the instants that
-// records name (lua/record.lua).
+// A shard's records of the windows that were ever sealed, and the ledgers of the instants that the records
+// name (lua/record.lua).
 
 import (
 	"context"
@@ -14,18 +14,19 @@ import (
 	"time"
 )
 
-// SealRecord is what a shard keeps of a window that was ever sealed.
+// SealRecord is a shard's record of a window that was ever sealed.
 type SealRecord struct {
 	Revision int64
 	At       time.Time // when it was sealed, by the shard's clock
-	Passed   []Passed  // while it was final before
-	// Reopened: the seal was taken back, and until that time nothing is to seal it by itself.
+	Passed   []Passed  // events that came while an earlier seal was in force
+	// Reopened is set if the window was reopened. Until that time no job seals it by itself.
 	Reopened time.Time
-	// Why a seal was taken back: this one, or else that of the revision before; empty where none was.
+	// Why is the reason for the last reopening, of this revision or the one before; empty if there was
+	// none.
 	Why string
 }
 
-// Next is the revision that a seal now is.
+// Next returns the revision that a seal would have now.
 func (r SealRecord) Next() int64 {
 	if !r.Reopened.IsZero() {
 		return r.Revision + 1
@@ -33,7 +34,7 @@ func (r SealRecord) Next() int64 {
 	return r.Revision
 }
 
-// SealRecords are those of some windows, by their names in the listing, of which the shard has one.
+// SealRecords returns the records that the shard has of some windows, by their names in the listing.
 func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]SealRecord, error) {
 	all := map[string]SealRecord{}
 	for names := range slices.Chunk(windows, listedAtOnce) {
@@ -64,7 +65,7 @@ type sealText struct {
 	Why      string     `json:"why,omitempty"`
 }
 
-// ParseSealRecord reads what seal.lua, unseal.lua and swap.lua write.
+// ParseSealRecord parses a record that seal.lua, unseal.lua or swap.lua wrote.
 func ParseSealRecord(text string) (r SealRecord, err error) {
 	t := sealText{At: -1, Revision: -1}
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
@@ -83,7 +84,7 @@ func ParseSealRecord(text string) (r SealRecord, err error) {
 	return r, nil
 }
 
-// Text is the record as ParseSealRecord reads it.
+// Text returns the record in the form that ParseSealRecord parses.
 func (r SealRecord) Text() string {
 	t := sealText{At: r.At.UnixMicro(), Revision: r.Revision, Why: r.Why}
 	for _, p := range r.Passed {
@@ -99,8 +100,8 @@ func (r SealRecord) Text() string {
 	return string(text)
 }
 
-// SealLedgers are the ledgers as of which windows were sealed, by the times of their records; of
-// those that the shard has.
+// SealLedgers returns the ledgers at the instants of seals, by instant. It leaves out those that the shard
+// doesn't have.
 func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]map[string]string, error) {
 	all := map[time.Time]map[string]string{}
 	for some := range slices.Chunk(at, listedAtOnce) {
@@ -113,7 +114,7 @@ func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]
 			return nil, fmt.Errorf("read the ledgers of final windows under %q: %w", s.prefix, err)
 		}
 		for i, text := range texts {
-			var words []string // as HGETALL gives a hash
+			var words []string // in the form of HGETALL
 			if text == "" {
 				continue
 			}
@@ -130,7 +131,7 @@ func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]
 	return all, nil
 }
 
-// fields are some of a hash's, empty where there is none.
+// fields reads some fields of a hash; a field that doesn't exist is empty.
 func (s *Store) fields(ctx context.Context, key string, names []string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -145,11 +146,10 @@ func (s *Store) fields(ctx context.Context, key string, names []string) ([]strin
 	return all, nil
 }
 
-// sealingKept is how long a ledger is kept of which no window is final: it may be that of a call
-// that is under way.
+// sealingKept is how long an unused ledger is kept: a seal that is in progress may have written it.
 const sealingKept = time.Hour
 
-// forgetSealings removes the ledgers as of which no window that has a record was sealed or reopened.
+// forgetSealings removes the ledgers that no record refers to.
 func (s *Store) forgetSealings(ctx context.Context) error {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 			}
 			r, err := ParseSealRecord(page[i+1])
 			if err != nil {
-				return nil // whoever reads it says so, and nobody knows what it names
+				return nil // unknown references; other readers report the record
 			}
 			used[r.At] = true
 			for _, p := range r.Passed {
@@ -191,6 +191,6 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 	return s.explain(s.client.HDel(ctx, s.keys.Final(), unused...).Err(), "")
 }
 
-// sealedLedger is what the fields of the hash of final windows begin with that are ledgers: no
-// board's name does.
+// sealedLedger is the prefix of the fields that hold ledgers in the hash of final windows. No board's name
+// has it.
 const sealedLedger = "@"

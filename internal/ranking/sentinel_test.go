@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// forgetful is a Sentinel that watches nothing, as one that was started anew may.
+// forgetful starts a Sentinel that watches no master, like one that was restarted without its state.
 func forgetful(t *testing.T) string {
 	t.Helper()
 	s, err := fake.NewServer("127.0.0.1:0")
@@ -25,8 +25,8 @@ func forgetful(t *testing.T) string {
 	return s.Addr().String()
 }
 
-// A Sentinel answers nil for a master that it doesn't know. Read as an answer of the
-// master, it would be a partition without a position: one that has yet to begin.
+// A Sentinel answers nil for an unknown master. If the client took that for the master's answer, a
+// partition would seem to have no position and would start again.
 func TestASentinelThatKnowsNoMasterIsNoAnswerOfTheMaster(t *testing.T) {
 	dial := redisconn.Settings{Addresses: []string{forgetful(t)}, Master: "points", Timeout: 5 * time.Second}
 	client := redisconn.NewClient(dial)

@@ -11,9 +11,9 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Settle settles the borders that aren't settled yet, unless it is only to read, and returns where
-// each is. A border that would no longer be kept isn't settled. A rebuild's shadow has the borders
-// of the live boards: no window depends on which of the two was opened first.
+// Settle returns where each border is settled. Unless read is set, it first settles the borders that aren't
+// settled yet, except those that would no longer be kept. A rebuild's shadow uses the borders of the live
+// boards, so that a window doesn't depend on which of the two opened it first.
 func (s *Store) Settle(ctx context.Context, borders []ledger.Border, read bool) ([]ledger.Settled, error) {
 	args := []any{option(!read)}
 	for _, b := range borders {
@@ -43,7 +43,7 @@ func (s *Store) Settle(ctx context.Context, borders []ledger.Border, read bool) 
 	return all, nil
 }
 
-// zoned reports whether a time zone decides where windows of any period start and end.
+// zoned reports whether the windows of any period depend on the time zone.
 func (s *Store) zoned() bool {
 	for _, p := range s.periods {
 		if p.Rule.Zoned() {
@@ -53,7 +53,7 @@ func (s *Store) zoned() bool {
 	return false
 }
 
-// Borders are all that are settled, by their names: where they are, and until when they are kept, both
+// Borders reads all settled borders by name. A value is where the border is and until when it is kept, both
 // in Unix ms.
 func (s *Store) Borders(ctx context.Context) (map[string]string, error) {
 	all, err := s.hash(ctx, s.borders)
@@ -63,16 +63,16 @@ func (s *Store) Borders(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// SettledBorders are where windows of calendars start and end, in Unix ms.
+// SettledBorders maps the borders of calendar windows to their settled instants, in Unix ms.
 type SettledBorders map[periods.Border]int64
 
-// At is a border's instant, if it is settled.
+// At returns a border's instant, if it is settled.
 func (b SettledBorders) At(border periods.Border) (ms int64, ok bool) {
 	ms, ok = b[border]
 	return ms, ok
 }
 
-// SettledBorders returns all settled borders, for readers; none if no period has a time zone.
+// SettledBorders returns all settled borders, for readers; nil if no period depends on the time zone.
 func (s *Store) SettledBorders(ctx context.Context) (SettledBorders, error) {
 	if !s.zoned() {
 		return nil, nil
@@ -93,8 +93,8 @@ func (s *Store) SettledBorders(ctx context.Context) (SettledBorders, error) {
 	return settled, nil
 }
 
-// bordersArg is the last word of a window in apply.lua: the names of its borders, and empty where
-// no time zone decides where it starts and ends.
+// bordersArg returns the last argument of a window in apply.lua: the names of its borders, or an empty text
+// if the window doesn't depend on the time zone.
 func (s *Store) bordersArg(w *ledger.Window) string {
 	rule := s.periods[w.Period].Rule
 	start, end, ok := rule.Borders(w.Name)

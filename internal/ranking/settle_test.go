@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// zonedFixture has months of Berlin, and the month that is now.
+// zonedFixture returns a fixture with months in Berlin's time zone, and the current month.
 func zonedFixture(t *testing.T) (*fixture, periods.Window) {
 	t.Helper()
 	f := fixed(t)
@@ -24,7 +24,7 @@ func zonedFixture(t *testing.T) (*fixture, periods.Window) {
 	return f, w
 }
 
-// bordersOf are a window's, to be settled where it has them.
+// bordersOf returns a window's borders, to be settled at its start and end.
 func (f *fixture) bordersOf(w periods.Window) []ledger.Border {
 	p, _ := f.store.Period(string(w.Period))
 	start, end, _ := p.Rule.Borders(w.Name)
@@ -56,7 +56,7 @@ func TestABorderIsSettledOnceAndAWindowIsOpenedByItOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, make([]ledger.Settled, 2), read)
 	want := []ledger.Settled{{At: w.Start, OK: true}, {At: later.End, OK: true}}
-	for _, by := range []periods.Window{later, w} { // the first decides
+	for _, by := range []periods.Window{later, w} { // the first one decides
 		got, err := f.store.Settle(t.Context(), f.bordersOf(by), false)
 		require.NoError(t, err)
 		require.Equal(t, want, got)

@@ -1,6 +1,6 @@
 package ranking
 
-// Which of several shards a call failed on, and where that is.
+// Names the shard that a call failed on, and its server.
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// ShardError is an error of one of several shards.
+// ShardError is an error of a call to one of several shards.
 type ShardError struct {
 	Shard int // from 0
 	Of    ledger.Shards
-	// Addr is the server that has the shard, host:port; of a cluster the master of its slot,
-	// as far as the client knows. It is empty if that isn't known.
+	// Addr is the address of the shard's server, host:port; in a cluster that of the master of the shard's
+	// slot, as far as the client knows. It is empty if the client doesn't know it.
 	Addr string
 	Err  error
 }
@@ -27,11 +27,11 @@ type ShardError struct {
 func (e *ShardError) Error() string { return fmt.Sprintf("%s: %v", e.Name(), e.Err) }
 func (e *ShardError) Unwrap() error { return e.Err }
 
-// Name is its shard, for people.
+// Name returns the shard's name for messages.
 func (e *ShardError) Name() string { return ShardName(e.Shard, e.Of, e.Addr) }
 
-// ShardName is a shard for people: shard 3 of 12 on 10.0.0.7:6379. Shards are counted from 0, as
-// in their keys.
+// ShardName names a shard in messages: shard 3 of 12 on 10.0.0.7:6379. Shards are counted from 0, as in
+// their keys.
 func ShardName(shard int, of ledger.Shards, addr string) string {
 	name := fmt.Sprintf("shard %d of %d", shard, of)
 	if addr != "" {
@@ -40,8 +40,8 @@ func ShardName(shard int, of ledger.Shards, addr string) string {
 	return name
 }
 
-// explain is the error of a call: it names a right that is missing, and the shard where there
-// are several. The script is the one that was called, if any.
+// explain adds to the error of a call which right is missing, if one is, and the shard, if there are
+// several. script is the source of the script that was called, if any.
 func (s *Store) explain(err error, script string) error {
 	if err == nil {
 		return nil
@@ -49,7 +49,7 @@ func (s *Store) explain(err error, script string) error {
 	return s.ofShard(redisconn.NameRight(err, script, s.prefix))
 }
 
-// ofShard names the shard of an error where there are several.
+// ofShard adds the shard to an error if there are several shards.
 func (s *Store) ofShard(err error) error {
 	if err == nil || s.shards <= 1 {
 		return err
@@ -58,19 +58,19 @@ func (s *Store) ofShard(err error) error {
 		return err
 	}
 	e := &ShardError{Shard: s.shard, Of: s.shards, Err: err}
-	if !strings.Contains(err.Error(), "CLUSTERDOWN") { // nobody serves the slot, or nobody knows who
+	if !strings.Contains(err.Error(), "CLUSTERDOWN") { // no node serves the slot, or the client doesn't know it
 		e.Addr = s.Addr()
 	}
 	return e
 }
 
-// Addr is the server that has the shard, host:port, as far as the client knows; it asks nobody.
-// Behind Sentinels, and of a cluster that was never reached, it is empty.
+// Addr returns the shard's server, host:port, as far as the client knows, without a call. It is empty
+// behind Sentinels, and for a cluster that the client never reached.
 func (s *Store) Addr() string {
 	switch c := s.client.(type) {
 	case *redis.ClusterClient:
 		ended, cancel := context.WithCancel(context.Background())
-		cancel() // a client that knows no master yet would ask for them now
+		cancel() // else a client that knows no master would fetch the slots now
 		if node, err := c.MasterForKey(ended, s.keys.Ledger()); err == nil {
 			return node.Options().Addr
 		}

@@ -17,7 +17,7 @@ import (
 // none is mistaken for a period's.
 const sinceField = "since:"
 
-// SinceField is the field of a key of ledger.State.Since among the origins. Its value is Unix ms.
+// SinceField returns the field among the origins for a key of ledger.State.Since. Its value is Unix ms.
 func SinceField(key string) string { return sinceField + key }
 
 // TakeSince removes the fields of periods from the origins, and returns their times as ledger.State.Since,
@@ -41,8 +41,8 @@ func TakeSince(origins map[string]string) (since map[string]int64, err error) {
 	return since, nil
 }
 
-// CountedSince returns the time from which on a board's events are counted in a period, Unix ms; 0 if they
-// were from the beginning. Of no board ("") it is that of the period on all boards.
+// CountedSince returns the time from which a board's events are counted in a period, in Unix ms; 0 if they
+// were counted from the beginning. With board "" it returns that time of the period on all boards.
 func CountedSince(st *ledger.State, board, period string) int64 {
 	if board == "" {
 		return st.Since[period]
@@ -54,8 +54,9 @@ func CountedSince(st *ledger.State, board, period string) int64 {
 	return max(listed, st.Since[period])
 }
 
-// Incomplete lists the partitions whose events a board's window of a period may lack: those whose origin
-// lies after the window's start, Unix ms, and all of them if the period was added too late for it.
+// Incomplete lists the partitions from which a board's window of a period may lack events: those whose
+// origin is later than the window's start, Unix ms, or all of them if the period was added later than that
+// start.
 func Incomplete(st *ledger.State, board, period string, start int64) ([]string, error) {
 	since := CountedSince(st, board, period)
 	var all []string

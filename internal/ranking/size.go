@@ -9,7 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Windows is how many windows are listed.
+// Windows returns the number of listed windows.
 func (s *Store) Windows(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -31,9 +31,9 @@ func (s *Store) Seals(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// AddBoards adds the boards that have a window that is listed. It reads the listing page by
-// page and waits for pause between two, so that Redis hardly notices; of names it keeps
-// their hashes, eight bytes each.
+// AddBoards adds the hashes of the names of all boards that have a listed window. It reads the listing page
+// by page and waits for pause between two pages, so that it barely delays Redis's other calls. A hash takes
+// 8 bytes.
 func (s *Store) AddBoards(ctx context.Context, pause time.Duration, boards map[uint64]struct{}) error {
 	for page, err := range s.listings(ctx, pause) {
 		if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// State reads what Redis holds beside the boards, as of one moment.
+// State reads the schema, the ledger and the other keys of the shard that aren't boards, as of one moment.
 func (s *Store) State(ctx context.Context) (ledger.State, error) {
 	asked := time.Now()
 	reply, err := s.Call(ctx, lua.State, s.stateKeys(), stateKinds...)
 	return s.state(asked, reply, err)
 }
 
-// stateKeys are those that state.lua reads, and stateKinds how.
+// stateKeys returns the keys that state.lua reads, and stateKinds how it reads each.
 func (s *Store) stateKeys() []string {
 	k := s.keys
 	return []string{k.Schema(), k.Ledger(), k.Origin(), k.Windows(), k.Workers(), k.Hold(), s.rules}
@@ -28,7 +28,7 @@ func (s *Store) stateKeys() []string {
 
 var stateKinds = []any{"text", "hash", "hash", "size", "hash", "there", "hash"}
 
-// state reads the reply of state.lua.
+// state parses the reply of state.lua.
 func (s *Store) state(asked time.Time, reply []any, err error) (ledger.State, error) {
 	if err != nil {
 		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
@@ -54,8 +54,8 @@ func (s *Store) state(asked time.Time, reply []any, err error) (ledger.State, er
 	return st, nil
 }
 
-// beside reads what is kept beside the scores, as scripts return it. What wasn't requested is
-// nil, and results in nothing.
+// beside parses the state of a shard as scripts return it. A nil argument wasn't requested; its part of the
+// state is empty.
 func beside(schema string, now, positions, origins, workers any) (ledger.State, error) {
 	text, ok := now.(string)
 	ms, err := strconv.ParseInt(text, 10, 64)
@@ -102,8 +102,8 @@ func takeRefills(workers map[string]string) (refills map[string]int64, rebuilt m
 	return refills, rebuilt, nil
 }
 
-// CheckSchema says what differs between the schema found in Redis and the
-// configuration's; nothing where Redis has none yet. The store then reads and writes beside it.
+// CheckSchema returns a *SchemaError if the schema found in Redis differs from the configuration's, and nil
+// if Redis has no schema yet. If the schema fits, the store reads and writes with it from then on.
 func (s *Store) CheckSchema(found string) error {
 	if found == "" || s.adopt(found) {
 		return nil
@@ -111,8 +111,8 @@ func (s *Store) CheckSchema(found string) error {
 	return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.target(found), Found: found})
 }
 
-// Begin writes where partitions start, all or none. Another schema in Redis is
-// *SchemaError.
+// Begin writes where partitions start, for all of them or for none. If Redis has another schema, the error
+// is a *SchemaError.
 func (s *Store) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
 	if len(all) == 0 {
 		return ledger.Began, nil
@@ -156,16 +156,14 @@ func (s *Store) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.S
 	return 0, fmt.Errorf("set where %s starts: %w", all[0].Partition.Topic, Unexpected(lua.Start, reply))
 }
 
-// besideOthers is expected of a ledger that holds nothing of a partition, and something
-// of others.
+// besideOthers is an expected position: the ledger has nothing of this partition, but has other partitions.
 const besideOthers = "beside others"
 
 var begun = map[string]ledger.StartResult{
 	"applied": ledger.Began, "moved": ledger.Overtaken, "held": ledger.HeldUp, "orphaned": ledger.Orphaned,
 }
 
-// Position reads a partition's place in the ledger: its text, empty where there
-// is none.
+// Position reads a partition's position in the ledger, as text. It is empty if the ledger has none.
 func (s *Store) Position(ctx context.Context, partition ledger.Partition) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -183,7 +181,7 @@ func (s *Store) position(partition ledger.Partition, reply *redis.StringCmd) (st
 	return text, nil
 }
 
-// ForgetRules removes the texts of rules that nothing needs any more, but for one's own.
+// ForgetRules removes the texts of rules that nothing needs any more, except the caller's own.
 func (s *Store) ForgetRules(ctx context.Context, own ledger.Fingerprint) (removed int, err error) {
 	reply, err := s.Call(ctx, lua.Forget, []string{s.keys.Rules(), s.keys.Ledger()}, own.String())
 	if err != nil {
@@ -196,8 +194,9 @@ func (s *Store) ForgetRules(ctx context.Context, own ledger.Fingerprint) (remove
 	return int(n), nil
 }
 
-// Report writes the lines of workers, JSON objects, each with Redis's time before its first field. It returns what is
-// stored then, and what was stored before, empty if nothing was. Nothing is decided by them.
+// Report writes the status lines of workers, which are JSON objects, and inserts Redis's time before the
+// first field of each. It returns the lines as stored, and the lines stored before, empty if there was
+// none. No decision depends on these lines.
 func (s *Store) Report(ctx context.Context, lines []ledger.Line) (stored, before []string, err error) {
 	args := make([]any, 0, 3*len(lines))
 	for _, l := range lines {
@@ -213,7 +212,7 @@ func (s *Store) Report(ctx context.Context, lines []ledger.Line) (stored, before
 	return stored, words[1:], nil
 }
 
-// Retract removes lines that are still stored as they are given.
+// Retract removes the lines that are still stored as given.
 func (s *Store) Retract(ctx context.Context, stored []ledger.Line) error {
 	args := make([]any, 0, 3*len(stored))
 	for _, l := range stored {

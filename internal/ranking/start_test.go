@@ -61,7 +61,7 @@ func TestABeginningIsAllOrNone(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, ledger.Began, begun)
 	})
-	// Over a gap: from what was found, with a new origin; a partition that came later.
+	// Across a gap: from the position found, with a new origin; and a partition that was added later.
 	begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(3, "10", 50, &ledger.Origin{Offset: 50, Time: 9}), beginning(4, "", 0, &ledger.Origin{})})
 	require.NoError(t, err)
 	require.Equal(t, ledger.Began, begun)
@@ -71,10 +71,10 @@ func TestABeginningIsAllOrNone(t *testing.T) {
 	require.Equal(t, map[string]string{"events/3": "50 9", "events/4": "0 0"}, st.Origins)
 }
 
-// Over one gap after another, each with what it can prove: what once was incomplete stays so.
+// Several gaps in a row, each with its own origin: an incomplete window never becomes complete.
 func TestAnOriginNeverGoesDown(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	const far = int64(1) << 53 // beyond it doubles have no odd numbers
+	const far = int64(1) << 53 // above this, doubles skip odd numbers
 	at := int64(0)
 	for i, c := range []struct{ origin, want ledger.Origin }{
 		{origin: ledger.Origin{Offset: 5, Time: 900}, want: ledger.Origin{Offset: 5, Time: 900}},
@@ -96,7 +96,7 @@ func TestAnOriginNeverGoesDown(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want.String(), st.Origins["events/0"])
 	}
-	// What something else wrote there is no origin to keep.
+	// Invalid content isn't kept as an origin.
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Origin(), "events/0", "nonsense").Err())
 	_, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(0, ledger.At(at).String(), at+1, &ledger.Origin{Offset: 7, Time: 8})})
 	require.NoError(t, err)
@@ -121,8 +121,8 @@ func TestABeginningWaitsForAHoldAndStopsAtOrphans(t *testing.T) {
 	begins(ledger.Orphaned)
 }
 
-// What a lost Redis is refilled up to is there from the call on that begins it: no reader
-// sees the one without the other.
+// The call that starts a partition after a loss also writes up to where it is refilled, so that no reader
+// sees one without the other.
 func TestABeginningAfterALossSaysUpToWhereItIsRefilled(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
 	refills := func(want map[string]int64, all ...ledger.StartPosition) {
@@ -139,9 +139,9 @@ func TestABeginningAfterALossSaysUpToWhereItIsRefilled(t *testing.T) {
 	to := func(n int64, b ledger.StartPosition) ledger.StartPosition { b.Refill = n; return b }
 	refills(map[string]int64{"events/0": 480, "events/3": 12},
 		to(480, beginning(0, "", 20, nil)), beginning(1, "", 0, nil), to(7, beginning(2, "", 7, nil)), to(12, beginning(3, "", 0, nil)))
-	// Over a gap it goes on being refilled.
+	// A gap doesn't end the refill.
 	refills(map[string]int64{"events/0": 480, "events/3": 12}, beginning(0, "20", 100, nil))
-	// A ledger that was deleted takes along what was said of it.
+	// If the ledger was deleted, its refill mark is removed.
 	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Ledger(), "events/0").Err())
 	refills(map[string]int64{"events/3": 12}, beginning(0, "", 0, nil))
 
@@ -222,7 +222,7 @@ func TestASchemaErrorNamesTheSettingsThatDiffer(t *testing.T) {
 	require.NoError(t, f.store.CheckSchema(f.store.Schema()))
 }
 
-// ownSchema is the schema of three periods that aren't built in.
+// ownSchema returns the schema of periods that aren't built in.
 func ownSchema(t *testing.T, all ...periods.Rule) string {
 	t.Helper()
 	s := Schema{Cluster: "c1", Shards: 1, WeekDay: "monday", TimeZone: "UTC",
@@ -326,7 +326,7 @@ func TestAListingGoesTwoDaysAfterItsWindowIsOver(t *testing.T) {
 	list("global:weekly:due", now-2*day-1000)
 	list("global:weekly:due2", now-30*day)
 	list("global:weekly:soon", now-2*day+60_000)
-	list("global:weekly:kept", now-30*day) // somebody took its expiry away
+	list("global:weekly:kept", now-30*day) // its expiry was removed by hand
 	require.NoError(t, f.client.Do(t.Context(), "zadd", f.store.keys.Listed("global:weekly:kept"), 1, "u").Err())
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), "global:weekly:odd", "nonsense").Err())
 	for i := range 1200 { // more than a page

@@ -1,6 +1,6 @@
 package ranking
 
-// Windows that stay readable for longer than their retention, until they are in another place.
+// Windows that stay readable after their retention, until they are stored elsewhere.
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Staying is a window that is to be readable until another time.
+// Staying is a window that is to stay readable until a given time.
 type Staying struct {
 	Name    string // in the listing
-	Listing string // as it was read of the shard
+	Listing string // as it was read from the shard
 	Until   time.Time
 }
 
-// Longer has windows be readable until a time at least, on this shard, and returns how many are
-// longer than they were to be. One that was listed otherwise meanwhile isn't among them.
+// Longer makes windows of this shard readable at least until the given times, and returns how many it
+// changed. It doesn't change a window whose listing was changed meanwhile.
 func (s *Store) Longer(ctx context.Context, windows []Staying) (n int64, err error) {
 	return s.stay(ctx, true, windows)
 }
 
-// Shorter has windows be readable until a time at most. It is otherwise as Longer.
+// Shorter makes windows readable at most until the given times. In all else it is like Longer.
 func (s *Store) Shorter(ctx context.Context, windows []Staying) (n int64, err error) {
 	return s.stay(ctx, false, windows)
 }
@@ -36,7 +36,7 @@ func (s *Store) stay(ctx context.Context, longer bool, windows []Staying) (n int
 			l, err := ParseListing(w.Name, w.Listing)
 			was, to := l.Expires, w.Until.UnixMilli()
 			if err != nil || to == was || longer != (to > was) {
-				continue // who applies to it says what is wrong; or it is long or short enough
+				continue // invalid, which apply.lua reports, or already long or short enough
 			}
 			shown, hidden := s.keys.Both(w.Name)
 			l.Expires = to
@@ -59,7 +59,8 @@ func (s *Store) stay(ctx context.Context, longer bool, windows []Staying) (n int
 	return n, nil
 }
 
-// Stays are the windows that stay for longer: by a text for each window and reason, when they were to expire.
+// Stays reads the windows that stay longer: a text for each window and reason maps to the window's original
+// expiry.
 func (s *Store) Stays(ctx context.Context) (map[string]string, error) {
 	all, err := s.hash(ctx, StaysKey(s.prefix))
 	if err != nil {
@@ -68,7 +69,7 @@ func (s *Store) Stays(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// AddStays adds to Stays.
+// AddStays adds entries to Stays.
 func (s *Store) AddStays(ctx context.Context, stays map[string]string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -79,7 +80,7 @@ func (s *Store) AddStays(ctx context.Context, stays map[string]string) error {
 	return nil
 }
 
-// DropStays removes some of Stays.
+// DropStays removes entries from Stays.
 func (s *Store) DropStays(ctx context.Context, names ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

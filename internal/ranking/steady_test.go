@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// moving is an address behind which another server can come to be, as behind a name
-// after a failover. Who is connected finds the connection closed before the next call.
+// moving is an address that can switch to another server, like a name after a failover. A connected client
+// finds its connection closed before the next call.
 type moving struct {
 	mu    sync.Mutex
 	at    string
@@ -42,8 +42,8 @@ func (m *moving) to(address string) {
 	m.at, m.conns = address, nil
 }
 
-// Two servers with the same standings: each has its members in an order of its own. The
-// second takes over after some pages, and no call fails.
+// Two servers have the same standings, but each has its own order of members. The second takes over after
+// some pages, and no call fails.
 func TestAFailoverThatNoCallNoticesLeavesNoMemberOutOfAComparison(t *testing.T) {
 	first, second := testenv.PrivateRedis(t), testenv.PrivateRedis(t)
 	const members = 20 * scanned

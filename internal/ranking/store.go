@@ -1,9 +1,8 @@
-// Package ranking keeps standings in Redis: it writes pieces behind the ledger's
-// fence, and reads boards.
+// Package ranking keeps standings in Redis. It writes pieces, guarded by the ledger, and reads boards.
 //
-// The promise is that a window's scores are exactly what the ledger beside them
-// denotes. It rests on one thing: scores and ledger change in one atomic call,
-// which compares the ledger before it writes. See lua/apply.lua.
+// The package promises that a window's scores count exactly the events that the ledger denotes. The promise
+// relies on one rule: scores and ledger change in one atomic call, which compares the ledger before it
+// writes. See lua/apply.lua.
 //
 //	            expected ≠ ledger ──▶ moved: nothing was written
 //	piece ──▶ ┤ any check fails   ──▶ why: nothing was written
@@ -26,34 +25,35 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// Period is how a period's windows are kept.
+// Period is the configuration of a period's windows.
 type Period struct {
-	Rule      periods.Rule // the zero one: a built-in period's, by the store's calendar
+	Rule      periods.Rule // the zero Rule is a built-in period's, by the store's calendar
 	Layout    codec.Layout
 	Retention time.Duration
 }
 
-// Config is what a store is made of.
+// Config is the configuration of a store.
 type Config struct {
 	Client  redis.UniversalClient
 	Prefix  string
-	Shard   int           // which of the shards it is, from 0
-	Shards  ledger.Shards // how many there are; 0 is one
+	Shard   int           // the shard's index, from 0
+	Shards  ledger.Shards // the number of shards; 0 means 1
 	Cluster string        // the Kafka cluster's id; readers may leave it empty
 	Periods map[periods.Period]Period
-	// Boards are those that aren't by the default rule, by name, rules.AnyBoard among them. One
-	// that is nil is by the default rule.
+	// Boards has the rules of the boards that don't use the default rule, by name or rules.AnyBoard. A nil
+	// rule is the default rule.
 	Boards map[string]*Ruled
-	// Lists has the periods of the boards that list theirs, by name, rules.AnyBoard among them. The
-	// others have all.
+	// Lists has the periods of the boards that list theirs, by name or rules.AnyBoard. Other boards have
+	// all periods.
 	Lists map[string][]periods.Period
-	// Allows reports whether events may name a board, or, of rules.AnyBoard, any board; nil: they may.
+	// Allows reports whether events may name a board or, for rules.AnyBoard, any board. If it is nil, they
+	// may.
 	Allows func(board string) bool
-	// Calendar is what the windows of built-in periods were cut by.
+	// Calendar defines the windows of built-in periods.
 	Calendar periods.Calendar
-	// MaxWindows is how many windows may be listed; 0 is no limit.
+	// MaxWindows limits the number of listed windows; 0 means no limit.
 	MaxWindows int64
-	// Timeout bounds every call.
+	// Timeout limits every call.
 	Timeout time.Duration
 }
 
@@ -64,40 +64,40 @@ type Store struct {
 	shard   int
 	shards  ledger.Shards
 	keys    Keys
-	rules   string // the key of the rules: in a shadow that of the live boards
-	borders string // the key of the borders of windows: in a shadow that of the live boards
+	rules   string // key of the rules; a shadow uses the live boards' key
+	borders string // key of the windows' borders; a shadow uses the live boards' key
 	periods map[string]Period
-	points  map[string]codec.TupleLayout // of boards by the default rule, by period
-	boards  map[string]*ruled            // by other rules
+	points  map[string]codec.TupleLayout // layouts of boards with the default rule, by period
+	boards  map[string]*ruled            // boards with other rules
 	timeout time.Duration
-	// maxWindows is how many windows may be listed, and windowsArg that as an argument of apply.lua.
+	// maxWindows limits the number of listed windows. windowsArg is the same as an argument of apply.lua.
 	maxWindows int
 	windowsArg string
-	// What is the same in every call of apply.lua, as its arguments: its first keys, and by period
-	// the layout of points.
+	// Arguments that are equal in every call of apply.lua: its first keys, and by period the layout of
+	// points.
 	firstKeys  []any
 	layoutArgs map[string][]any
 
-	// lease is how long a key of a rebuild's shadow lives, in ms as text; empty for live
-	// boards, whose keys live as long as their windows.
+	// lease is how long a key of a rebuild's shadow lives, in ms. It is empty for live boards: their keys
+	// live as long as their windows.
 	lease string
-	// encoders are as many as there may be applies on their way: with two, one is
-	// being executed while the next is being sent, and a call's time is its own. Shards
-	// on one server take turns besides: see redisconn.InTurn.
+	// encoders limits the apply calls in flight. With two, Redis executes one call while the next one is
+	// sent, and the duration of each call can be measured. Shards on one server also take turns: see
+	// redisconn.InTurn.
 	encoders chan *encoder
 
-	bannedAtOnce int // windows, by a call of ban.lua
+	bannedAtOnce int // windows in a call of ban.lua
 	opened       openedBoards
 
 	trusted atomic.Bool // see Trusted
 
-	// readAs is the schema that reads compare with: ours, or, for a reader that
-	// doesn't know the Kafka cluster, the one that was found to fit.
+	// readAs is the schema that reads compare with: our own, or, in a reader that doesn't know the Kafka
+	// cluster, a schema found in Redis that fits ours.
 	readAs     atomic.Pointer[string]
 	anyCluster bool
 
-	own    Schema                 // of the configuration
-	schema atomic.Pointer[string] // that is written beside: see grown.go
+	own    Schema                 // by the configuration
+	schema atomic.Pointer[string] // that this store writes with: see grown.go
 	allows func(board string) bool
 }
 
@@ -106,7 +106,7 @@ const (
 	noLimit       = math.MaxInt32 // of windows
 )
 
-// New makes a store. It doesn't talk to Redis.
+// New returns a store. It doesn't connect to Redis.
 func New(c Config) *Store {
 	layouts, own := map[periods.Period]codec.Layout{}, map[periods.Period]periods.Parts{}
 	byName, points := map[string]Period{}, map[string]codec.TupleLayout{}
@@ -159,10 +159,10 @@ func (s *Store) ready() {
 	}
 }
 
-// Shadow is this store in the keys of a rebuild's shadow, which all expire by a lease. It
-// takes windows without limit: whoever is refused there is refused on every board, and no
-// dead letter says so. What goes beyond the limit is left out by the plan. It keeps no rules, as
-// it is of no use to anybody but the rebuild: those that it reads are the live boards'.
+// Shadow returns this store with the keys of a rebuild's shadow, which all expire by a lease. A shadow has
+// no limit on windows: an event that is refused there would be refused on every board, and no dead letter
+// would record it. The rebuild's plan leaves out the windows beyond the limit. Only the rebuild reads a
+// shadow, so it stores no rules; it reads those of the live boards.
 func (s *Store) Shadow(id string, lease time.Duration) *Store {
 	sh := &Store{
 		client: s.client, prefix: s.prefix, shard: s.shard, shards: s.shards, keys: s.keys.shadow(id), rules: s.rules, borders: s.borders, own: s.own, allows: s.allows,
@@ -175,28 +175,28 @@ func (s *Store) Shadow(id string, lease time.Duration) *Store {
 	return sh
 }
 
-// Shard is which of the shards the store is, and how many there are.
+// Shard returns the shard's index and the number of shards.
 func (s *Store) Shard() (shard int, of ledger.Shards) { return s.shard, s.shards }
 
-// Keys are the keys of the store's shard.
+// Keys returns the keys of the store's shard.
 func (s *Store) Keys() Keys { return s.keys }
 
-// Prefix is that of all keys.
+// Prefix returns the prefix of all keys.
 func (s *Store) Prefix() string { return s.prefix }
 
-// Schema is what the scores are written with, as text.
+// Schema returns the text of the schema that the store writes with.
 func (s *Store) Schema() string { return s.text() }
 
-// Period is how a period's windows are kept, if it is configured.
+// Period returns the configuration of a period, if it has one.
 func (s *Store) Period(name string) (Period, bool) {
 	p, ok := s.periods[name]
 	return p, ok
 }
 
-// MaxWindows is how many windows may be listed.
+// MaxWindows returns the limit on listed windows.
 func (s *Store) MaxWindows() int { return s.maxWindows }
 
-// Now is the clock of the server that decides which windows live.
+// Now returns the time of the server that decides which windows are over.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -211,7 +211,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// master is the server that has the ledger: the one there is, or a node of a cluster.
+// master returns the server that has the ledger: the only server, or a node of a cluster.
 func (s *Store) master(ctx context.Context) (redis.Cmdable, error) {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
@@ -224,8 +224,8 @@ func (s *Store) master(ctx context.Context) (redis.Cmdable, error) {
 	return node, nil
 }
 
-// onOneServer does what goes by a scan's cursors on the server that has the ledger, and again
-// if another has taken over meanwhile.
+// onOneServer runs do, which uses the cursors of a scan on the server that has the ledger. If another
+// server took over meanwhile, it runs do again.
 func (s *Store) onOneServer(ctx context.Context, do func() error) error {
 	return redisconn.OnOneServer(ctx, s.timeout, s.master, do)
 }

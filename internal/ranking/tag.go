@@ -6,18 +6,18 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// slots is how many slots a cluster deals out over its masters.
+// slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
-// Tag is the hash tag of a shard: what its keys have between braces, by which a cluster
-// keeps them together. Of one shard it is 0. Of n it is i.j, with the smallest j whose slot
-// lies in the i-th of n equal ranges of slots: cluster tools deal out contiguous ranges, so
-// that masters get as many shards each.
+// Tag returns a shard's hash tag: the text between braces in its keys, by which a cluster keeps them in one
+// slot. A single shard has the tag 0. Shard i of n has the tag i.j, with the smallest j whose slot is in
+// the i-th of n equal ranges of slots. Cluster tools assign contiguous ranges of slots, so every master
+// gets about the same number of shards.
 func Tag(shard int, of ledger.Shards) string {
 	if of == 1 {
 		return "0"
 	}
-	low, high := shard*slots, (shard+1)*slots // of n times a slot
+	low, high := shard*slots, (shard+1)*slots // bounds of the range, multiplied by n
 	for j := 0; ; j++ {
 		tag := strconv.Itoa(shard) + "." + strconv.Itoa(j)
 		if at := slotOf(tag) * int(of); low <= at && at < high {
@@ -26,7 +26,7 @@ func Tag(shard int, of ledger.Shards) string {
 	}
 }
 
-// slotOf is the slot of a hash tag: its CRC-16 (of XMODEM), modulo the number of slots.
+// slotOf returns the slot of a hash tag: its CRC-16 (XMODEM) modulo the number of slots.
 func slotOf(tag string) int {
 	const polynomial = 0x1021
 	sum := uint16(0)

@@ -22,7 +22,7 @@ func TestTagsAreSpreadEvenlyOverTheSlots(t *testing.T) {
 	}
 }
 
-// What CLUSTER KEYSLOT of Redis 7.0 answers.
+// The slots that CLUSTER KEYSLOT of Redis 7.0 returns.
 func TestASlotIsTheOneThatRedisHas(t *testing.T) {
 	require.Equal(t, 12739, slotOf("123456789"))
 	require.Equal(t, 12182, slotOf("foo"))

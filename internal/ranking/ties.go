@@ -1,13 +1,13 @@
 package ranking
 
-// How many members have more points, or a better tuple, than a standing, and how many at least as
-// many. Members with as many are rows side by side, whenever they reached it: so all of a page is
-// known by what is above its first row and by who has at least as much as its last.
+// Counts of the members that have more points (or a better tuple) than a standing, and of those that have
+// at least as many. Members with equal points have adjacent rows, whenever they reached them. So for all
+// rows of a page two counts suffice: the members with more than its first row, and those with at least as
+// much as its last row.
 
-// Tie says of rows that follow each other how many have more than each, and how many at least as
-// many, by how many have more than the first, and how many at least as many as the last. Where
-// those were counted at another moment than the ranks, the ranks count: of nobody is More as large
-// as the rank, or AtLeast below it.
+// Tie sets More and AtLeast of consecutive rows, given the number of members with more than the first row
+// and with at least as much as the last row. If those counts are from another moment than the ranks, the
+// ranks take precedence: More is always below a row's rank, and AtLeast is never below it.
 func Tie(rows []Standing, more, atLeast int64) {
 	var to int
 	for from := 0; from < len(rows); from = to {
@@ -27,12 +27,12 @@ func Tie(rows []Standing, more, atLeast int64) {
 	}
 }
 
-// equals reports whether two have the same points, or tuple.
+// equals reports whether two standings have the same points or tuple.
 func (s *Standing) equals(other *Standing) bool {
 	return s.Points == other.Points && s.Tuple == other.Tuple
 }
 
-// tie fills in what read.lua returns of ties: of the first and the last row, then of who was
+// tie parses the tie counts of read.lua: of the first and the last row, then of the members that were
 // looked up.
 func (b *Part) tie(reply any) error {
 	looked := b.Standings[b.Rows:]

@@ -9,8 +9,8 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Of any page of a sorted list, with what is known of its ends alone, every row is as counted
-// over the whole list.
+// For any page of a sorted list, Tie derives every row's counts from those of the page's ends; they equal
+// the counts over the whole list.
 func TestRowsSideBySideSayHowManyHaveAsMany(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ruled := rapid.Bool().Draw(t, "by a rule")

@@ -8,12 +8,12 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// unlinked is how many keys are removed a call: a millisecond of Redis's time or so.
+// unlinked is how many keys a call removes; it takes about a millisecond of Redis's time.
 const unlinked = 500
 
-// Unlink removes keys in their order, some hundred a call, with a pause after each: Redis
-// frees large ones in the background. A context that ends is heeded after every call.
-// removed, which may be nil, receives how many are gone.
+// Unlink removes keys in order, 500 per call, and waits for pause after each call. Redis frees large keys
+// in the background. Unlink stops after the current call if the context ends. removed, which may be nil,
+// receives the number of keys removed so far.
 func (s *Store) Unlink(ctx context.Context, keys []string, pause time.Duration, removed func(n int)) error {
 	done := 0
 	for some := range slices.Chunk(keys, unlinked) {
@@ -25,7 +25,7 @@ func (s *Store) Unlink(ctx context.Context, keys []string, pause time.Duration, 
 			removed(done)
 		}
 		if done == len(keys) {
-			break // nobody is waited for
+			break // no pause after the last call
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {
 			return err
@@ -34,7 +34,7 @@ func (s *Store) Unlink(ctx context.Context, keys []string, pause time.Duration, 
 	return nil
 }
 
-// unlinkSome sends a command a key, in one go: keys of several shards are of several nodes.
+// unlinkSome pipelines one command per key, because keys of several shards may be on several nodes.
 func (s *Store) unlinkSome(ctx context.Context, keys []string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -1,7 +1,7 @@
 package ranking
 
-// The standings under any prefix, as what stands there says of itself: another
-// configuration wrote them.
+// The standings under any prefix, as the schema in Redis describes them: another configuration may have
+// written them.
 
 import (
 	"context"
@@ -21,28 +21,28 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// View is the standings under a prefix, of all shards. It reads, and Drop removes them.
+// View is the standings of all shards under a prefix. It reads them, and Drop removes them.
 type View struct {
 	Prefix string
-	Shards ledger.Shards // how many it has
-	Schema string        // as it was found; empty if there is none
+	Shards ledger.Shards // the number of shards
+	Schema string        // as found in Redis; empty if it has none
 
 	Zone, WeekStart, Cluster string
 
-	recorded bool // the number of shards, by a reshard
+	recorded bool // the record gives the number of shards
 
 	layouts map[string]codec.Layout  // by period
 	own     map[string]periods.Parts // of the periods that aren't built in
 	client  redis.UniversalClient
 	timeout time.Duration
-	stores  []*Store // one a shard
+	stores  []*Store // one per shard
 }
 
-// NewView reads the schema under a prefix. The number of shards is the given one if there
-// are boards of so many, else one, else the one that there is. Where there is no schema, or
-// one that this program doesn't understand, the error is *SchemaError or says so, and
-// *SeveralError where there are several numbers of shards to choose from: then there is a
-// View to be dropped alone.
+// NewView reads the schema under a prefix. If no record gives the number of shards, it is the given number
+// if such shards exist, else 1 if one shard exists, else the only number that exists. If there is no
+// schema, the error is a *SchemaError. If there are several numbers to choose from, the error is a
+// *SeveralError. In both cases, and if this program doesn't understand the schema, NewView also returns a
+// View that can only be dropped.
 func NewView(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (*View, error) {
 	v := &View{Prefix: prefix, layouts: map[string]codec.Layout{}, own: map[string]periods.Parts{}, client: client, timeout: timeout}
 	err := v.find(ctx, max(shards, 1))
@@ -68,21 +68,21 @@ func NewView(ctx context.Context, client redis.UniversalClient, prefix string, s
 	return v, nil
 }
 
-// Number is how many shards the prefix has by now.
+// Number reads the prefix's number of shards again.
 func (v *View) Number(ctx context.Context) (Number, error) {
 	return ReadNumber(ctx, v.client, v.Prefix, v.timeout)
 }
 
-// Stores are the shards.
+// Stores returns the shards.
 func (v *View) Stores() []*Store { return v.stores }
 
-// Layout is how a period's scores are laid out, if its boards are kept.
+// Layout returns the layout of a period's scores, if the schema has the period.
 func (v *View) Layout(period string) (codec.Layout, bool) {
 	l, ok := v.layouts[period]
 	return l, ok
 }
 
-// SameWindows reports whether a period cuts time as it does under another prefix.
+// SameWindows reports whether the windows of a period are the same as under another prefix.
 func (v *View) SameWindows(o *View, period string) bool {
 	mine, own := v.own[period]
 	others, owns := o.own[period]
@@ -92,9 +92,8 @@ func (v *View) SameWindows(o *View, period string) bool {
 	return v.Zone == o.Zone && (period != string(periods.Weekly) || v.WeekStart == o.WeekStart)
 }
 
-// LayoutOf is how the scores of a window are laid out whose listing has this rule,
-// and the fields of that rule, none of the default one. ok is false where boards of its period
-// aren't kept.
+// LayoutOf returns the layout of a window's scores, given the rule in its listing, and the fields of that
+// rule (empty for the default rule). ok is false if the schema doesn't have the period.
 func (v *View) LayoutOf(period, rule string) (l codec.TupleLayout, fields codec.Fields, ok bool, err error) {
 	kept, ok := v.layouts[period]
 	if !ok || rule == "" {
@@ -118,17 +117,17 @@ func (v *View) LayoutOf(period, rule string) (l codec.TupleLayout, fields codec.
 	return l, r.Fields, true, nil
 }
 
-// States is what stands beside the boards of each shard, of a moment of its own.
+// States reads the state of each shard, each as of its own moment.
 func (v *View) States(ctx context.Context) ([]ledger.State, error) {
 	return onEach(ctx, v.stores, (*Store).State)
 }
 
-// Listings is what each shard lists.
+// Listings reads the listing of each shard.
 func (v *View) Listings(ctx context.Context) ([]map[string]string, error) {
 	return onEach(ctx, v.stores, (*Store).Listings)
 }
 
-// onEach asks all stores at once.
+// onEach calls ask for all stores concurrently.
 func onEach[T any](ctx context.Context, stores []*Store, ask func(*Store, context.Context) (T, error)) ([]T, error) {
 	answers := make([]T, len(stores))
 	group, ctx := errgroup.WithContext(ctx)
@@ -145,18 +144,18 @@ func onEach[T any](ctx context.Context, stores []*Store, ask func(*Store, contex
 	return answers, nil
 }
 
-// askedAtOnce is how many shards are read at once.
+// askedAtOnce is how many shards are read concurrently.
 const askedAtOnce = 32
 
-// Sibling are the stores of another number of shards under the same prefix, whether or not
-// anything is there.
+// Sibling returns the stores of another number of shards under the same prefix, whether or not anything is
+// there.
 func (v *View) Sibling(shards ledger.Shards) []*Store {
 	other := *v
 	other.use(shards)
 	return other.stores
 }
 
-// SchemaFor is the view's schema for another number of shards.
+// SchemaFor returns the view's schema with another number of shards.
 func (v *View) SchemaFor(shards ledger.Shards) (string, error) {
 	text := map[string]any{}
 	d := json.NewDecoder(strings.NewReader(v.Schema))
@@ -169,13 +168,13 @@ func (v *View) SchemaFor(shards ledger.Shards) (string, error) {
 	return string(schema), err
 }
 
-// shard is a store that knows nothing of how scores are written.
+// shard returns a store without layouts.
 func (v *View) shard(shard int, of ledger.Shards) *Store {
 	keys := newKeys(v.Prefix, shard, of)
 	return &Store{client: v.client, prefix: v.Prefix, shard: shard, shards: of, keys: keys, rules: keys.Rules(), borders: keys.Borders(), timeout: v.timeout}
 }
 
-// use makes it a view of so many shards.
+// use sets the view's number of shards.
 func (v *View) use(shards ledger.Shards) {
 	v.Shards, v.stores = shards, nil
 	for i := range int(shards) {
@@ -183,8 +182,8 @@ func (v *View) use(shards ledger.Shards) {
 	}
 }
 
-// find finds how many shards there are: by the record, or those that are expected, or one, or
-// others.
+// find determines the number of shards: from the record, else the expected number, else one, else the only
+// number that exists.
 func (v *View) find(ctx context.Context, expected ledger.Shards) error {
 	number, err := ReadNumber(ctx, v.client, v.Prefix, v.timeout)
 	if err != nil {
@@ -193,17 +192,17 @@ func (v *View) find(ctx context.Context, expected ledger.Shards) error {
 	if number.Shards > 0 {
 		v.recorded = true
 		v.use(number.Shards)
-		all, err := v.begun(ctx, v.stores)
+		all, err := v.withSchema(ctx, v.stores)
 		return v.takeSchema(ctx, all, err)
 	}
 	v.use(expected)
 	if expected > 1 {
-		all, err := v.begun(ctx, v.stores) // its first may be the one that Redis has lost
+		all, err := v.withSchema(ctx, v.stores) // Redis may have lost the first shard
 		if err != nil || len(all) > 0 {
 			return v.takeSchema(ctx, all, err)
 		}
 	}
-	one, err := v.begun(ctx, []*Store{v.shard(0, 1)})
+	one, err := v.withSchema(ctx, []*Store{v.shard(0, 1)})
 	if err != nil || len(one) > 0 {
 		v.use(1)
 		return v.takeSchema(ctx, one, err)
@@ -219,7 +218,7 @@ func (v *View) find(ctx context.Context, expected ledger.Shards) error {
 	return v.takeSchema(ctx, v.stores[:1], nil)
 }
 
-// takeSchema reads the schema of the first of some shards, if there is one.
+// takeSchema reads the schema of the first of the shards, if there is one.
 func (v *View) takeSchema(ctx context.Context, shards []*Store, err error) error {
 	if err != nil || len(shards) == 0 {
 		return err
@@ -229,9 +228,9 @@ func (v *View) takeSchema(ctx context.Context, shards []*Store, err error) error
 	return err
 }
 
-// begun are those of some shards that have a schema, read in one go. Without a record of
-// their number, what a reshard is copying isn't there yet.
-func (v *View) begun(ctx context.Context, shards []*Store) (there []*Store, err error) {
+// withSchema returns the shards that have a schema, in one round trip. If no record gives the number of shards,
+// it leaves out those that a reshard is copying to.
+func (v *View) withSchema(ctx context.Context, shards []*Store) (there []*Store, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	pipe := v.client.Pipeline()
@@ -250,8 +249,8 @@ func (v *View) begun(ctx context.Context, shards []*Store) (there []*Store, err 
 	return there, nil
 }
 
-// SeveralError says that a prefix has boards of several numbers of shards, so that it isn't
-// known which are meant.
+// SeveralError reports that a prefix has boards with several numbers of shards, so that it is unknown which
+// of them are meant.
 type SeveralError struct {
 	Prefix string
 	Shards []ledger.Shards
@@ -302,7 +301,7 @@ func (v *View) read() error {
 	return nil
 }
 
-// lengthOf is what scores of a period are laid out over. A built-in one has no parts.
+// lengthOf returns the length that a period's layouts are made for. own is nil for a built-in period.
 func lengthOf(name periods.Period, own *periods.Parts) (time.Duration, error) {
 	if own == nil {
 		_, err := periods.Parse(string(name))
@@ -315,7 +314,8 @@ func lengthOf(name periods.Period, own *periods.Parts) (time.Duration, error) {
 	return rule.Length(), nil
 }
 
-// sameSchema says which shard hasn't got the schema that was found, if one hasn't.
+// sameSchema returns as other which shard lacks the schema that was found or has another one; nil if none
+// does.
 func (v *View) sameSchema(ctx context.Context) (other, err error) {
 	states, err := v.States(ctx)
 	if err != nil {

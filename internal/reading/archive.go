@@ -1,11 +1,10 @@
 package reading
 
-// Windows that Redis doesn't have any more are read from the archive. Redis is asked first, always:
-// what it lists, or has lost, is its own to answer, and never waits for the archive.
+// Windows that Redis no longer has are read from the archive. The reader always reads Redis first. It answers from
+// Redis alone, without waiting for the archive, if Redis lists the window or has lost it.
 //
-// An archive that is away, or slow, holds up nobody else: who reads it is few, who waits for that as
-// few again, and the next are refused at once; once it has kept somebody waiting in vain, nobody asks
-// for a moment.
+// An unavailable or slow archive delays few requests. Archive.Reads limits the concurrent reads; as many requests
+// may wait, and further ones are refused at once. After a read has timed out, all reads fail at once for a moment.
 
 import (
 	"context"
@@ -17,78 +16,77 @@ import (
 	"github.com/standings/standings/internal/archive/store"
 )
 
-// Archive is what windows are read from that Redis doesn't list.
+// Archive configures the archive for windows that Redis does not list.
 type Archive struct {
-	// Open returns the archive, whose schema is this program's: it may be away, and is called before
-	// every read. ErrEmpty of the store is one in which there is nothing.
+	// Open returns the archive, with this program's schema. It is called before every read and may fail.
+	// store.ErrEmpty means that the archive is empty.
 	Open func(context.Context) (*store.Store, error)
-	// Timeout is how long a read may take.
+	// Timeout is the maximum duration of a read.
 	Timeout time.Duration
-	// Reads is how many there are at a time; as many wait.
+	// Reads is the maximum number of concurrent reads; as many more may wait.
 	Reads int
-	// Observe, where there is one, is called after each read, with what came of it and how long it took, with
-	// what it waited for others.
+	// Observe, if set, is called after each read with its result and its duration, which includes the wait for
+	// other reads.
 	Observe func(result string, took time.Duration)
 }
 
-// What comes of a read of the archive.
+// Results of a read of the archive.
 const (
 	ReadFound     = "found"
 	ReadNotFound  = "not_found"
-	ReadFailed    = "failed"    // it is away, or couldn't answer
-	ReadSlow      = "slow"      // it didn't answer in time
-	ReadRefused   = "refused"   // as many read it, and wait, as may
-	ReadAbandoned = "abandoned" // who asked has gone
+	ReadFailed    = "failed"    // the archive is unavailable or returned an error
+	ReadSlow      = "slow"      // the archive did not reply in time
+	ReadRefused   = "refused"   // too many others read or wait
+	ReadAbandoned = "abandoned" // the caller has cancelled the read
 )
 
-// ReadResults are all of them.
+// ReadResults returns all results.
 func ReadResults() []string {
 	return []string{ReadFound, ReadNotFound, ReadFailed, ReadSlow, ReadRefused, ReadAbandoned}
 }
 
-// ArchiveError says that a window which Redis doesn't have may be in the archive, and that this
-// can't be read.
+// ArchiveError reports that the archive could not be read. It may have the window that Redis does not list.
 type ArchiveError struct{ Err error }
 
 func (e *ArchiveError) Error() string { return "read the archive: " + e.Err.Error() }
 
-// Unwrap is why.
+// Unwrap returns the cause.
 func (e *ArchiveError) Unwrap() error { return e.Err }
 
-// Errors that an ArchiveError has.
+// Causes of an ArchiveError.
 var (
-	// ErrArchiveBusy: as many read it, and wait, as may.
+	// ErrArchiveBusy reports that too many others read or wait.
 	ErrArchiveBusy = errors.New("too many concurrent readers")
 	errSlow        = errors.New("no reply in time")
 )
 
 const (
-	// missingFor is how long it is remembered that the archive doesn't have a window, so that a flood of
-	// requests for one that is nowhere isn't one of queries. A copy that is made meanwhile is of a
-	// window that Redis still has, as a rule.
+	// missingFor is how long the reader remembers that the archive does not have a window, so that many requests
+	// for a missing window do not cause as many queries. A window archived in the meantime is normally still in
+	// Redis.
 	missingFor = time.Second
-	// Of a window that isn't over, and that Redis doesn't list, the archive has a backup at most, where Redis
-	// was lost: it isn't waited for longer than liveLimit, nor asked again within liveMissingFor.
+	// If a window is not over and Redis does not list it, the archive can only have a backup of it, from before a
+	// loss of Redis. The reader waits for this at most liveLimit, and does not query again within liveMissingFor.
 	liveLimit      = time.Second
 	liveMissingFor = 10 * time.Second
-	// mostMissing is how many windows that is remembered of.
+	// mostMissing is the maximum number of windows remembered as missing.
 	mostMissing = 4096
-	// awayFor is how long nobody asks an archive that has kept somebody waiting in vain.
+	// awayFor is how long all reads fail at once after a read has timed out.
 	awayFor = time.Second
 )
 
-// archive is an Archive, and what is known of it.
+// archive is an Archive and its state.
 type archive struct {
 	Archive
-	room chan struct{} // one for each who reads
+	room chan struct{} // holds a token per concurrent read
 
 	mu        sync.Mutex
-	inside    int // who read or wait
+	inside    int // number of readers that read or wait
 	missing   map[string]time.Time
-	away      error // and until when
+	away      error // the error returned until the time in until
 	until     time.Time
 	kept      keptBoards
-	unshownOf map[int64]*unshownOf // by the copy's id
+	unshownOf map[int64]*unshownOf // keyed by the copy's id
 }
 
 func newArchive(a *Archive) *archive {
@@ -98,7 +96,7 @@ func newArchive(a *Archive) *archive {
 	return &archive{Archive: *a, room: make(chan struct{}, max(1, a.Reads)), missing: map[string]time.Time{}, unshownOf: map[int64]*unshownOf{}}
 }
 
-// enter waits for room, and returns what gives it back.
+// enter waits for a place to read. The caller must call leave at the end.
 func (a *archive) enter(ctx context.Context) (leave func(), err error) {
 	if err := a.comeIn(); err != nil {
 		return nil, err
@@ -131,8 +129,8 @@ func (a *archive) goOut() {
 	a.inside--
 }
 
-// use calls do with the archive, within the time that a read has, or less. What goes wrong is an
-// *ArchiveError, but that there is no such thing, and what the one who reads has ended.
+// use calls do with the archive, within limit. If the archive cannot be read, the error is an *ArchiveError. A
+// missing window (store.ErrNotFound), an invalid request and the caller's cancellation are returned as they are.
 func (a *archive) use(ctx context.Context, limit time.Duration, do func(context.Context, *store.Store) error) (result error) {
 	began := time.Now()
 	defer func() { a.observe(ctx, result, time.Since(began)) }()
@@ -158,7 +156,7 @@ func (a *archive) use(ctx context.Context, limit time.Duration, do func(context.
 		return ctx.Err()
 	}
 	if limited.Err() != nil {
-		// What it says itself of that depends on the driver.
+		// The store's own error on a timeout depends on the driver.
 		err = fmt.Errorf("%w, within %v: %w", errSlow, limit, err)
 		if time.Since(began) >= a.Timeout/2 {
 			a.isAway(err)
@@ -171,7 +169,7 @@ func (a *archive) observe(ctx context.Context, err error, took time.Duration) {
 	if a.Observe == nil {
 		return
 	}
-	result := ReadFound // also where what was asked for can't be
+	result := ReadFound // also if the request was invalid
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		result = ReadNotFound
@@ -193,12 +191,12 @@ func (a *archive) isAway(err error) {
 	a.away, a.until = err, time.Now().Add(awayFor)
 }
 
-// askedError is one of what was asked, and not of the archive.
+// askedError is an error of the request and not of the archive.
 type askedError struct{ error }
 
 func (e *askedError) Unwrap() error { return e.error }
 
-// isMissing reports whether the archive didn't have a window a moment ago.
+// isMissing reports whether the archive lacked a window at a recent read.
 func (a *archive) isMissing(name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -219,12 +217,12 @@ func (a *archive) miss(name string, d time.Duration) {
 	a.missing[name] = time.Now().Add(d)
 }
 
-// ErrOtherCopy says that what is read page by page isn't the same any more: Redis has dropped the
-// window, or the archive has another copy of it.
+// ErrOtherCopy reports that the pages read are not of the same data: Redis has dropped the window, or the archive
+// has a newer copy of it.
 var ErrOtherCopy = errors.New("the window was dropped or archived again while it was read: read it again")
 
-// SameCopy is ErrOtherCopy where two pages aren't of the same copy. Pages of a window in Redis are of
-// different moments, which is what they say.
+// SameCopy returns ErrOtherCopy if two pages are of different copies. Pages of a window in Redis may differ in
+// time; each states its own.
 func SameCopy(a, b *View) error {
 	if a.Archived != b.Archived || a.Archived && (a.Revision != b.Revision || !a.AsOf.Equal(b.AsOf)) || a.Listed && !b.Listed {
 		return fmt.Errorf("%s %s %s: %w", b.Name, b.Window.Period, b.Window.Name, ErrOtherCopy)

@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// archived is a reader whose archive is opened by open, with a board in Redis.
+// archived returns a reader with a board in Redis, and an archive that open opens.
 func archived(t *testing.T, open func(context.Context) (*store.Store, error), timeout time.Duration, reads int) (*Reader, *fixture) {
 	t.Helper()
 	f := newFixture(t, testenv.Prefix(t), 1, codec.Readable)
@@ -36,7 +36,7 @@ func TestWindowsThatRedisHasNeverTouchTheArchive(t *testing.T) {
 	require.Len(t, v.Standings, 1)
 }
 
-// live is a target of the week that hasn't ended.
+// live is a target in the current week.
 func (f *fixture) live(t *testing.T, board string) Target {
 	t.Helper()
 	now, err := periods.Calendar{}.At(periods.Weekly, time.Now().UnixMilli())
@@ -46,7 +46,7 @@ func (f *fixture) live(t *testing.T, board string) Target {
 	return target
 }
 
-// That nothing has happened on a board yet is Redis's to say, whatever becomes of the archive.
+// If a board has no events yet, the answer comes from Redis, whatever the archive's state.
 func TestAQuietBoardIsReadWithAnArchiveThatIsAwayOrSlow(t *testing.T) {
 	for name, open := range map[string]func(context.Context) (*store.Store, error){
 		"away": func(context.Context) (*store.Store, error) { return nil, errors.New("connection refused") },
@@ -67,7 +67,8 @@ func TestAQuietBoardIsReadWithAnArchiveThatIsAwayOrSlow(t *testing.T) {
 	}
 }
 
-// Redis was lost, and what the log has left says nothing of a window: its backup does, and says what it is.
+// Redis was lost, and the rest of the log has no events of a window: the reader uses its backup, and marks it as
+// one.
 func TestABackupIsReadWhereRedisDoesntListAWindowThatIsntOver(t *testing.T) {
 	s := openStore(t, sqliteURL(t))
 	results := map[string]int{}
@@ -94,7 +95,7 @@ func TestABackupIsReadWhereRedisDoesntListAWindowThatIsntOver(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 2, v.Standings[0].Rank)
 
-	// The first event that counts has Redis list it again, and answer.
+	// Once the first event counts, Redis lists the window again, and the reader uses Redis.
 	f.put(t, "lost", []member{{"c", 1, codec.Tuple{1}}})
 	v, err = r.Rows(t.Context(), target, Page{Limit: 10})
 	require.NoError(t, err)
@@ -132,7 +133,7 @@ func TestBannedMembersStayHiddenWhileRedisHoldsNothing(t *testing.T) {
 	require.Equal(t, []string{"b"}, shown())
 }
 
-// What a member could have in a window is the window's, and not today's.
+// The possible points in an archived window are those of the window, not today's.
 func TestPointsBeyondTodaysLimitAreFoundInAWindowThatHadThem(t *testing.T) {
 	for _, most := range []int64{0, 50_000_000} {
 		s := openStore(t, sqliteURL(t))
@@ -166,7 +167,7 @@ func TestAnArchiveThatIsAwayIsAnErrorOfPastWindowsAlone(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A slow archive takes its own readers' time, as much as they have, and then nobody's for a moment.
+// A slow archive delays its own readers up to their timeout, and then no readers for a moment.
 func TestASlowArchiveIsWaitedForByFewAndNotForLong(t *testing.T) {
 	var opened atomic.Int64
 	inside := make(chan struct{}, 100)
@@ -183,7 +184,7 @@ func TestASlowArchiveIsWaitedForByFewAndNotForLong(t *testing.T) {
 	}
 	go read(first)
 	<-inside
-	go read(second) // it waits
+	go read(second) // this one waits
 	require.Eventually(t, func() bool { r.archive.mu.Lock(); defer r.archive.mu.Unlock(); return r.archive.inside == 2 }, 5*time.Second, time.Millisecond)
 	_, err := r.Rows(t.Context(), f.target("past"), Page{Limit: 10})
 	require.ErrorIs(t, err, ErrArchiveBusy, "a third is refused at once")
@@ -208,7 +209,7 @@ func TestAWindowThatIsNowhereIsLookedForOnceAMoment(t *testing.T) {
 		require.False(t, v.Listed)
 	}
 	require.LessOrEqual(t, asked.Load(), int64(5))
-	// A copy that is made then is found once that moment is over.
+	// After that moment the reader finds a copy that was made meanwhile.
 	f.put(t, "nowhere", []member{{"a", 1, codec.Tuple{7}}})
 	f.copyTo(t, s, "nowhere", 1)
 	f.remove(t, "nowhere")
@@ -232,7 +233,7 @@ func TestTheNewestCopyIsReadAndABackupSaysThatItIsOne(t *testing.T) {
 		require.Equal(t, map[bool]string{true: Backup, false: Whole}[revision == 0], v.State())
 		require.Equal(t, revision > 0, v.Complete())
 	}
-	// It was reopened, and takes events again: Redis has it.
+	// After a reopening the window accepts events again, and Redis has it.
 	f.put(t, "global", []member{{"a", 1, codec.Tuple{8}}})
 	v, err := r.Rows(t.Context(), f.target("global"), Page{Limit: 10})
 	require.NoError(t, err)

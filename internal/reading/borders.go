@@ -9,12 +9,12 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// borders are where windows of calendars start and end, as the consumers have settled it. The
-// consumers may have other time zone data than this program. Periods without a time zone need no call.
+// borders are the starts and ends of calendar windows as the consumers have settled them. The consumers may have
+// other time zone data than this program. Periods without a time zone need no call.
 type borders struct {
 	turn chan struct{} // holds a token while a read uses the fields below, also during its call to Redis
 	all  ranking.SettledBorders
-	next time.Time // when they are read again
+	next time.Time // when to read them again
 }
 
 const (

@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Yesterday was opened by other time zone data, and ends an hour from now: it is the current day, and is
-// shown with the bounds that it is listed with.
+// A consumer with other time zone data opened yesterday's window, which ends an hour from now. It is the current
+// day, and the reader shows the bounds in its listing.
 func TestTheCurrentWindowIsTheOneThatConsumersCountIn(t *testing.T) {
 	f := newFixture(t, testenv.Prefix(t), 2, codec.Readable)
 	halfPastMidnight := 1800 - int(time.Now().Unix()%(24*3600))
@@ -50,7 +50,7 @@ func TestTheCurrentWindowIsTheOneThatConsumersCountIn(t *testing.T) {
 	reached := yesterday.Start + 7_200_000
 	score, err := tuples.Encode(codec.Tuple{7}, tuples.Ticks(yesterday.Start, end, reached))
 	require.NoError(t, err)
-	keys, name := f.boards.Shards()[1].Keys(), "global:daily:"+yesterday.Name // the other shard has nobody in it
+	keys, name := f.boards.Shards()[1].Keys(), "global:daily:"+yesterday.Name // the other shard has no members
 	require.NoError(t, f.client.ZAdd(t.Context(), keys.Listed(name), redis.Z{Score: score, Member: "u1"}).Err())
 	require.NoError(t, f.client.HSet(t.Context(), keys.Windows(), name, entry(yesterday.Start, end, end+60_000)).Err())
 
@@ -68,7 +68,7 @@ func TestTheCurrentWindowIsTheOneThatConsumersCountIn(t *testing.T) {
 	_, err = r.Rows(t.Context(), target, Page{Limit: 10})
 	require.ErrorContains(t, err, "no change of time zone rules")
 
-	// A read that waits for another one's call ends with its context.
+	// A read that waits for another read's call ends with its context.
 	r.borders.turn <- struct{}{}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

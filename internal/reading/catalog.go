@@ -1,7 +1,7 @@
 package reading
 
-// Which boards and windows there are. A listing may have 200,000 windows, so it is read page by
-// page, and what was read serves all who ask within a few seconds.
+// The list of boards and windows. It may have 200,000 windows, so it is read page by page, and one read serves all
+// requests for a few seconds.
 
 import (
 	"cmp"
@@ -15,18 +15,18 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// catalogFor is how long a listing that was read serves.
+// catalogFor is how long a list is reused after it was read.
 const catalogFor = 5 * time.Second
 
-// catalog is the listing as it was last read.
+// catalog is the list as it was last read.
 type catalog struct {
-	mu   sync.Mutex // held while it is read: who comes meanwhile waits for that
+	mu   sync.Mutex // held during a read, so that concurrent requests wait for it
 	read time.Time
-	all  []boards.Listed // by board, then period, then start
+	all  []boards.Listed // sorted by board, then period, then start
 }
 
-// Listed are the windows that are listed of a board, or of all boards for an empty name: by board,
-// then in the order of the periods, then by start. What it returns mustn't be changed.
+// Listed returns the listed windows of a board, or of all boards if board is empty, sorted by board, then in the
+// order of the periods, then by start. The caller must not modify the result.
 func (r *Reader) Listed(ctx context.Context, board string) ([]boards.Listed, error) {
 	c := &r.catalog
 	c.mu.Lock()

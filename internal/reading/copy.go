@@ -1,9 +1,9 @@
 package reading
 
-// A copy of a window, read as Redis reads the window: the same rows, ranks, places and counts. Rows
-// are stored by place, so most of it is arithmetic; an index here counts the rows that are shown (unshown.go).
-// What a copy counted may be another than what its board counts today, and so is the layout of its scores: rows
-// are compared by their values, and scores by scores of the same copy alone.
+// Reads of an archived copy of a window. They return the same rows, ranks, places and counts as reads of the
+// window in Redis. The store keeps rows by place, so most of this is arithmetic; unshown.go converts between
+// places among all rows and among the rows that are shown. The copy may have other fields and another layout than
+// its board has today. So rows are compared by their values, and scores only with scores of the same copy.
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// copied is a copy as it is read.
+// copied is a copy during a read.
 type copied struct {
 	ctx     context.Context //nolint:containedctx // that of one read
 	store   *store.Store
@@ -29,16 +29,16 @@ type copied struct {
 	hidden  *ranking.Hidden
 	unshown unshown
 	board   ranking.Board
-	today   codec.Fields // what its board counts now
+	today   codec.Fields // the board's current fields
 	layout  codec.TupleLayout
-	before  *ranking.Standing // a row with the score of the pivot that rows were read after
+	before  *ranking.Standing // a row with the score of the pivot of the page, if there is one
 }
 
-// mostCopies is how often a copy is read anew that was replaced in between.
+// mostCopies is how often a read is tried if the copy is replaced meanwhile.
 const mostCopies = 3
 
-// fromArchive reads a window from the newest whole copy of it: store.ErrNotFound where there is none.
-// was is what Redis has said of it, which doesn't list it.
+// fromArchive reads a window from its newest complete copy. The error is store.ErrNotFound if the archive has
+// none. was is the answer of Redis, which does not list the window.
 func (r *Reader) fromArchive(ctx context.Context, all *boards.Boards, t Target, was *ranking.Board, layout codec.TupleLayout, do func(*copied) error) (View, error) {
 	name := t.Board + ":" + string(t.Window.Period) + ":" + t.Window.Name
 	if r.archive.isMissing(name) {
@@ -80,7 +80,7 @@ func (r *Reader) fromArchive(ctx context.Context, all *boards.Boards, t Target, 
 	return v, err
 }
 
-// begin is what a read of the window says of it without its rows.
+// begin sets everything about the window except its rows.
 func (c *copied) begin(t Target, was *ranking.Board) error {
 	w := &c.window
 	c.board = ranking.Board{
@@ -105,7 +105,7 @@ func (c *copied) view(t Target) View {
 	return View{Board: c.board, Target: t, layout: c.layout, before: c.before, Archived: true, AsOf: c.window.AsOf}
 }
 
-// standing is a row.
+// standing converts a row.
 func (c *copied) standing(r *store.Row) ranking.Standing {
 	st := ranking.Standing{Rank: c.unshown.rankOf(r.Place), Member: r.Member, Score: r.Score, ReachedAt: time.UnixMilli(r.ReachedAt).UTC()}
 	if c.board.Fields.Len() > 0 {
@@ -123,7 +123,7 @@ func tupleOf(b *ranking.Board, st *ranking.Standing) codec.Tuple {
 	return st.Tuple
 }
 
-// read reads the rows of [from, to), counted from 0, as far as they are there.
+// read reads the rows with ranks from+1 to `to`, as far as they exist.
 func (c *copied) read(from, to int64) ([]ranking.Standing, error) {
 	from, to = max(0, from), min(to, c.board.Members)
 	if from >= to {
@@ -140,7 +140,7 @@ func (c *copied) read(from, to int64) ([]ranking.Standing, error) {
 		case r.Place != first+int64(i):
 			return nil, fmt.Errorf("%w: the place %d of %s is missing", store.ErrDiffers, first+int64(i), &c.window)
 		case c.unshown.has(r.Place):
-		case r.Erased(): // a moment ago
+		case r.Erased(): // erased since unshown was read
 			return nil, store.ErrGone
 		default:
 			all = append(all, c.standing(r))
@@ -152,7 +152,7 @@ func (c *copied) read(from, to int64) ([]ranking.Standing, error) {
 	return all, nil
 }
 
-// rows reads [from, to) as what is shown, with its ties where they are asked for.
+// rows reads the rows with ranks from+1 to `to` as the result, with ties if requested.
 func (c *copied) rows(from, to int64, ties bool) (err error) {
 	if c.board.Standings, err = c.read(from, to); err != nil || !ties || len(c.board.Standings) == 0 {
 		return err
@@ -186,7 +186,8 @@ func (c *copied) page(p Page) error {
 	return c.rows(offset, offset+limit, p.Ties)
 }
 
-// around reads a member's row and n above and below it, or with full as many also at an end.
+// around reads a member's row and n rows above and below it. With full, it extends the range near an end of the
+// board, so that the number of rows stays the same.
 func (c *copied) around(member string, n int, full, ties bool) error {
 	if err := c.members(ties, member); err != nil || c.board.Standings[0].Rank == 0 {
 		return err
@@ -195,7 +196,7 @@ func (c *copied) around(member string, n int, full, ties bool) error {
 	return c.beside(int64(n), int64(n)+1, full, ties)
 }
 
-// beside reads so many rows above the place, and below it.
+// beside reads the given numbers of rows above and below the place.
 func (c *copied) beside(above, below int64, full, ties bool) error {
 	from, to := c.board.Place-above, c.board.Place+below
 	if full && from < 0 {
@@ -206,7 +207,7 @@ func (c *copied) beside(above, below int64, full, ties bool) error {
 	return c.rows(from, to, ties)
 }
 
-// shadow reads the row of a member, of a banned one too: with the rank that they would have.
+// shadow reads the row of a member, even of a banned one, with the rank that it would have.
 func (c *copied) shadow(member string) error {
 	c.board.Standings = []ranking.Standing{{Member: member}}
 	if member == "" || !utf8.ValidString(member) || c.hidden != nil && c.hidden.Erased(member) {
@@ -219,12 +220,12 @@ func (c *copied) shadow(member string) error {
 	return err
 }
 
-// members reads the rows of some members, in the order in which they are given.
+// members reads the rows of members, in the given order.
 func (c *copied) members(ties bool, members ...string) error {
 	if len(members) > MostMembers {
 		return &askedError{fmt.Errorf("read %s: %d members at once, at most %d are possible", c.board.Name, len(members), MostMembers)}
 	}
-	// No database takes others, and no event has them.
+	// Databases refuse other ids, and no event can have them.
 	valid := slices.DeleteFunc(slices.Clone(members), func(id string) bool { return id == "" || !utf8.ValidString(id) })
 	rows, err := c.store.Members(c.ctx, c.window.ID, valid)
 	if err != nil {

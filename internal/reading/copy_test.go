@@ -20,8 +20,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Whatever is read of a window is the same from Redis and from the copy of it in the archive, also if members are
-// banned, unbanned and erased before or after the copy was taken.
+// Every read of a window returns the same from Redis and from its copy in the archive, even if members are banned,
+// unbanned and erased before or after the copy was taken.
 func TestACopyAnswersAsRedisDid(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	for _, of := range []ledger.Shards{1, 3} {
@@ -81,7 +81,8 @@ func sameFromBoth(t *testing.T, of ledger.Shards, kind codec.Kind, url string) {
 			require.WithinDuration(rt, time.Now(), fromCopy.Beside.Now, time.Minute)
 			if ask.after != nil {
 				for i := range fromRedis.Standings {
-					// Redis says it of any score of those points, a copy of the pivot's own row.
+					// With Redis this holds for any score with these points, with a copy only for the pivot's own
+					// row.
 					if st := &fromRedis.Standings[i]; fromCopy.SamePoints(ask.after.Score, st) {
 						require.True(rt, fromRedis.SamePoints(ask.after.Score, st), ask.what)
 					}
@@ -98,7 +99,7 @@ func sameFromBoth(t *testing.T, of ledger.Shards, kind codec.Kind, url string) {
 	})
 }
 
-// seen is what there is to compare of a view: not where it is from, nor how far consumers are.
+// seen returns the parts of a view to compare: without its source and the consumers' progress.
 func seen(v View, r reads) View {
 	v.Archived, v.AsOf, v.Revision, v.Shards, v.Beside, v.Progress, v.before = false, time.Time{}, 0, nil, ledger.State{}, workers.Progress{}, nil
 	if !r.placed {
@@ -113,7 +114,7 @@ func seen(v View, r reads) View {
 	return v
 }
 
-// membersOf has few values, ticks and ids, so that many are equal.
+// membersOf generates members with few different values, ticks and ids, so that many are equal.
 func membersOf(board string) *rapid.Generator[[]member] {
 	one := rapid.Custom(func(t *rapid.T) member {
 		id := rapid.SampledFrom([]string{"a", "b", "\x00", "\u2400", "é", "z"}).Draw(t, "begins") + fmt.Sprint(rapid.IntRange(0, 12).Draw(t, "number"))
@@ -131,13 +132,13 @@ func membersOf(board string) *rapid.Generator[[]member] {
 type reads struct {
 	what   string
 	do     func(*Reader, Target) (View, error)
-	placed bool // Place says something
+	placed bool // Place is defined
 	after  *ranking.Pivot
-	row    bool // after is a row's
+	row    bool // after is a row of the board
 }
 
-// drawBan bans or unbans some members, or rarely erases one, who may have a row of the board: in Redis, in the
-// Redis that lists no window, and from the archive.
+// drawBan bans or unbans some members, or rarely erases one. These may have a row of the board. It applies the
+// change to Redis, to the Redis that lists no window, and to the archive.
 func (f *fixture) drawBan(t *rapid.T, empty *fixture, s *store.Store, board string) {
 	b, err := f.boards.Top(context.Background(), board, f.window, 0, 1000)
 	require.NoError(t, err)
@@ -170,13 +171,13 @@ func drawRead(t *rapid.T, f *fixture, board string) reads {
 	all, err := f.boards.Top(context.Background(), board, f.window, 0, 1000)
 	require.NoError(t, err)
 	all.Standings = append(all.Standings, f.hidden(t, board)...)
-	if len(all.Standings) == 0 { // all are erased
+	if len(all.Standings) == 0 { // all members are erased
 		all.Standings = []ranking.Standing{{Member: "nobody"}}
 	}
 	n := rapid.IntRange(0, 12)
 	ties := rapid.Bool().Draw(t, "ties")
 	who := rapid.OneOf(rapid.Custom(func(t *rapid.T) string { return rapid.SampledFrom(all.Standings).Draw(t, "row").Member }),
-		rapid.SampledFrom([]string{"nobody", "\xff\xfe", "a\x00", "z9"})) // who aren't there, or mayn't be
+		rapid.SampledFrom([]string{"nobody", "\xff\xfe", "a\x00", "z9"})) // ids that are missing or invalid
 	points := rapid.OneOf(rapid.Int64Range(-3, 5), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, maxPoints, maxPoints + 1, -maxPoints}))
 	page := Page{Limit: n.Draw(t, "limit"), Offset: rapid.IntRange(0, 45).Draw(t, "offset"), Ties: ties}
 	rows := func(what string, p Page) reads {

@@ -1,7 +1,7 @@
 package reading
 
-// Places in a copy: those of tuples, scores and pivots. The archive counts all rows, and what is returned counts
-// those that are shown.
+// Places of tuples, scores and pivots in a copy. The archive counts all rows; the results count only the rows that
+// are shown.
 
 import (
 	"fmt"
@@ -21,12 +21,13 @@ func (c *copied) places(tuples ...codec.Tuple) ([]store.Places, error) {
 	return all, err
 }
 
-// shown counts only rows that are shown.
+// shown converts places among all rows to places among the rows that are shown.
 func (c *copied) shown(p store.Places) store.Places {
 	return store.Places{Better: p.Better - c.unshown.upTo(p.Better), AtLeast: p.AtLeast - c.unshown.upTo(p.AtLeast)}
 }
 
-// after finds how many rows aren't strictly after a pivot, whose member needn't be there.
+// after sets the place to the number of rows that do not rank strictly after a pivot. The pivot's member may be
+// missing.
 func (c *copied) after(p *ranking.Pivot) error {
 	if math.IsNaN(p.Score) {
 		return &askedError{fmt.Errorf("read %s: a score that is not a number", c.board.Name)}
@@ -35,7 +36,7 @@ func (c *copied) after(p *ranking.Pivot) error {
 	if err != nil {
 		return err
 	}
-	if places.AtLeast > places.Better { // all rows of a score have one tuple
+	if places.AtLeast > places.Better { // all rows with the same score have the same tuple
 		rows, err := c.store.Rows(c.ctx, c.window.ID, places.AtLeast, places.AtLeast)
 		if err != nil {
 			return err
@@ -47,7 +48,7 @@ func (c *copied) after(p *ranking.Pivot) error {
 	}
 	places = c.shown(places)
 	above, equal := places.Better, places.AtLeast
-	for above < equal { // of equal scores the greater id is first
+	for above < equal { // with equal scores, the greater id ranks first
 		middle := (above + equal) / 2
 		row, err := c.read(middle, middle+1)
 		if err != nil {
@@ -63,7 +64,7 @@ func (c *copied) after(p *ranking.Pivot) error {
 	return nil
 }
 
-// inRange reads a page of those whose points are in a range.
+// inRange reads a page of the rows whose points are in a range.
 func (c *copied) inRange(p Page) error {
 	if err := c.sameRule(); err != nil {
 		return err
@@ -88,8 +89,8 @@ func (c *copied) inRange(p Page) error {
 	return c.rows(c.board.Place, min(c.board.Place+int64(p.Limit), ends[0].AtLeast), p.Ties)
 }
 
-// capped are points within what a member could have in the window: those past it are at its end, as of a
-// window that is in Redis. A copy that doesn't say how many that were has any.
+// capped limits points to the range that was possible in the window, as a read from Redis does. If the copy does
+// not record the range, all points are possible.
 func (c *copied) capped(points int64) int64 {
 	most := c.window.MaxPoints
 	if c.window.Fields != nil {
@@ -110,7 +111,7 @@ func (c *copied) would(tuple codec.Tuple, n int) error {
 		return &askedError{fmt.Errorf("%w: %v", ErrRange, c.board.Fields)}
 	}
 	if c.board.Fields.Len() == 0 {
-		if _, _, err := c.layout.Bounds(tuple); err != nil { // of today: Redis was read first
+		if _, _, err := c.layout.Bounds(tuple); err != nil { // by today's layout, since Redis was read first
 			return &askedError{err}
 		}
 	}
@@ -123,7 +124,7 @@ func (c *copied) would(tuple codec.Tuple, n int) error {
 	return c.beside(int64(n), int64(n), true, false)
 }
 
-// OtherRuleError says that a window was counted by other fields than its board has today.
+// OtherRuleError reports that a window has other fields than its board has today.
 type OtherRuleError struct {
 	Board, Window string
 	Then, Now     string
@@ -133,7 +134,8 @@ func (e *OtherRuleError) Error() string {
 	return fmt.Sprintf("the board %s counted %s in the window %s, and counts %s today", e.Board, e.Then, e.Window, e.Now)
 }
 
-// sameRule refuses values of what the board counts today where the copy has others.
+// sameRule returns an error if the copy's fields are not the board's fields of today, by which the request's
+// values are given.
 func (c *copied) sameRule() error {
 	same := slices.EqualFunc(c.board.Fields.List(), c.today.List(), func(a, b codec.Field) bool { return a.Name == b.Name && a.Fewest == b.Fewest })
 	if same {

@@ -1,7 +1,7 @@
 package reading
 
-// What the tests here share: boards in Redis whose standings are written as they are, and an archive
-// that they are copied to row by row.
+// What these tests share: boards with standings written directly to Redis, and an archive to which they are copied
+// row by row.
 
 import (
 	"context"
@@ -33,13 +33,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...)
 
 const maxPoints = 1000
 
-// arenas is how many boards there are by a rule of their own: arena0, arena1, …
+// arenas is the number of boards with their own rule: arena0, arena1, …
 const arenas = 6
 
 func isArena(board string) bool { return strings.HasPrefix(board, "arena") }
 
-// fixture is boards of some shards: all by the default rule, but for arenas, with the furthest stage,
-// then the fewest revives.
+// fixture is boards on a given number of shards. All have the default rule, except arenas, which rank by the
+// furthest stage, then by the fewest revives.
 type fixture struct {
 	client *redis.Client
 	boards *boards.Boards
@@ -82,7 +82,9 @@ func newFixture(t testing.TB, prefix string, of ledger.Shards, kind codec.Kind) 
 	require.NoError(t, err)
 	f.config = Config{
 		Boards: f.boards, Topics: []string{"points"}, Periods: []Period{f.period},
-		Renumber:   func(context.Context) (*boards.Boards, error) { return nil, errors.New("nobody has resharded") },
+		Renumber: func(context.Context, ledger.Shards) (*boards.Boards, error) {
+			return nil, errors.New("nobody has resharded")
+		},
 		CheckBoard: func(string) error { return nil },
 		Has:        func(string, periods.Period) bool { return true },
 		Rule: func(board string) rules.Rule {
@@ -99,20 +101,20 @@ func (f *fixture) target(board string) Target {
 	return Target{Board: board, Period: f.period, Window: f.window, Named: f.window.Name}
 }
 
-// entry is an entry of the listing, of a board by the default rule.
+// entry returns an entry of the listing for a board with the default rule.
 func entry(start, end, expires int64) string {
 	l := ranking.Listing{Window: ledger.Window{Start: start, End: end}, Expires: expires}
 	return l.Text()
 }
 
-// member is one with a tuple that was reached so many ticks after the window's start.
+// member is a member with a tuple that it reached the given number of ticks after the window's start.
 type member struct {
 	id     string
 	ticks  int64
 	values codec.Tuple
 }
 
-// put has Redis hold these members of a board, and no others.
+// put replaces a board's members in Redis.
 func (f *fixture) put(t require.TestingT, board string, all []member) {
 	ctx := context.Background()
 	layout, ok := f.boards.Layout(board, periods.Weekly)
@@ -136,7 +138,7 @@ func (f *fixture) put(t require.TestingT, board string, all []member) {
 	require.NoError(t, err)
 }
 
-// remove has Redis have nothing of a board.
+// remove deletes a board from Redis.
 func (f *fixture) remove(t require.TestingT, board string) {
 	for _, s := range f.boards.Shards() {
 		keys := s.Keys()
@@ -150,12 +152,12 @@ func (f *fixture) listing(board string) string { return board + ":weekly:" + f.w
 // leader writes to the archives of these tests.
 var leader = store.Fence{Token: 1, Owner: "tests"}
 
-// each bans a member everywhere, or unbans them.
+// each calls do on every shard, to ban or unban a member everywhere.
 func (f *fixture) each(t require.TestingT, do func(*ranking.Store, context.Context, ranking.Ban) error, b ranking.Ban) {
 	require.NoError(t, ranking.BanEach(context.Background(), f.boards.Shards(), b, do))
 }
 
-// hidden are the rows of banned members.
+// hidden returns the rows of banned members.
 func (f *fixture) hidden(t require.TestingT, board string) (all []ranking.Standing) {
 	for _, s := range f.boards.Shards() {
 		some, _, err := s.ScanMembers(context.Background(), board, f.window, true, 0)
@@ -165,7 +167,7 @@ func (f *fixture) hidden(t require.TestingT, board string) (all []ranking.Standi
 	return all
 }
 
-// copyTo copies what Redis has of a board to an archive, row by row.
+// copyTo copies a board from Redis to an archive, row by row.
 func (f *fixture) copyTo(t require.TestingT, s *store.Store, board string, revision int64) store.Window {
 	ctx := context.Background()
 	b, err := f.boards.Top(ctx, board, f.window, 0, 100_000)
@@ -203,7 +205,7 @@ func (f *fixture) copyTo(t require.TestingT, s *store.Store, board string, revis
 	return writing.Window()
 }
 
-// archiveOf is an archive that is there, for a reader.
+// archiveOf returns an archive configuration whose Open always succeeds.
 func archiveOf(s *store.Store) *Archive {
 	return &Archive{Open: func(context.Context) (*store.Store, error) { return s, nil }, Timeout: 20 * time.Second, Reads: 4}
 }

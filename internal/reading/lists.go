@@ -1,6 +1,6 @@
 package reading
 
-// Which boards and windows the archive has.
+// The list of boards and windows in the archive.
 
 import (
 	"context"
@@ -11,18 +11,18 @@ import (
 	"github.com/standings/standings/internal/archive/store"
 )
 
-// keptFor is how long the list of the archive's boards serves, as catalogFor does of Redis's.
+// keptFor is how long the list of the archive's boards is reused, like catalogFor for the list of Redis.
 const keptFor = catalogFor
 
-// keptBoards is that list as it was last read.
+// keptBoards is the list as it was last read.
 type keptBoards struct {
 	read time.Time
 	all  []store.Kept
 }
 
-// Archived are the boards and periods of which the archive has windows, by name; none where there is
-// no archive. Windows that Redis has, too, are among them, boards and periods that aren't configured
-// any more aren't: nobody can read those here. What it returns mustn't be changed.
+// Archived returns the boards and periods of which the archive has windows, sorted by name; none without an
+// archive. It includes windows that are also in Redis. It omits boards and periods that are no longer configured,
+// since they cannot be read. The caller must not modify the result.
 func (r *Reader) Archived(ctx context.Context) ([]store.Kept, error) {
 	a := r.archive
 	if a == nil {
@@ -52,8 +52,8 @@ func (r *Reader) Archived(ctx context.Context) ([]store.Kept, error) {
 	return all, nil
 }
 
-// ArchivedWindows are the windows of a board and a period that the archive has, each once, the
-// latest first, up to limit of those behind a place; none where there is no archive.
+// ArchivedWindows returns the windows that the archive has of a board and a period: each once, latest first, at
+// most limit of those after a place; none without an archive.
 func (r *Reader) ArchivedWindows(ctx context.Context, board, period string, after store.Place, limit int) ([]store.Window, error) {
 	if r.archive == nil {
 		return nil, nil

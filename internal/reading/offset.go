@@ -1,6 +1,6 @@
 package reading
 
-// An event that whoever reads has published: its partition and offset.
+// Read-your-writes: a reader names an event that it has published by partition and offset.
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Offset is a record of a topic.
+// Offset identifies a record of a topic.
 type Offset struct {
 	partition ledger.Partition
 	offset    int64
 }
 
-// ParseOffset reads topic/partition@offset.
+// ParseOffset parses topic/partition@offset.
 func ParseOffset(text string) (Offset, error) {
 	field, number, ok := strings.Cut(text, "@")
 	p, invalid := ledger.ParsePartition(field)
@@ -31,8 +31,7 @@ func ParseOffset(text string) (Offset, error) {
 	return Offset{p, offset}, nil
 }
 
-// Reached looks whether every one of some records counts in every shard, and waits until that is so,
-// at most this long.
+// Reached waits until all records count in every shard, at most wait, and reports whether they do.
 func (r *Reader) Reached(ctx context.Context, all []Offset, wait time.Duration) (bool, error) {
 	until := time.Now().Add(wait)
 	for pause := leastWait; ; pause = min(2*pause, longestWait) {
@@ -63,8 +62,8 @@ const (
 	longestWait = 100 * time.Millisecond
 )
 
-// Reached reports whether every one of some records counts in what was read, in every shard. What
-// counted a moment ago may not here: another server may have answered.
+// Reached reports whether all records count in the view, in every shard. A record that counted a moment ago may
+// not count here if another server answered.
 func (v *View) Reached(all []Offset) bool {
 	return !slices.ContainsFunc(all, func(o Offset) bool {
 		at, err := ledger.Parse(v.Beside.Ledger[o.partition.String()])

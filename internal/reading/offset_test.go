@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who has waited for a record may be answered by another server, which hasn't got it.
+// After a wait for a record, another server may answer that does not have the record yet.
 func TestARecordIsReachedWhereWhatWasReadCountsIt(t *testing.T) {
 	var v View
 	v.Beside.Ledger = map[string]string{"points/0": "50", "points/1": "50..90@8f3c000000000000"}

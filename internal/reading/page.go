@@ -1,6 +1,6 @@
 package reading
 
-// What is read of a window: pages, members, and places that a score would have.
+// Reads of a window: pages, members, and the place that given values would have.
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// Page is which rows of a window are read. The zero Page has none.
+// Page selects rows of a window. The zero Page selects none.
 type Page struct {
 	Limit  int
-	Offset int            // rows to leave out
-	Bottom bool           // from the last row upwards; the rows are in order all the same
+	Offset int            // rows to skip
+	Bottom bool           // select from the last row upwards; the result is still in rank order
 	After  *ranking.Pivot // only rows strictly after it
-	// Points, where it isn't nil, is the range of points, both ends in it.
+	// Points, if not nil, is the range of points, inclusive at both ends.
 	Points *[2]int64
-	// Ties has how many members have more points, and at least as many, in every row.
+	// Ties adds to every row the number of members with more points and with at least as many.
 	Ties bool
 }
 
-// Window reads what there is to know of a window without its rows.
+// Window reads a window without its rows.
 func (r *Reader) Window(ctx context.Context, t Target) (View, error) {
 	return r.Rows(ctx, t, Page{})
 }
@@ -53,54 +53,53 @@ func (r *Reader) Rows(ctx context.Context, t Target, p Page) (View, error) {
 	}, func(c *copied) error { return c.page(p) })
 }
 
-// Around reads a member's row and n above and below it, as many in all also where it is near an end
-// of the board. Of a member who isn't there it is that member alone, without a rank.
+// Around reads a member's row and n rows above and below it. Near an end of the board it extends the range, so
+// that the number of rows stays the same. If the member has no standing, the only row is the member's, without a
+// rank.
 func (r *Reader) Around(ctx context.Context, t Target, member string, n int, ties bool) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.With(boards.Extra{Ties: ties, Full: true}).Around(ctx, t.Board, w, member, n)
 	}, func(c *copied) error { return c.around(member, n, true, ties) })
 }
 
-// Neighbours reads a member's row and those of up to n above and below it. Of a member who isn't
-// there it is that member alone, without a rank.
+// Neighbours reads a member's row and up to n rows above and below it. If the member has no standing, the only row
+// is the member's, without a rank.
 func (r *Reader) Neighbours(ctx context.Context, t Target, member string, n int) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.Around(ctx, t.Board, w, member, n)
 	}, func(c *copied) error { return c.around(member, n, false, false) })
 }
 
-// Beside reads a member's row, and that above it and below it.
+// Beside reads a member's row, and the rows directly above and below it.
 func (r *Reader) Beside(ctx context.Context, t Target, member string, ties bool) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.With(boards.Extra{Ties: ties}).Around(ctx, t.Board, w, member, 1)
 	}, func(c *copied) error { return c.around(member, 1, false, ties) })
 }
 
-// Shadow reads a member's row as banned members see their own: with the rank that they would have.
+// Shadow reads a member's row as a banned member sees its own: with the rank that it would have.
 func (r *Reader) Shadow(ctx context.Context, t Target, member string) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.RankOfHidden(ctx, t.Board, w, member)
 	}, func(c *copied) error { return c.shadow(member) })
 }
 
-// MostMembers is how many members can be looked up at a time.
+// MostMembers is the maximum number of members in one lookup.
 const MostMembers = boards.MostMembers
 
-// Members reads the rows of some members, in the order in which they are given; Rank is 0 for a
-// member who isn't there.
+// Members reads the rows of members, in the given order. Rank is 0 for a member without a standing.
 func (r *Reader) Members(ctx context.Context, t Target, ties bool, members ...string) (View, error) {
 	return r.read(ctx, t, func(all *boards.Boards, w periods.Window) (ranking.Board, error) {
 		return all.With(boards.Extra{Ties: ties}).Rank(ctx, t.Board, w, members...)
 	}, func(c *copied) error { return c.members(ties, members...) })
 }
 
-// ErrRange says that nobody can have such points, or such fields.
+// ErrRange reports points or fields that no member can have.
 var ErrRange = codec.ErrRange
 
-// Would reads the place that somebody would have who reached a tuple now: Place members are above
-// it, and Counts has how many have at least the tuple, and how many have more. The rows are those
-// around it. Values are the points, or the fields in their order; out of the board's range they are
-// ErrRange.
+// Would reads the place of a member that would reach a tuple now. Place is the number of members above it. Counts
+// has the numbers of members with at least the tuple and with more. The rows are those around the place. Values
+// are the points, or the fields in their order; ErrRange reports values out of the board's range.
 func (r *Reader) Would(ctx context.Context, t Target, values []int64, n int) (View, error) {
 	tuple := codec.Tuple{}
 	copy(tuple[:], values)
@@ -117,7 +116,7 @@ func (r *Reader) Would(ctx context.Context, t Target, values []int64, n int) (Vi
 	}, func(c *copied) error { return c.would(tuple, n) })
 }
 
-// bounds are those of the scores of points; points past the board's range are at its end.
+// bounds returns the lowest and the highest score with the given points, which are limited to the board's range.
 func (r *Reader) bounds(all *boards.Boards, t Target, points int64) (low, high float64, err error) {
 	l, ok := all.Layout(t.Board, t.Period.Rule.Name())
 	if !ok {
@@ -127,5 +126,5 @@ func (r *Reader) bounds(all *boards.Boards, t Target, points int64) (low, high f
 	return l.Bounds(codec.Tuple{max(-field.Max, min(field.Max, points))})
 }
 
-// Fields are those of a board by a rule of its own; none by the default rule.
+// Fields returns the fields of a board with its own rule; none for the default rule.
 func (r *Reader) Fields(board string) codec.Fields { return r.Boards().Shards()[0].Fields(board) }

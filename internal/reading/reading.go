@@ -1,15 +1,14 @@
-// Package reading is boards as whoever shows them reads them: the API, the page and the terminal.
-// It finds the window that is meant, reads it over all shards, and says with every answer how far
-// that answer can be trusted.
+// Package reading reads boards for the API, the page and the terminal. It finds the requested window, reads it
+// over all shards, and states with every answer how current and complete it is.
 //
-//	board, period, "current" ─▶ Target ─▶ View: rows, as of when, by which ledger, and whether
-//	                                      that is all there is
+//	board, period, "current" ─▶ Target ─▶ View: rows, time, ledger, and whether
+//	                                      the window is complete
 //
-// A window that Redis doesn't list is read from the archive, where there is one: its newest copy, by
-// the same reads. Of one that isn't over that is a backup, and an archive that can't be read is no error.
+// If Redis does not list a window and there is an archive, the same reads use the window's newest copy in the
+// archive. If that window is not over, the copy is a backup, and an unavailable archive is not an error.
 //
-// Every read of a shard is one script call, in which the schema is compared, or of many members a few;
-// over several shards each is read as of a moment of its own. A reshard that has switched over is followed.
+// Each shard is read by one script call, which also compares the schema; reads of many members use a few calls.
+// Each shard is read at its own instant. The reader follows a reshard to the new number of shards.
 package reading
 
 import (
@@ -22,37 +21,39 @@ import (
 
 	"github.com/standings/standings/internal/archive/store"
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/retry"
 	"github.com/standings/standings/internal/rules"
 )
 
-// Period is a period whose windows are kept.
+// Period is a configured period.
 type Period struct {
 	Rule periods.Rule
-	Zone string // IANA: what its times are shown in
+	Zone string // IANA name of the time zone in which its times are shown
 }
 
-// Config is what a Reader is made of.
+// Config is the configuration of a Reader.
 type Config struct {
 	Boards *boards.Boards
-	// Renumber dials the boards anew by the number of shards that Redis has recorded: a reshard
-	// has moved them. It is called by one goroutine at a time.
-	Renumber func(context.Context) (*boards.Boards, error)
-	Periods  []Period // that are kept, in the order in which they are shown
-	// Named are the boards that there can be; empty: any.
+	// Renumber returns the boards with the number of shards that Redis has recorded; nil if that is current. One
+	// goroutine at a time calls it.
+	Renumber func(ctx context.Context, current ledger.Shards) (*boards.Boards, error)
+	Periods  []Period // all periods, in display order
+	// Named are the possible boards; empty: any.
 	Named []string
-	// CheckBoard refuses a name that no board has.
+	// CheckBoard returns an error for a name that no board can have.
 	CheckBoard func(name string) error
 	// Has reports whether a board has windows of a period.
 	Has func(board string, p periods.Period) bool
-	// Rule is what a board counts, by the default rule too.
+	// Rule returns the rule of a board, also if that is the default rule.
 	Rule   func(board string) rules.Rule
-	Topics []string // by which how far the boards are is judged
-	Names  bool     // members have names
-	// Archive is what windows are read from that Redis doesn't list; nil: nothing.
+	Topics []string // topics whose progress determines whether a window is behind
+	Names  bool     // members have display names
+	// Archive is the archive for windows that Redis does not list; nil: none.
 	Archive *Archive
 }
 
@@ -61,46 +62,46 @@ type Reader struct {
 	Config
 
 	mu     sync.Mutex
-	boards *boards.Boards // as of now
+	boards *boards.Boards // replaced after a reshard
 
-	renumbering sync.Mutex
+	renumbering chan struct{} // holds a token while a goroutine reads the number of shards
 
 	clock   clock
 	borders borders
 	lines   workers.Lines
 	catalog catalog
 	archive *archive
-	hidden  atomic.Pointer[ranking.Hidden] // as they were last read
+	hidden  atomic.Pointer[ranking.Hidden] // as last read
 }
 
-// New makes a reader. It doesn't talk to Redis.
+// New returns a reader. It does not connect to Redis.
 func New(c Config) *Reader {
-	return &Reader{Config: c, boards: c.Boards, archive: newArchive(c.Archive), borders: borders{turn: make(chan struct{}, 1)}}
+	return &Reader{Config: c, boards: c.Boards, archive: newArchive(c.Archive), renumbering: make(chan struct{}, 1), borders: borders{turn: make(chan struct{}, 1)}}
 }
 
-// Boards are those that there are by now.
+// Boards returns the current boards.
 func (r *Reader) Boards() *boards.Boards {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.boards
 }
 
-// View is a window as it was read, and how far what counts its events had come then.
+// View is a window as it was read, and the consumers' progress at that time.
 type View struct {
 	ranking.Board
 	workers.Progress
 	Target Target
-	// Archived: it is the archive's copy of a window that Redis doesn't list, as of AsOf: of a final
-	// window by its Revision, or, where that is 0, a backup of one that took events then.
+	// Archived: this is the archive's copy, taken at AsOf, of a window that Redis does not list. With a Revision
+	// it is a final window; if Revision is 0, it is a backup of a window that was still open.
 	Archived bool
 	AsOf     time.Time
 
 	layout codec.TupleLayout
-	before *ranking.Standing // of a copy: a row with the score of the pivot that a page is after
+	before *ranking.Standing // for a copy: a row with the score of the page's pivot
 }
 
-// SamePoints reports whether a score, that of the pivot which the view was read after, has the
-// points, or the tuple, of a standing.
+// SamePoints reports whether the score of the pivot after which the view was read has the same points, or the same
+// tuple, as a standing.
 func (v *View) SamePoints(score float64, st *ranking.Standing) bool {
 	if v.Archived {
 		return v.before != nil && v.before.Score == score && v.before.Points == st.Points && v.before.Tuple == st.Tuple
@@ -113,10 +114,9 @@ func (v *View) SamePoints(score float64, st *ranking.Standing) bool {
 	return err == nil && low <= score && score < high
 }
 
-// read reads a window, once more where a reshard has moved the boards, or where the window that is
-// meant has changed since the clock was last seen. A prefix under which there is nothing is an
-// empty board: a consumer may just not have begun. What Redis doesn't list is read by from, of the
-// archive's copy.
+// read reads a window. It reads again if a reshard has moved the boards, or if current or previous names another
+// window by now. If Redis holds nothing, the board is empty: perhaps no consumer has started yet. If Redis does
+// not list the window, from reads it from the archive's copy.
 func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, periods.Window) (ranking.Board, error), from func(*copied) error) (View, error) {
 	for tries := 0; ; tries++ {
 		all := r.Boards()
@@ -161,9 +161,9 @@ func (r *Reader) read(ctx context.Context, t Target, do func(*boards.Boards, per
 	}
 }
 
-// isLive reports whether a window isn't over that Redis doesn't list: most often nothing has happened in it
-// yet. What Redis says of it is an answer, so an archive that is away, or slow, doesn't keep anybody from
-// that. Where Redis holds nothing at all, nothing was ever counted or Redis was lost: only the archive knows.
+// isLive reports whether a window that Redis does not list is not over yet. Normally such a window has no events
+// yet, so the answer from Redis is sufficient, and an unavailable or slow archive must not prevent it. If Redis
+// holds nothing at all, either no event was ever counted or Redis was lost, and only the archive can tell.
 func isLive(b *ranking.Board, w periods.Window) bool {
 	return b.Beside.Schema != "" && w.End > b.Beside.Now.UnixMilli()
 }
@@ -173,10 +173,10 @@ func archiveFailed(err error) bool {
 	return ok
 }
 
-// mostTries is how often a read is done once more.
+// mostTries is how often a read is repeated.
 const mostTries = 3
 
-// named joins what was read with what its members are called.
+// named adds the members' display names.
 func (r *Reader) named(ctx context.Context, all *boards.Boards, v View) (View, error) {
 	if r.Names && len(v.Standings) > 0 {
 		if err := all.Name(ctx, &v.Board); err != nil {
@@ -186,16 +186,35 @@ func (r *Reader) named(ctx context.Context, all *boards.Boards, v View) (View, e
 	return v, nil
 }
 
-// renumber follows a reshard, if nobody has since.
+// followEvery is how often Follow reads the number of shards.
+const followEvery = time.Second
+
+// Follow reads the number of shards every second until the context ends, and follows a reshard that has switched
+// over. A reshard also marks the old shards, and reads that meet a mark follow it at once; but a reshard may be
+// killed before it sets the marks.
+func (r *Reader) Follow(ctx context.Context) {
+	for retry.Sleep(ctx, followEvery) == nil {
+		_ = r.renumber(ctx, r.Boards()) // if Redis does not answer, the next attempt follows
+	}
+}
+
+// renumber follows a reshard, unless another goroutine has done so since the boards were seen.
 func (r *Reader) renumber(ctx context.Context, seen *boards.Boards) error {
-	r.renumbering.Lock()
-	defer r.renumbering.Unlock()
+	select {
+	case r.renumbering <- struct{}{}:
+		defer func() { <-r.renumbering }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if r.Boards() != seen {
 		return nil
 	}
-	all, err := r.Renumber(ctx)
+	all, err := r.Renumber(ctx, seen.Of())
 	if err != nil {
 		return fmt.Errorf("follow a reshard: %w", err)
+	}
+	if all == nil {
+		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +222,7 @@ func (r *Reader) renumber(ctx context.Context, seen *boards.Boards) error {
 	return nil
 }
 
-// Answers reports whether Redis answers, on every shard.
+// Answers returns nil if Redis replies on every shard.
 func (r *Reader) Answers(ctx context.Context) error {
 	_, err := r.Boards().State(ctx)
 	return err

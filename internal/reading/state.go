@@ -1,21 +1,21 @@
 package reading
 
-// Whether what was read of a window is all of it.
+// Whether a window is complete and current as it was read.
 
 import "slices"
 
-// States of a window. Of several that apply the first is its state.
+// States of a window. If several apply, the first one is the window's state.
 const (
-	Lost       = "lost"        // Redis has lost it, or what says which events are in it
+	Lost       = "lost"        // Redis has lost the window, or the record of which events it holds
 	Refilling  = "refilling"   // Redis was lost or the boards were rebuilt, and the log is being read again
-	Behind     = "behind"      // events aren't counted yet, or nobody counts them
-	Incomplete = "incomplete"  // events from before a time are missing for good
-	Backup     = "backup"      // a copy of a window that took events still: what came later isn't in it
-	NotCounted = "not_counted" // no event has come, or its retention is over
+	Behind     = "behind"      // some events are not counted yet, or no consumer counts them
+	Incomplete = "incomplete"  // events before some time are missing permanently
+	Backup     = "backup"      // a copy of a window that was still open: later events are not in it
+	NotCounted = "not_counted" // no event has arrived, or the retention is over
 	Whole      = "whole"
 )
 
-// State is that of the window as it was read, with how far what counts its events had come then.
+// State returns the window's state, with the consumers' progress at the time of the read.
 func (v *View) State() string {
 	switch {
 	case v.Lost != "":
@@ -34,11 +34,11 @@ func (v *View) State() string {
 	return Whole
 }
 
-// Complete reports whether no record that could be in the window is missing from the log that was
-// read: nothing of it was deleted before it could count. Of a backup that isn't known.
+// Complete reports whether every record that belongs in the window either counts or is still in the log: none was
+// deleted before it could count. For a backup this is unknown, and the result is false.
 func (v *View) Complete() bool { return v.Lost == "" && len(v.Incomplete) == 0 && v.State() != Backup }
 
-// Stopped are the partitions whose events nobody counts.
+// Stopped returns the partitions whose events no consumer counts.
 func (v *View) Stopped() []string {
 	var all []string
 	for _, r := range slices.Concat(v.Halted, v.Waiting, v.Silent) {

@@ -1,7 +1,7 @@
 package reading
 
-// The rows of a copy that aren't shown belong to members who are banned by now, and to members who were erased. The
-// copy has the rows of all others who were banned when it was taken, so a ban that is over shows them again.
+// The rows of a copy that are not shown: those of members banned now, and of erased members. The copy also has the
+// rows of members that were banned when it was taken, so they are shown again once the ban is over.
 
 import (
 	"context"
@@ -14,10 +14,11 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// unshown are the places of those rows, in order. The rows between are shown, and ranked without gaps.
+// unshown are the places of the rows that are not shown, in order. All other rows are shown, and ranked without
+// gaps.
 type unshown []int64
 
-// upTo is how many there are up to a place.
+// upTo returns the number of these rows up to a place, inclusive.
 func (u unshown) upTo(place int64) int64 {
 	n, found := slices.BinarySearch(u, place)
 	if found {
@@ -31,27 +32,27 @@ func (u unshown) has(place int64) bool {
 	return found
 }
 
-// placeOf is the place of the row with a rank, from 1.
+// placeOf returns the place of the row with a rank, both from 1.
 func (u unshown) placeOf(rank int64) int64 {
 	return rank + int64(sort.Search(len(u), func(k int) bool { return u[k]-1-int64(k) >= rank }))
 }
 
-// rankOf is the rank of the row at a place, or the one that it would have if it were shown.
+// rankOf returns the rank of the row at a place, or the rank that it would have if it were shown.
 func (u unshown) rankOf(place int64) int64 { return place - u.upTo(place-1) }
 
-// unshownOf caches the rows of a copy that aren't shown. It doesn't change.
+// unshownOf caches the places of a copy that are not shown. It is immutable.
 type unshownOf struct {
 	hidden *ranking.Hidden
-	erased int64 // rows of the copy when it was read
+	erased int64 // number of erased rows in the copy
 	places map[string]int64
 	all    unshown
 }
 
-// mostKnown is how many copies that is known of.
+// mostKnown is the maximum number of copies in the cache.
 const mostKnown = 256
 
-// hiddenNow is who is hidden by now, as Redis has it. Where Redis holds nothing, no consumer has brought the
-// bans in yet, and it is nil.
+// hiddenNow returns the members that are hidden now according to Redis. It returns nil if Redis holds nothing,
+// since then no consumer has applied the bans yet.
 func (r *Reader) hiddenNow(ctx context.Context, all *boards.Boards, was *ranking.Board) (*ranking.Hidden, error) {
 	if was.Beside.Schema == "" {
 		return nil, nil //nolint:nilnil // see above
@@ -63,8 +64,8 @@ func (r *Reader) hiddenNow(ctx context.Context, all *boards.Boards, was *ranking
 	return hidden, err
 }
 
-// unshown are the rows of a copy that aren't shown. Without hidden, members are hidden as they were when the copy
-// was taken.
+// unshown returns the places of a copy that are not shown. If hidden is nil, they are those of members that were
+// hidden when the copy was taken.
 func (a *archive) unshown(ctx context.Context, s *store.Store, w *store.Window, hidden *ranking.Hidden) (unshown, error) {
 	a.mu.Lock()
 	known := a.unshownOf[w.ID]
@@ -87,7 +88,7 @@ func (a *archive) unshown(ctx context.Context, s *store.Store, w *store.Window, 
 			if !ok {
 				asked = append(asked, member)
 			}
-			now.places[member] = place // 0: none
+			now.places[member] = place // 0: the member has no row
 		}
 		found, err := s.PlacesOf(ctx, w.ID, asked)
 		if err != nil {

@@ -1,6 +1,6 @@
 package reading
 
-// Which window is meant: by its name, or relative to Redis's clock.
+// The requested window: by its name, or relative to Redis's clock.
 
 import (
 	"context"
@@ -12,8 +12,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Names of windows that are meant relative to Redis's clock. Of a season that is over the current
-// one is the last there was.
+// Names of windows relative to Redis's clock. Between seasons, current is the last season that has started.
 const (
 	Current  = "current"
 	Previous = "previous"
@@ -24,23 +23,23 @@ type Target struct {
 	Board  string
 	Period Period
 	Window periods.Window
-	Named  string // how it was asked for: Current, Previous, or the window's own name
+	Named  string // the requested name: Current, Previous, or the window's own name
 }
 
 func (t *Target) relative() bool { return t.Named == Current || t.Named == Previous }
 
-// NotFoundError says that there is no such board, period or window, and which there are.
+// NotFoundError reports an unknown board, period or window, and names valid ones.
 type NotFoundError struct {
 	What  string   // board, period or window
-	Name  string   // what was asked for
-	Why   string   // in a sentence
-	There []string // some of those that are
+	Name  string   // the requested name
+	Why   string   // the reason, as a sentence
+	There []string // some valid names
 }
 
 func (e *NotFoundError) Error() string { return e.Why }
 
-// Target finds the window that is meant. Its error is a *NotFoundError, or one of Redis, whose
-// clock is asked where it wasn't seen for a while.
+// Target finds the requested window. The error is a *NotFoundError, or an error of Redis if its clock had to be
+// read.
 func (r *Reader) Target(ctx context.Context, board, period, window string) (Target, error) {
 	t := Target{Board: board, Named: window}
 	var err error
@@ -48,7 +47,7 @@ func (r *Reader) Target(ctx context.Context, board, period, window string) (Targ
 		return t, err
 	}
 	t.Period.Rule = r.borders.bind(ctx, &t.Period.Rule, r.Boards())
-	if !t.relative() { // Redis needn't be asked for its clock
+	if !t.relative() { // the clock is not needed
 		return r.at(t, time.Time{})
 	}
 	now, err := r.Now(ctx)
@@ -58,7 +57,7 @@ func (r *Reader) Target(ctx context.Context, board, period, window string) (Targ
 	return r.at(t, now)
 }
 
-// Period finds a period that a board has. Its error is a *NotFoundError.
+// Period finds a board's period by name. The error is a *NotFoundError.
 func (r *Reader) Period(board, name string) (Period, error) {
 	if err := r.checkBoard(board); err != nil {
 		return Period{}, err
@@ -86,15 +85,15 @@ func (r *Reader) checkBoard(board string) error {
 	return nil
 }
 
-// at is the target with the window that is meant at a time.
+// at returns the target with the window that its name means at a time.
 func (r *Reader) at(t Target, now time.Time) (Target, error) {
 	w, err := Meant(&t.Period.Rule, t.Named, now)
 	t.Window = w
 	return t, err
 }
 
-// Meant is the window of a period that Current or Previous means at a time, or the one of the name.
-// Its error is a *NotFoundError, unless the time is one that no period has.
+// Meant returns the window of a period that a name means at a time: Current, Previous or a window's own name. The
+// error is a *NotFoundError, except for a time that no period covers.
 func Meant(rule *periods.Rule, name string, now time.Time) (periods.Window, error) {
 	if name != Current && name != Previous {
 		w, err := rule.Named(name)
@@ -108,7 +107,7 @@ func Meant(rule *periods.Rule, name string, now time.Time) (periods.Window, erro
 	case err != nil:
 		return w, fmt.Errorf("Redis's clock is at %s: %w", now.UTC().Format(time.RFC3339), err)
 	case !ok:
-		first, _ := rule.First() // or it would have begun
+		first, _ := rule.First() // !ok means that the period has not started yet
 		return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("%s hasn't begun: its first window, %s, starts at %s",
 			rule.Name(), first.Name, time.UnixMilli(first.Start).UTC().Format(time.RFC3339))}
 	case name == Current:
@@ -121,15 +120,15 @@ func Meant(rule *periods.Rule, name string, now time.Time) (periods.Window, erro
 	return before, nil
 }
 
-// clock is Redis's, by when it was last seen: reading a board tells the time, too, and whoever
-// names the current window by a clock that is a little off reads once more.
+// clock estimates Redis's clock from its last known value. Each read of a board returns the time, and a reader
+// that named the wrong current window reads again.
 type clock struct {
 	mu   sync.Mutex
 	says time.Time
-	seen time.Time // by this process's, which may jump; what is measured with it is short
+	seen time.Time // by this process's clock, which may jump; the interval measured is short
 }
 
-// trustedFor is how long the clock is told from when it was last seen.
+// trustedFor is how long the estimate is used after a value was received.
 const trustedFor = 10 * time.Second
 
 func (c *clock) is(says time.Time) {
@@ -145,7 +144,7 @@ func (c *clock) now() (time.Time, bool) {
 	return c.says.Add(since), !c.seen.IsZero() && since < trustedFor
 }
 
-// Now is the clock of Redis's shard 0, within what passes between two of its answers.
+// Now returns the time of Redis's shard 0, to within the delay of one reply.
 func (r *Reader) Now(ctx context.Context) (time.Time, error) {
 	if now, ok := r.clock.now(); ok {
 		return now, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// adds has the live boards keep more periods, as a consumer that starts with them does.
+// adds adds periods to the live boards, as a consumer that starts with them does.
 func (p *place) adds(more ...periods.Period) {
 	p.t.Helper()
 	kept := []periods.Period{periods.Weekly}
@@ -41,13 +41,13 @@ func (p *place) adds(more ...periods.Period) {
 	p.job.Live = p.live
 }
 
-// periodOf is the period of a board's key.
+// periodOf returns the period in a board's key.
 func periodOf(key string) string {
 	parts := strings.Split(key, ":")
 	return parts[len(parts)-2]
 }
 
-// A log of 20 events was counted before a period was added, and one of 10 after that.
+// 20 events are counted before a period is added, and 10 after.
 func TestARebuildCompletesTheRunningWindowOfAPeriodThatWasAdded(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 20)
@@ -81,7 +81,7 @@ func TestARebuildCompletesTheRunningWindowOfAPeriodThatWasAdded(t *testing.T) {
 		require.False(t, complete(periods.AllTime, now))
 		require.True(t, complete(periods.Monthly, now.AddDate(0, 2, 0)))
 
-		// A rebuild of some boards says nothing of the period's windows on others.
+		// A rebuild of some boards does not complete the period's windows on other boards.
 		p.job.Choice.Boards = []string{"global"}
 		r, err := p.job.Run(t.Context())
 		require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestARebuildCompletesTheRunningWindowOfAPeriodThatWasAdded(t *testing.T) {
 	})
 }
 
-// lists has the board global list its periods, as a consumer that starts with that does.
+// lists makes the board global list its periods, as a consumer that starts with them does.
 func (p *place) lists(of ...periods.Period) {
 	p.t.Helper()
 	p.config.Lists = map[string][]periods.Period{"global": of}

@@ -17,12 +17,12 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// attempt is one rebuild of all shards, from the locks to their release. A shard whose turn
-// was over in an attempt before is locked, and nothing else.
+// attempt is one attempt to rebuild all shards, from taking the locks to releasing them. A shard that an
+// earlier attempt finished is only locked.
 type attempt struct {
 	*Job
 	reads  *ingest.Replay
-	parts  []*part // one a shard
+	parts  []*part // one per shard
 	result *Result
 }
 
@@ -53,20 +53,20 @@ func (j *Job) attempt(ctx context.Context, result *Result, run time.Time, try in
 		err = cause
 	}
 	err = shadow.Full(err)
-	// What is left is removed while the lease goes on, else others could begin in it.
+	// The lease is renewed until the keys are removed, so that no other rebuild starts meanwhile.
 	a.leave(ctx)
 	cancel(nil)
 	<-renewed
 	return err
 }
 
-// left are the parts whose turn isn't over.
+// left returns the parts that are not done.
 func (a *attempt) left() []*part {
 	return slices.DeleteFunc(slices.Clone(a.parts), func(p *part) bool { return p.result.done })
 }
 
-// each does the same for some shards, side by side, and returns once all are through: with the
-// error of the first that has one, which names its shard.
+// each calls do for some shards concurrently, and waits for all. It returns the first shard's error, which
+// names that shard.
 func each(parts []*part, do func(p *part) error) error {
 	if len(parts) == 1 {
 		return parts[0].named(do(parts[0]))
@@ -85,7 +85,7 @@ func each(parts []*part, do func(p *part) error) error {
 	return nil
 }
 
-// states reads the live ledgers, and refuses what can't be rebuilt.
+// states reads the live ledgers, and returns an error if the boards cannot be rebuilt.
 func (a *attempt) states(ctx context.Context) ([]ledger.State, error) {
 	states := make([]ledger.State, len(a.parts))
 	err := each(a.parts, func(p *part) (err error) {
@@ -153,7 +153,7 @@ func (a *attempt) run(ctx context.Context, live []ledger.State) error {
 	return a.turns(ctx)
 }
 
-// begin resolves where partitions begin and writes it into the shadows.
+// begin finds the start of each partition, and writes it into the shadows.
 func (a *attempt) begin(ctx context.Context, live []ledger.State) error {
 	fields, err := a.orphaned(ctx, live)
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *attempt) begin(ctx context.Context, live []ledger.State) error {
 	}
 	for _, p := range a.parts {
 		if s := &live[p.shard]; p.result.done {
-			live[p.shard] = ledger.State{Now: s.Now, Asked: s.Asked} // which any start fits
+			live[p.shard] = ledger.State{Now: s.Now, Asked: s.Asked} // no constraint on the start
 		}
 	}
 	starts, err := a.reads.Starts(ctx, a.From, live, fields)
@@ -171,12 +171,11 @@ func (a *attempt) begin(ctx context.Context, live []ledger.State) error {
 	return each(a.left(), func(p *part) error { return p.begin(ctx, starts[p.shard], &live[p.shard]) })
 }
 
-// orphaned fills in where ledgers are taken to be that are empty, and returns the partitions of
-// all.
+// orphaned fills in positions for empty live ledgers, and returns the partitions of all shards.
 //
-// Nothing says how far the boards of such a shard had come, and any offset is right for them,
-// since all are replaced and consumers go on from there. By the group's offsets no dead letter
-// goes missing.
+// The positions that such a shard's boards had reached are unknown. Any offset is correct, since all its
+// boards are replaced and consumers continue from there. The group's committed offsets are used, so that no
+// dead letter is lost.
 func (a *attempt) orphaned(ctx context.Context, live []ledger.State) (fields []string, err error) {
 	union := map[string]bool{}
 	for i := range live {
@@ -207,7 +206,7 @@ func (a *attempt) orphaned(ctx context.Context, live []ledger.State) (fields []s
 	return fields, nil
 }
 
-// plan plans what becomes of every window, on the shards that are left.
+// plan plans the action for every window, on the remaining shards.
 func (a *attempt) plan(ctx context.Context) error {
 	if err := each(a.left(), func(p *part) error { return p.plan(ctx) }); err != nil {
 		return err
@@ -216,13 +215,13 @@ func (a *attempt) plan(ctx context.Context) error {
 	return nil
 }
 
-// idle reports whether there is nothing to do, on any shard.
+// idle reports whether there is nothing to do on any shard.
 func (a *attempt) idle() bool {
 	return !slices.ContainsFunc(a.parts, func(p *part) bool { return p.result.done || !p.result.Plan.idle() })
 }
 
-// known refuses a board that neither is listed nor was found in the log: its name may be
-// mistyped, and to go on would be to rebuild nothing.
+// known refuses a board that is neither listed nor found in the log: its name may be mistyped, and the
+// rebuild would rebuild nothing.
 func (a *attempt) known(ctx context.Context) error {
 	if len(a.Choice.Boards) == 0 {
 		return nil
@@ -236,11 +235,11 @@ func (a *attempt) known(ctx context.Context) error {
 	return nil
 }
 
-// bulkAgain is how old what was read for all shards may get before it is read on for all that
-// are left, instead of for each alone.
+// bulkAgain is the age from which the common read is repeated for all remaining shards, rather than read
+// for each shard alone.
 const bulkAgain = 2 * time.Second
 
-// turns is one shard's after the other: so that no more than one is held at a time.
+// turns finishes one shard after the other, so that at most one is held at a time.
 func (a *attempt) turns(ctx context.Context) error {
 	read := time.Now()
 	for _, p := range a.left() {
@@ -258,8 +257,8 @@ func (a *attempt) turns(ctx context.Context) error {
 	return nil
 }
 
-// through notes that a shard is done. With several shards its copy is removed at once, to free memory; what stays is
-// removed once all are done.
+// through marks a shard as done. If there are several shards it removes the shard's copy at once, to free
+// memory; keys that remain are removed when all shards are done.
 func (a *attempt) through(ctx context.Context, p *part) {
 	if p.result.done = true; len(a.parts) > 1 {
 		a.reads.Leave(p.shard)
@@ -267,7 +266,7 @@ func (a *attempt) through(ctx context.Context, p *part) {
 	}
 }
 
-// named is an error with the shard that it is of, where there are several.
+// named adds the shard's name to an error if there are several shards.
 func (p *part) named(err error) error {
 	if err == nil || len(p.Live) == 1 {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Redis loses the bans before the rebuild, or while it goes on.
+// Redis loses the bans before the rebuild, or during it.
 func TestBannedMembersStayHiddenIfRedisHasLostTheBans(t *testing.T) {
 	for name, during := range map[string]bool{"before": false, "meanwhile": true} {
 		t.Run(name, func(t *testing.T) {

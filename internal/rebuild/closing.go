@@ -10,15 +10,15 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// Coming close to a ledger that moves: rounds, each up to where the live ledger stands as
-// it begins, get shorter and shorter as long as reading is faster than what comes. Once
-// one is short, ingestion is held and what is left is about as short.
+// A rebuild approaches the moving live ledger in rounds. Each round reads up to the live ledger's position
+// at its start. Rounds get shorter as long as reading is faster than the incoming events. After a short
+// round ingestion is held, and the rest takes about as long as that round.
 //
-// Several shards go together first, each partition up to the live ledger that is furthest
-// behind: so its log is read once. The others are a little further, a second or the batches
-// that are being swept; that is read for each alone, in its turn.
+// If there are several shards they are first read together, each partition up to the live ledger that is
+// furthest behind, so that its log is read once. The other live ledgers are a second or a batch further;
+// that part is read for each shard alone.
 
-// reading shows how far the rounds have come while they go on.
+// reading runs the rounds, and reports their progress.
 func (a *attempt) reading(ctx context.Context) error {
 	if a.Watch.Reading != nil {
 		begun, until := a.ahead()
@@ -41,8 +41,8 @@ func (a *attempt) reading(ctx context.Context) error {
 	return a.close(ctx)
 }
 
-// ahead is what is to be read of each partition that all shards have which are left: from the
-// first offset of any, to the live ledger that is furthest behind.
+// ahead returns, for each partition that all remaining shards have, the range to read: from the lowest
+// start on any shard to the live ledger that is furthest behind.
 func (a *attempt) ahead() (begun, until map[string]int64) {
 	begun, until = map[string]int64{}, map[string]int64{}
 	left := a.left()
@@ -59,11 +59,10 @@ func (a *attempt) ahead() (begun, until map[string]int64) {
 	return begun, until
 }
 
-// near is how long the nth round may take that is followed by the hold. Where even short
-// rounds take their time, on a Redis or a Kafka that is slow to answer, it is tried with
-// what there is: under the hold nothing is added. In the end it is, however long they take:
-// consumers that are as fast as the rebuild would have it go on for ever, and each hold, if
-// it isn't in time for a swap, brings it closer by what it lasts.
+// near returns how long the nth round may take to be followed by the hold. The limit grows with n: if Redis or
+// Kafka is slow, even short rounds take long, but under the hold no events are added. In the end any duration
+// is accepted, since consumers as fast as the rebuild would make it continue forever. A hold that is too short
+// for a swap still brings the rebuild closer to the live ledger.
 func (j *Job) near(n int) time.Duration {
 	outrun := j.outrun()
 	switch {
@@ -77,8 +76,8 @@ func (j *Job) near(n int) time.Duration {
 	return min(j.MaxHold/4, 300*time.Millisecond)
 }
 
-// rounds goes round by round until one was short, and says so if that takes long. The last one
-// is after prepare, if that is given.
+// rounds calls round until one is short, and notes if that takes many rounds. If prepare is not nil it is
+// called after the first short round, and another round follows.
 func (j *Job) rounds(note func(string, ...any), round, prepare func() error) error {
 	for n := 1; ; n++ {
 		began := time.Now()
@@ -101,8 +100,8 @@ func (j *Job) rounds(note func(string, ...any), round, prepare func() error) err
 	}
 }
 
-// close brings one shard close. What both sides list is read before the last round, so that
-// little of that is left for the hold.
+// close reads one shard up to near its live ledger. It reads both sides' listings before the last round, so
+// that little of that remains for the hold.
 func (p *part) close(ctx context.Context) error {
 	return p.rounds(p.notef, func() error {
 		limits, err := p.limits(ctx, false)
@@ -115,12 +114,12 @@ func (p *part) close(ctx context.Context) error {
 	})
 }
 
-// close brings all shards close that are left.
+// close reads all remaining shards up to near their live ledgers.
 func (a *attempt) close(ctx context.Context) error {
 	return a.rounds(a.Watch.notef, func() error { return a.round(ctx) }, nil)
 }
 
-// round reads on for all shards that are left.
+// round reads one round for all remaining shards.
 func (a *attempt) round(ctx context.Context) error {
 	left := a.left()
 	all := make([]map[string]ledger.Position, len(a.parts))
@@ -144,8 +143,8 @@ func (a *attempt) round(ctx context.Context) error {
 	return a.reads.To(ctx, ingest.AllShards, limits)
 }
 
-// lowest is up to where a partition is read for several shards at once: where all live ledgers
-// have every event. There is none if each shard is in its sweep already.
+// lowest returns the offset up to which a partition is read for several shards together: below it, all live
+// ledgers have every event. It returns false if no limit is given.
 func lowest(limits []ledger.Position) (ledger.Position, bool) {
 	if len(limits) == 0 {
 		return ledger.Position{}, false

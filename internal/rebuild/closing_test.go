@@ -1,6 +1,6 @@
 package rebuild
 
-// How a rebuild comes close to consumers that go on meanwhile.
+// How a rebuild catches up with consumers that run meanwhile.
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// While the rebuild writes a piece the consumers write one of as many events, so that each round
-// is as long as the one before; but not while they are held.
+// While the rebuild writes a piece the consumers write one of as many events, so that each round is as long
+// as the one before; but they do not while they are held.
 func TestConsumersThatAreAsFastAsTheRebuildAreHeldInTheEndAndTheBoardsAreSwapped(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	onShards(t, func(t *testing.T, of ledger.Shards) {
@@ -38,7 +38,7 @@ func TestConsumersThatAreAsFastAsTheRebuildAreHeldInTheEndAndTheBoardsAreSwapped
 			if len(a) < 5 || !has(cmd, topic+"/0") || !strings.HasPrefix(a[3].(string), p.key("~")) || !strings.HasSuffix(a[3].(string), "ledger") || a[2].(int) < 7 {
 				return do(ctx, cmd)
 			}
-			time.Sleep(p.job.MaxHold * 2 / 3) // a piece of the shadow's
+			time.Sleep(p.job.MaxHold * 2 / 3) // a piece of the shadow
 			err := do(ctx, cmd)
 			if p.redis.Exists(t.Context(), p.key("hold")).Val() == 0 && at < 2000 {
 				rounds.Add(1)

@@ -13,7 +13,7 @@ import (
 // sealed is the record of a final window.
 const sealed = `{"at":1700000000000000,"revision":3}`
 
-// final has the one window be final on every shard, as revision 3.
+// final makes the only window final on every shard, as revision 3.
 func (p *place) final(t *testing.T) (name string, records func(shard int) (listing, record string)) {
 	t.Helper()
 	for shard := range p.live {
@@ -57,7 +57,7 @@ func TestAFinalWindowThatWasLostIsRebuiltAsAnOpenOne(t *testing.T) {
 		}
 		p.nothingLeft()
 
-		// The listing is lost, with all seals in it: the next ones are other revisions, too.
+		// The listing is lost with all seals in it. The next seals have other revisions, too.
 		p.final(t)
 		require.NoError(t, p.redis.Del(t.Context(), p.key("windows")).Err())
 		_, err = p.job.Run(t.Context())
@@ -65,7 +65,7 @@ func TestAFinalWindowThatWasLostIsRebuiltAsAnOpenOne(t *testing.T) {
 		_, record := on(p.at)
 		require.Regexp(t, `^{"at":1700000000000000,"reopened":[0-9]{13},"revision":3,"why":"rebuilt"}$`, record)
 
-		// What isn't lost is left alone.
+		// A final window that is not lost is kept.
 		p.final(t)
 		_, err = p.job.Run(t.Context())
 		require.NoError(t, err)
@@ -76,8 +76,8 @@ func TestAFinalWindowThatWasLostIsRebuiltAsAnOpenOne(t *testing.T) {
 	})
 }
 
-// What passed a window by while it was final is in what a rebuild puts in its place: the record says so no
-// more, and until when nothing is to seal it stays.
+// Events that a window missed while it was final are in the rebuilt window. Its record no longer names
+// them, and keeps the time until which the window is not sealed.
 func TestARebuildBringsInWhatHadPassedAFinalWindowBy(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlaceOn(t, newPlace(t, of, 0).redis, of, 500, 40)

@@ -32,7 +32,7 @@ func TestARebuildThatDoesNotFitIntoRedisMakesRoomForTheConsumersAndSaysSo(t *tes
 	room := func(bytes int64) {
 		require.NoError(t, p.redis.ConfigSet(t.Context(), "maxmemory", strconv.FormatInt(bytes, 10)).Err())
 	}
-	p.job.Watch.Planned = func(*Plan) { room(p.usedMemory() + 1<<20) } // of some five times that
+	p.job.Watch.Planned = func(*Plan) { room(p.usedMemory() + 1<<20) } // the rebuild needs about five times as much
 	_, err := p.job.Run(t.Context())
 	var full *shadow.FullError
 	require.ErrorAs(t, err, &full)
@@ -42,12 +42,12 @@ func TestARebuildThatDoesNotFitIntoRedisMakesRoomForTheConsumersAndSaysSo(t *tes
 	p.nothingLeft()
 	require.Equal(t, was, p.boards())
 
-	// A live consumer, which waited, goes on.
+	// A live consumer that waited for memory continues.
 	consumer := p.consumer()
 	require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", strconv.Itoa(events-500)).Err())
 	require.NoError(t, consumer.To(t.Context(), 0, map[string]ledger.Position{topic + "/0": ledger.At(events)}))
 
-	// Where there is no room for anything, the lock says so.
+	// If there is no memory at all, taking the lock reports it.
 	room(1)
 	_, err = p.job.Run(t.Context())
 	require.ErrorAs(t, err, &full)

@@ -13,20 +13,20 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// betweenTries is how long consumers have to themselves between two holds, or Redis between two tries.
+// betweenTries is the pause between two holds, during which consumers run, or between two calls to Redis.
 var betweenTries = retry.Policy{First: 20 * time.Millisecond, Longest: time.Second}
 
-// finish holds ingestion, reads what is left, and swaps; again until that works:
+// finish holds ingestion, reads the rest, and swaps. It repeats this until the swap succeeds:
 //
 //	a hold ends with                  then
-//	a swap                            it is done
-//	no swap, and nothing is wrong     a pause, what came meanwhile is read, and it is held again
-//	a ledger that it can't reach      likewise, until that hasn't moved for too long
-//	any other error                   that is returned
+//	a swap                            finish returns
+//	no swap, and no error             a pause, a round without a hold, and another hold
+//	a ledger that it cannot reach     the same, until the ledger has not moved for too long
+//	any other error                   finish returns the error
 func (p *part) finish(ctx context.Context) error {
 	pauses := betweenTries.Start()
 	var still *retry.Backoff
-	var at ledger.Position // of still
+	var at ledger.Position // the position that still refers to
 	for n := 1; ; n++ {
 		missed, err := p.held(ctx)
 		unreachable, stuck := errors.AsType[*ingest.UnreachableError](err)
@@ -56,7 +56,7 @@ func (p *part) finish(ctx context.Context) error {
 		if err := p.close(ctx); err != nil {
 			return err
 		}
-		if p.compared != nil { // else each hold has more to ask for than the one before
+		if p.compared != nil { // otherwise each hold has more to compare than the one before
 			if err := p.compared.Update(ctx); err != nil {
 				return err
 			}
@@ -64,10 +64,10 @@ func (p *part) finish(ctx context.Context) error {
 	}
 }
 
-// errLate is why a hold is let go of.
+// errLate is the reason that a hold ends without a swap.
 var errLate = errors.New("the rest wasn't read by then")
 
-// held is one hold. missed is why it was let go of without a swap, nil after one.
+// held runs one hold. missed is the reason that it ended without a swap; nil after a swap.
 func (p *part) held(ctx context.Context) (missed, err error) {
 	if err := p.alignBans(ctx); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *part) held(ctx context.Context) (missed, err error) {
 	p.result.Holds++
 	defer func() {
 		if !p.result.Swapped {
-			// Where this fails the hold lapses.
+			// If this fails the hold lapses.
 			_ = p.Release(context.WithoutCancel(ctx))
 		}
 	}()
@@ -97,7 +97,7 @@ func (p *part) held(ctx context.Context) (missed, err error) {
 	}
 	if err == nil && p.DryRun {
 		if err = p.plan(inTime); err == nil {
-			err = inTime.Err() // what came after it may be of another moment
+			err = inTime.Err() // after the hold's end the plan may mix two instants
 		}
 	}
 	_, stuck := errors.AsType[*ingest.UnreachableError](err)
@@ -107,7 +107,7 @@ func (p *part) held(ctx context.Context) (missed, err error) {
 	case err != nil:
 		return nil, err
 	case p.DryRun:
-		_ = p.Release(ctx) // what differs is known, and to sort it takes a while
+		_ = p.Release(ctx) // the differences are known, and sorting them takes a while
 		p.result.Held = time.Since(began)
 		return nil, nil
 	}
@@ -117,7 +117,7 @@ func (p *part) held(ctx context.Context) (missed, err error) {
 // replace calls Swap or TakeOver until the outcome is known.
 func (p *part) replace(ctx context.Context, began time.Time, swap func(context.Context, shadow.Choice) (*shadow.Plan, error)) (missed, err error) {
 	var plan *shadow.Plan
-	// Told to stop, it still asks for a while: else nobody would know whether it had swapped.
+	// After ctx ends, the calls continue for a while, so that the outcome of a swap is known.
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.leaveTime(), cancel) })()

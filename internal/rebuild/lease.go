@@ -1,6 +1,6 @@
 package rebuild
 
-// The lock that makes a rebuild the only one, and the lease of all that it keeps in Redis.
+// The lock that admits one rebuild at a time, and the lease of a rebuild's keys in Redis.
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// lock makes it the only rebuild, of all shards. What holds a lock may be of this run: a try
-// before that couldn't let go of it, or a call whose answer never came. Nobody renews that, so
-// it is waited for, once, with no other lock.
+// lock takes the locks of all shards. A lock may still be taken by this same run: an earlier attempt could
+// not release it, or took it in a call whose reply was lost. Such a lock is not renewed, so lock waits for
+// it to expire, once per shard, with all other locks released.
 func (a *attempt) lock(ctx context.Context, run time.Time, first bool) error {
 	waited := map[int]bool{}
 	for {
@@ -36,15 +36,15 @@ func (a *attempt) lock(ctx context.Context, run time.Time, first bool) error {
 	}
 }
 
-// locks takes the locks in order, up to one that can't be had: two rebuilds that begin at once
-// meet at the first.
+// locks takes the locks in order, up to the first that it cannot have, whose shard it returns. Two rebuilds
+// that start at the same time meet at the first lock.
 func (a *attempt) locks(ctx context.Context, first bool) (shard int, err error) {
 	for _, p := range a.parts {
 		take := func() (err error) {
 			p.Rebuild, err = shadow.Lock(ctx, p.live, a.Owner, a.Lease)
 			return err
 		}
-		if first { // and nothing is lost yet
+		if first { // nothing to lose yet, so errors are not retried
 			err = take()
 		} else {
 			var busy *shadow.BusyError
@@ -66,28 +66,28 @@ func (a *attempt) locks(ctx context.Context, first bool) (shard int, err error) 
 	return 0, nil
 }
 
-// unlock lets go of the locks that were taken: one that can't be had is no reason to keep the
+// unlock releases the locks that were taken, so that a rebuild that waits for one lock does not keep the
 // others.
 func (a *attempt) unlock(ctx context.Context) {
 	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.leaveTime())
 	defer cancel()
 	for _, p := range a.parts {
 		if p.Rebuild != nil {
-			_ = p.Close(going) // else it expires
+			_ = p.Close(going) // if it fails, the lock expires
 			p.Rebuild = nil
 		}
 	}
 }
 
-// renew keeps the leases until the context ends, or ends it where there is nothing left
-// that could be renewed.
+// renew renews the leases until the context ends, and cancels the context if a lease is lost.
 func (a *attempt) renew(ctx context.Context, cancel context.CancelCauseFunc) (ended <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(a.Lease / 4)
 		defer tick.Stop()
-		// Until its end ctx may be cancelled by a signal, and what is left still be removed.
+		// A signal may cancel ctx before its end; the leases are still needed while the rebuild removes its
+		// keys.
 		going := context.WithoutCancel(ctx)
 		for {
 			select {
@@ -100,7 +100,7 @@ func (a *attempt) renew(ctx context.Context, cancel context.CancelCauseFunc) (en
 				if err != nil && (errors.Is(err, shadow.ErrLost) || ranking.Classify(err) != ledger.Retry) {
 					return err
 				}
-				return nil // where it failed, the next is in time as well
+				return nil // a call that failed is repeated at the next tick, in time
 			})
 			if err != nil {
 				cancel(err)
@@ -111,11 +111,11 @@ func (a *attempt) renew(ctx context.Context, cancel context.CancelCauseFunc) (en
 	return done
 }
 
-// removalPause is between two calls that remove.
+// removalPause is the pause between two calls that remove keys.
 const removalPause = 5 * time.Millisecond
 
-// leave lets go of everything. A signal ends the removal at once, however much there is;
-// one that came before leaves it some time. What isn't removed expires.
+// leave releases the locks and removes the rebuild's keys. A signal stops the removal at once; a signal
+// that came before leave leaves it leaveTime. Keys that are not removed expire.
 func (a *attempt) leave(ctx context.Context) {
 	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.leaveTime())
 	removing := ctx

@@ -1,6 +1,6 @@
 package rebuild
 
-// Rebuilds by other rules than those that the live sweep was begun by.
+// Rebuilds with other rules than those of the live sweep.
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// by has the place's replays go by rules of these names from here on: points are where their name
-// says.
+// by makes the place's replays use the rules with this name from now on: points are read from the field of
+// that name.
 func (p *place) by(name string) {
 	p.t.Helper()
 	counting := func(name string) ingest.Counting {
@@ -39,9 +39,8 @@ func fingerprint(t *testing.T, text string) ledger.Fingerprint {
 	return f
 }
 
-// The live boards are in a sweep that was begun by the rules "old", and a rebuild by "new" settles
-// at the very same position: what is in of the sweep counts by those that it was begun by, all before
-// it by the rebuild's.
+// The live boards are in a sweep started with the rules "old", and a rebuild with the rules "new" ends at
+// the same position. Events of the sweep count by "old", and all events before it by "new".
 func TestARebuildByOtherRulesSettlesInASweepByThoseItWasBegunBy(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		const events, members = 600, 60
@@ -54,7 +53,7 @@ func TestARebuildByOtherRulesSettlesInASweepByThoseItWasBegunBy(t *testing.T) {
 			low, share := of.From(shard), ^uint64(0)/uint64(of)
 			by := fingerprint(t, "old")
 			p.standsAt(shard, ledger.Position{From: 200, To: events, Hash: low + share/2, Rules: by})
-			// With a consumer's piece comes their text, which a replay's has not.
+			// A consumer's piece brings the text of the rules; a replay's piece does not.
 			require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(shard, "rules"), by.String(), "old", topic+"/0", by.String()).Err())
 		}
 		positions := func() (all []string) {
@@ -90,7 +89,7 @@ func TestARebuildByOtherRulesSettlesInASweepByThoseItWasBegunBy(t *testing.T) {
 		}), p.points())
 		p.nothingLeft()
 
-		// The consumer goes on by rules of its own, and finishes the sweep by the old ones.
+		// The consumer has rules of its own, and finishes the sweep by the old ones.
 		require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(events)}))
 		require.Equal(t, counts(func(uint64) bool { return true }), p.points())
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// part is what an attempt does on one shard.
+// part is an attempt's work on one shard.
 type part struct {
 	*Job
 	*shadow.Rebuild
@@ -23,20 +23,20 @@ type part struct {
 	live     *ranking.Store
 	result   *ShardResult
 	starts   []ingest.ReplayStart
-	begun    map[string]int64 // by field, the first offset that is read
-	orphaned bool             // the live ledger is empty: the group's offsets stand for it
+	begun    map[string]int64 // by field, the first offset to read
+	orphaned bool             // the live ledger is empty: the group's offsets replace it
 	until    map[string]int64
-	last     map[string]string // the live ledger as of the round before
+	last     map[string]string // the live ledger as of the previous round
 	compared *shadow.Comparison
 }
 
-// state reads the live ledger, and waits until Redis answers.
+// state reads the live ledger, and retries until Redis answers.
 func (p *part) state(ctx context.Context) (s ledger.State, err error) {
 	err = shadow.Retry(ctx, func() (err error) { s, err = p.live.State(ctx); return err })
 	return s, err
 }
 
-// begin writes into the shadow where those partitions begin that the live ledger has.
+// begin writes the starts of those partitions into the shadow that the live ledger has.
 func (p *part) begin(ctx context.Context, starts []ingest.ReplayStart, live *ledger.State) error {
 	if !p.orphaned {
 		starts = slices.DeleteFunc(starts, func(s ingest.ReplayStart) bool { _, ok := live.Ledger[s.Field]; return !ok })
@@ -76,12 +76,13 @@ func (p *part) plan(ctx context.Context) error {
 	return nil
 }
 
-// limits are where partitions are to be read to now: where the live ledger stands. What it
-// has and the shadow hasn't, as a partition that was added, begins now.
+// limits returns the positions up to which to read now: those of the live ledger. It first starts
+// partitions that were added to the live ledger.
 //
-// To read into the middle of a sweep is to read all of its events, and to read them again
-// once the sweep goes on. So a sweep is left for later unless it stands still, as one whose
-// worker is halted or gone, or is held (exact). So is one that this shard can't be in.
+// To read into the middle of a sweep takes all of its events, and takes them again when the sweep
+// continues. So limits stops at the start of a sweep, unless ingestion is held (exact) or the sweep does
+// not move, because its worker has halted or ended. It also stops there if this shard cannot be at that
+// position, or if no window is kept: a takeover may be behind.
 func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Position, error) {
 	live, err := p.state(ctx)
 	if err != nil {
@@ -102,7 +103,7 @@ func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Positi
 	if err := p.take(ctx, live); err != nil {
 		return nil, err
 	}
-	// A hold that wasn't in time may have left a piece whose answer never came.
+	// A hold that ended early may have left a piece whose reply was lost.
 	if err := p.reads.Refresh(ctx, p.shard); err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Positi
 		}
 		if at.Sweeping() && !exact && (!p.result.Plan.Keeps() || last[field] != text || !ledger.Shards(len(p.Live)).CanBeAt(p.shard, at)) {
 			if at = ledger.At(at.From); !ingest.Leads(stands, at) {
-				continue // it is in that sweep already
+				continue // the shadow is in that sweep already
 			}
 		}
 		limits[field] = at
@@ -125,7 +126,7 @@ func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Positi
 	return limits, nil
 }
 
-// take begins the partitions that the live ledger has had since.
+// take starts the partitions that were added to the live ledger.
 func (p *part) take(ctx context.Context, live ledger.State) error {
 	for field := range p.begun {
 		if _, ok := live.Ledger[field]; !ok {
@@ -143,7 +144,7 @@ func (p *part) take(ctx context.Context, live ledger.State) error {
 	}
 	slices.Sort(added)
 	from := p.From
-	if from.Offsets != nil { // which was written before these were there
+	if from.Offsets != nil { // the offsets were written before these partitions existed
 		from = ingest.ReplayFrom{From: start.FromEarliest}
 	}
 	starts, err := p.reads.Starts(ctx, from, []ledger.State{live}, added)
@@ -157,8 +158,8 @@ func (p *part) take(ctx context.Context, live ledger.State) error {
 	return nil
 }
 
-// turn brings the shard to where its live ledger is, and swaps. Of several shards it was left
-// a little behind: that is read for it alone.
+// turn finishes the shard: it reads up to the live ledger, and swaps. With several shards the common read
+// has left this shard slightly behind, which turn reads for it alone.
 func (p *part) turn(ctx context.Context, all *Result) error {
 	if len(p.Live) > 1 {
 		if err := p.close(ctx); err != nil {
@@ -185,8 +186,8 @@ func (p *part) turn(ctx context.Context, all *Result) error {
 	return err
 }
 
-// name says what the members of standings that are to be listed are called: by the live boards or,
-// if those have no name for one, by the log. Where that can't be read they are listed without.
+// name fills in the names of the members to list, from the live boards or else from the log. If they cannot
+// be read the members are listed without names.
 func (p *part) name(ctx context.Context, some []ranking.Difference) {
 	if err := ranking.NameDifferences(ctx, some, []*ranking.Store{p.live}, []*ranking.Store{p.Shadow().Store}); err != nil {
 		p.notef("what members are called isn't shown: %v", err)
@@ -194,12 +195,12 @@ func (p *part) name(ctx context.Context, some []ranking.Difference) {
 }
 
 const (
-	mostDifferent = 1 << 20 // members that are remembered to differ: 100 MB or so
+	mostDifferent = 1 << 20 // members recorded as different: about 100 MB
 	comparePause  = time.Millisecond
 )
 
-// compare pages through the boards and what takes their place. What changes meanwhile is
-// asked for again under the hold.
+// compare pages through the live boards and the rebuilt ones. Members that change meanwhile are compared
+// again under the hold.
 func (p *part) compare(ctx context.Context) error {
 	p.notef("comparing the boards with what takes their place")
 	var err error
@@ -209,10 +210,10 @@ func (p *part) compare(ctx context.Context) error {
 	if err := p.close(ctx); err != nil {
 		return err
 	}
-	return p.compared.Update(ctx) // what is left is for the hold
+	return p.compared.Update(ctx) // leaves less to compare under the hold
 }
 
-// notef is a note, which names the shard where there are several.
+// notef writes a note, which names the shard if there are several.
 func (p *part) notef(format string, args ...any) {
 	if len(p.Live) > 1 {
 		format = ranking.ShardName(p.shard, ledger.Shards(len(p.Live)), "") + ": " + format

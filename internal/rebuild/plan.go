@@ -10,21 +10,21 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// Plan is what a rebuild is about to do, on one shard or on all of them.
+// Plan lists the actions of a rebuild, on one shard or on all of them.
 //
-// Of several shards a partition is as of the shard that is furthest behind, and a window is
-// there once if the same becomes of it wherever it is, else once for each that becomes of it.
+// With several shards a partition has the position of the shard that is furthest behind. A window has one
+// entry for each different action that the shards take on it.
 type Plan struct {
 	*shadow.Plan
 	Starts []ingest.ReplayStart
-	Until  map[string]int64 // by field, where the live ledger stood at first
-	Of     int              // how many shards it is of; 0 is one
-	// Shards are those that each of the windows is of, where another becomes of it on others;
-	// else, and of one shard, nil.
+	Until  map[string]int64 // by field, the live ledger's position at the start
+	Of     int              // number of shards; 0 means one
+	// Shards lists the shards of each entry of Windows; an entry is nil if all shards take the same action.
+	// It is nil for one shard.
 	Shards [][]int
 }
 
-// Replaces is the number of windows that are replaced, or dropped, on some shard.
+// Replaces returns the number of windows that are replaced or dropped on some shard.
 func (p *Plan) Replaces() int {
 	n := 0
 	var last *shadow.Planned
@@ -38,23 +38,22 @@ func (p *Plan) Replaces() int {
 	return n
 }
 
-// unknown are those boards of which there is no window.
+// unknown returns the boards that have no window in the plan.
 func (p *Plan) unknown(boards []string) []string {
 	return slices.DeleteFunc(slices.Clone(boards), func(board string) bool {
 		return slices.ContainsFunc(p.Windows, func(w shadow.Planned) bool { return w.Board == board })
 	})
 }
 
-// idle reports whether there is nothing to do on a shard: no window to replace, and no ledger
-// to settle. What the log alone knows isn't known yet, but for a window that nobody counted
-// in the log is read by those who ask for its board. Where no window is known at all, the
-// listing may be what was lost.
+// idle reports whether there is nothing to do on a shard: no window to replace, and no ledger to repair.
+// Windows that only the log has are not known yet; the log is read for them if the operator names their
+// board. If no window is known at all, the listing may have been lost, so the shard is not idle.
 func (p *Plan) idle() bool {
 	return p.Replaces() == 0 && len(p.Windows) > 0 && !p.Orphaned && len(p.Torn) == 0
 }
 
-// together is the plan of all shards, by their number; of one shard it is that shard's. A shard
-// may have none yet; nil: none has.
+// together merges the plans of all shards, by shard number. With one shard it returns that shard's plan. It
+// returns nil if no shard has a plan yet.
 func together(plans []*Plan) *Plan {
 	if len(plans) == 1 {
 		return plans[0]
@@ -99,8 +98,8 @@ func together(plans []*Plan) *Plan {
 	return all
 }
 
-// further is a partition's start as of all shards: the lowest offset, and the latest time from
-// which its events were read.
+// further merges a partition's starts on two shards: the lower offset, and the later time from which its
+// events were read.
 func further(starts map[string]ingest.ReplayStart, s ingest.ReplayStart) ingest.ReplayStart {
 	was, ok := starts[s.Field]
 	if !ok {
@@ -113,7 +112,7 @@ func further(starts map[string]ingest.ReplayStart, s ingest.ReplayStart) ingest.
 	return was
 }
 
-// furthestBehind has the positions be the lower ones of two shards.
+// furthestBehind lowers the positions in all to those of another shard that are lower.
 func furthestBehind(all, of map[string]string) {
 	for field, text := range of {
 		at, err := ledger.Counted(text)
@@ -127,9 +126,9 @@ func furthestBehind(all, of map[string]string) {
 	}
 }
 
-// windows takes in those of all shards.
+// windows merges the windows of all shards.
 func (p *Plan) windows(plans []*Plan) {
-	// fate is what becomes of a window, as it is shown.
+	// fate is the action on a window, as it is shown.
 	type fate struct {
 		ledger.Window
 		action           shadow.Action

@@ -1,6 +1,6 @@
 package rebuild
 
-// Laws of what is made of several shards' plans.
+// Laws of the merged plan of several shards.
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func TestOneShardsPlanIsThePlan(t *testing.T) {
 	require.Nil(t, together([]*Plan{nil, nil}))
 }
 
-// Each shard finds in the plan of all exactly what becomes of each of its windows.
+// The merged plan contains, for each shard, exactly the actions of that shard's plan.
 func TestThePlanOfAllShardsSaysOfEachWhatItsOwnSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plans := make([]*Plan, rapid.IntRange(2, 4).Draw(t, "shards"))
@@ -65,7 +65,7 @@ func TestThePlanOfAllShardsSaysOfEachWhatItsOwnSays(t *testing.T) {
 		lists := func(p *Plan, w ledger.Window) bool {
 			return slices.ContainsFunc(p.Windows, func(one shadow.Planned) bool { return one.Window == w })
 		}
-		var of []string // shard, window and what becomes of it, as the whole says
+		var of []string // shard, window and action, by the merged plan
 		for i, w := range all.Windows {
 			for shard, p := range plans {
 				if p != nil && (slices.Contains(all.Shards[i], shard) || all.Shards[i] == nil && lists(p, w.Window)) {

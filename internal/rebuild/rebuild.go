@@ -1,24 +1,25 @@
-// Package rebuild folds the log into a shadow of the live boards, beside the consumers,
-// and swaps the two where both hold the very same events.
+// Package rebuild folds the log into a shadow of the live boards, while consumers run, and swaps the two
+// when both have counted the same events.
 //
 //	lock ─▶ begin ─▶ read, round by round ─▶ take over ────────────────────▶ unlink
 //	 ▲                ▲              │                                         ▲
-//	 │ went back      │              └─▶ hold ─▶ read the rest ─▶ swap ────────┘
-//	 └─── anew        └─── release ◀───────┘ not there in time, or the ledger moved
+//	 │ rolled back    │              └─▶ hold ─▶ read the rest ─▶ swap ────────┘
+//	 └─── again       └─── release ◀───────┘ not in time, or the ledger moved
 //
-// A rebuild is the consumer's own worker without a group (ingest.Replay), writing through
-// the same script into keys of its own (shadow.Rebuild). It never goes past the live
-// ledger, since what is in can't be taken out again. All that it has in Redis ends by a lease: killed at
-// any point, it leaves the live boards as they are.
+// A rebuild runs the consumer's own worker without a group (ingest.Replay), which writes through the same
+// script into separate keys (shadow.Rebuild). It never reads past the live ledger, since a counted event
+// cannot be removed again. All its keys in Redis have a lease, so a rebuild that is killed at any point
+// leaves the live boards unchanged.
 //
-// If it replaces every window that takes events, it takes over: the consumers continue from its ledger, which is a
-// little behind theirs, and are never held. If it keeps some, or compares the boards, it holds ingestion, and nothing
-// is renamed unless both ledgers are equal, in the call that renames.
+// If it replaces every window that accepts events, it takes over: the consumers continue from the shadow's
+// ledger, which is slightly behind theirs, and are never held. If it keeps such windows, or compares the
+// boards, it holds ingestion. It then renames only if both ledgers are equal, which is checked in the call
+// that renames.
 //
-// Of several shards all are locked, and read at first together, folded once. Then it is one
-// shard's turn after the other: read the rest, hold, swap. Each is exact for its own ledger,
-// and no other is held meanwhile. Killed between two turns, it leaves some shards rebuilt and
-// the others as they are.
+// If there are several shards, all are locked and first read together, and the log is folded once. Then the
+// shards are finished one after the other: read the rest, hold, swap. Each shard is exact for its own
+// ledger, and no other shard is held meanwhile. A rebuild that is killed between two shards leaves some
+// shards rebuilt and the others unchanged.
 package rebuild
 
 import (
@@ -32,28 +33,28 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// Job is a rebuild to be done. Every field but Bans and those of Watch is set.
+// Job is a rebuild to run. All fields are required, except Bans and those of Watch.
 type Job struct {
-	Live []*ranking.Store // one a shard, in order
-	// Replay makes a replay into shadows, one a shard.
+	Live []*ranking.Store // one per shard, in order
+	// Replay returns a replay into the given shadows, one per shard.
 	Replay func(into []*shadow.Store) (*ingest.Replay, error)
-	// Bans, if there is one, brings the live boards in line with the bans topic: before anything is read, and before
-	// each hold. The new boards hide the members whom the live ones hide. If Redis has lost the bans, they would
-	// show banned members until a consumer notices.
+	// Bans, if not nil, applies the bans topic to the live boards. It is called before anything is read and
+	// before each hold. The shadow hides the members that the live boards hide: if Redis had lost the bans,
+	// the rebuilt boards would show banned members until a consumer restores the bans.
 	Bans   func(context.Context) error
 	From   ingest.ReplayFrom
 	Choice shadow.Choice
-	Owner  string // shown to others: who rebuilds
+	Owner  string // the owner's name, shown to others
 
-	MaxHold time.Duration // ingestion is held for no longer at a time
-	Lease   time.Duration // what the rebuild has in Redis lives so long without it
+	MaxHold time.Duration // maximum duration of one hold
+	Lease   time.Duration // the rebuild's keys in Redis expire after this time unless renewed
 
-	DryRun bool // everything but the swap
-	// Compare has the boards compared with what takes their place, and so many standings
-	// that differ listed.
+	DryRun bool // do everything but the swap
+	// Compare compares the live boards with the rebuilt ones, and lists the first List standings that
+	// differ.
 	Compare bool
 	List    int
-	// Name has it read what the members of those are called.
+	// Name adds names to these members.
 	Name bool
 
 	Watch Watch
@@ -61,12 +62,13 @@ type Job struct {
 	patience patience
 }
 
-// Watch is called as a rebuild goes on; what is nil isn't.
+// Watch receives the progress of a rebuild. Any field may be nil.
 type Watch struct {
 	// Planned is called before anything is read.
 	Planned func(*Plan)
-	// Reading is called when reading begins: how many offsets there are, and how to learn
-	// how many are in, in every shard. It ends with what it returns.
+	// Reading is called when reading starts, with the number of offsets to read and a function that returns
+	// how many of them have been read on every shard. Reading returns a function that is called when
+	// reading ends.
 	Reading func(total int64, through func() int64) (ended func())
 	Note    func(string)
 }
@@ -77,7 +79,7 @@ func (w *Watch) notef(format string, args ...any) {
 	}
 }
 
-// alignBans calls Bans. A dry run changes nothing of the live boards.
+// alignBans calls Bans, except in a dry run, which does not change the live boards.
 func (j *Job) alignBans(ctx context.Context) error {
 	if j.Bans == nil || j.DryRun {
 		return nil
@@ -85,15 +87,15 @@ func (j *Job) alignBans(ctx context.Context) error {
 	return j.Bans(ctx)
 }
 
-// ErrNothing says that there is nothing to rebuild.
+// ErrNothing reports that there is nothing to rebuild.
 var ErrNothing = errors.New("nothing was counted here yet: a consumer begins by itself")
 
-// tries is how often a rebuild begins anew by itself.
+// tries is the largest number of attempts of one Run.
 const tries = 3
 
-// Run rebuilds. Whatever it returns, the holds and the locks are let go of, and what is left
-// in Redis expires by itself if it couldn't be removed. An error says that nothing was
-// changed, unless Result.Swapped or Result.Unsure says otherwise, or one of Result.Shards.
+// Run runs the rebuild. In every case it releases the holds and the locks, and removes its keys from Redis
+// or leaves them to expire. An error means that nothing was changed, unless Swapped or Unsure is set in the
+// result or in one of its Shards.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
 	began := time.Now()
 	r := &Result{Shards: make([]ShardResult, len(j.Live))}

@@ -39,15 +39,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...)
 
 const topic = "events"
 
-// place is a log of some events, and live boards that a consumer has counted it into.
+// place is a log with some events, and live boards into which a consumer has counted them.
 type place struct {
 	t        testing.TB
 	redis    *redis.Client
 	kafka    *kgo.Client
 	cluster  *kfake.Cluster
-	live     []*ranking.Store // one a shard
-	at       int              // the shard that a test meddles with
-	config   ranking.Config   // live's
+	live     []*ranking.Store // one per shard
+	at       int              // the shard that a test modifies
+	config   ranking.Config   // the configuration of live
 	prefix   string
 	job      *Job
 	settings ingest.Config // of replays
@@ -59,7 +59,7 @@ type standings struct{ *ranking.Store }
 
 func (standings) Classify(err error) ledger.Verdict { return ranking.Classify(err) }
 
-// onShards runs a test on one shard, and on five, of which it meddles with the one in the middle.
+// onShards runs a test with one shard, and with five, of which it modifies the middle one.
 func onShards(t *testing.T, test func(t *testing.T, of ledger.Shards)) {
 	t.Helper()
 	for _, of := range []ledger.Shards{1, 5} {
@@ -72,7 +72,7 @@ func newPlace(t *testing.T, of ledger.Shards, events int) *place {
 	return newPlaceOn(t, testenv.Redis(t).Client(t), of, events, 7)
 }
 
-// newPlaceOn is a place on a Redis of its own, with so many members.
+// newPlaceOn returns a place on the given Redis, with the given number of events and members.
 func newPlaceOn(t *testing.T, on *redis.Client, of ledger.Shards, events, members int) *place {
 	t.Helper()
 	return newPlaceOf(t, on, of, events, func(i int) []byte {
@@ -80,7 +80,7 @@ func newPlaceOn(t *testing.T, on *redis.Client, of ledger.Shards, events, member
 	})
 }
 
-// newPlaceOf is a place whose log has so many events.
+// newPlaceOf returns a place whose log has the given events.
 func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, value func(i int) []byte) *place {
 	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topic))
@@ -124,7 +124,7 @@ func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, va
 			_ = p.redis.Del(context.Background(), key).Err()
 		}
 	})
-	if events > 0 { // a replay into the live boards is as good as a consumer
+	if events > 0 { // a replay into the live boards replaces a consumer
 		p.send(events, value)
 		p.begin()
 		require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(int64(events))}))
@@ -132,26 +132,25 @@ func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, va
 	return p
 }
 
-// send appends so many events to the log.
+// send appends events to the log.
 func (p *place) send(events int, value func(i int) []byte) {
 	p.t.Helper()
-	records, at := make([]*kgo.Record, events), time.Now() // all in one week, whenever that ends
+	records, at := make([]*kgo.Record, events), time.Now() // all in one week, whenever it ends
 	for i := range events {
 		records[i] = &kgo.Record{Timestamp: at, Value: value(i)}
 	}
-	for some := range slices.Chunk(records, max(1, events/40)) { // no batch of one is cut in its middle
+	for some := range slices.Chunk(records, max(1, events/40)) { // several batches, so that none is cut in its middle
 		require.NoError(p.t, p.kafka.ProduceSync(p.t.Context(), some...).FirstErr())
 	}
 }
 
-// publish sends so many events of so many members, with as many points each as there were events
-// before.
+// publish sends events of a number of members, each with as many points as there were events before it.
 func (p *place) publish(events, members int) {
 	p.t.Helper()
 	p.send(events, func(i int) []byte { return fmt.Appendf(nil, `{"user_id":"m%d","points":%d}`, i%members, i) })
 }
 
-// begin has the live boards begin with the log's first event.
+// begin starts the live boards at the log's first event.
 func (p *place) begin() {
 	p.t.Helper()
 	consumer := p.consumer()
@@ -160,7 +159,7 @@ func (p *place) begin() {
 	}
 }
 
-// commit has the group's offset of partition 0 be there.
+// commit sets the group's offset of partition 0.
 func (p *place) commit(at int64) {
 	p.t.Helper()
 	committed := kadm.Offsets{}
@@ -168,7 +167,7 @@ func (p *place) commit(at int64) {
 	require.NoError(p.t, kadm.NewClient(p.kafka).CommitAllOffsets(p.t.Context(), "group", committed))
 }
 
-// into is a replay into shadows.
+// into returns a replay into shadows.
 func (p *place) into(shadows []*shadow.Store) (*ingest.Replay, error) {
 	var all []ingest.Standings
 	for _, s := range shadows {
@@ -177,7 +176,7 @@ func (p *place) into(shadows []*shadow.Store) (*ingest.Replay, error) {
 	return p.replay(all...), nil
 }
 
-// consumer is a replay into the live boards.
+// consumer returns a replay into the live boards.
 func (p *place) consumer() *ingest.Replay {
 	var all []ingest.Standings
 	for _, s := range p.live {
@@ -186,19 +185,19 @@ func (p *place) consumer() *ingest.Replay {
 	return p.replay(all...)
 }
 
-// key is one of the shard that the test meddles with.
+// key returns a key of the shard that the test modifies.
 func (p *place) key(name string) string { return p.keyOf(p.at, name) }
 
 func (p *place) keyOf(shard int, name string) string {
 	return strings.TrimSuffix(p.live[shard].Keys().Ledger(), "ledger") + name
 }
 
-// position is the live ledger's of partition 0 in a shard.
+// position returns the live ledger's position of partition 0 on a shard.
 func (p *place) position(shard int) string {
 	return p.redis.HGet(p.t.Context(), p.keyOf(shard, "ledger"), topic+"/0").Val()
 }
 
-// boards are the scores of the live boards, by key.
+// boards returns the scores of the live boards, by key.
 func (p *place) boards() map[string][]redis.Z {
 	p.t.Helper()
 	all := map[string][]redis.Z{}
@@ -212,7 +211,7 @@ func (p *place) boards() map[string][]redis.Z {
 	return all
 }
 
-// nothingLeft holds that there are no keys but the live ones.
+// nothingLeft requires that only the live keys exist.
 func (p *place) nothingLeft() {
 	p.t.Helper()
 	for shard := range p.live {
@@ -221,7 +220,7 @@ func (p *place) nothingLeft() {
 	}
 }
 
-// hooked is told of every call, and does it.
+// hooked receives every call, and executes it.
 type hooked func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error
 
 func (hooked) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -232,14 +231,13 @@ func (hooked) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return next
 }
 
-// calls reports whether a command is a script's with so many keys, the first of which is
-// this one.
+// calls reports whether a command runs a script with the given number of keys and the given first key.
 func calls(cmd redis.Cmder, keys int, first string) bool {
-	a := cmd.Args() // EVALSHA, its sum, the number of keys, the keys
+	a := cmd.Args() // EVALSHA, its digest, the number of keys, the keys
 	return len(a) > 3 && a[2] == keys && a[3] == first
 }
 
-// watched sees every call as it is sent, those of a pipeline as one.
+// watched sees every call before it is sent; a pipeline counts as one.
 type watched func(cmds ...redis.Cmder)
 
 func (watched) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -250,7 +248,7 @@ func (w watched) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return func(ctx context.Context, cmds []redis.Cmder) error { w(cmds...); return next(ctx, cmds) }
 }
 
-// slow is a network to Redis on which every call takes a while.
+// slow is a network to Redis that delays every call.
 func slow(by time.Duration) hooked {
 	return func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
 		time.Sleep(by)
@@ -258,7 +256,7 @@ func slow(by time.Duration) hooked {
 	}
 }
 
-// has reports whether a command is a script's, with an argument.
+// has reports whether a command runs a script with the given argument.
 func has(cmd redis.Cmder, text string) bool {
 	return strings.HasPrefix(strings.ToLower(cmd.Name()), "eval") && slices.Contains(cmd.Args(), any(text))
 }
@@ -271,18 +269,18 @@ func TestARebuildIsNeverInTimeAndLetsGoOfEverythingOnceItIsStopped(t *testing.T)
 		p.job.MaxHold = 400 * time.Millisecond
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		holds, beside := 0, testenv.Redis(t).Client(t) // which isn't slowed
+		holds, beside := 0, testenv.Redis(t).Client(t) // this client is not slowed
 		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
 			switch {
-			case calls(cmd, 2, p.key("hold")): // it is taken
+			case calls(cmd, 2, p.key("hold")): // the hold is taken
 				if cmd.Name() == "eval" {
-					break // once more: a test of another package had the server forget its scripts
+					break // sent again: a test of another package made the server forget its scripts
 				}
 				if holds++; holds > 2 {
 					stop()
 				}
 			case beside.Exists(context.WithoutCancel(ctx), p.key("hold")).Val() == 1:
-				time.Sleep(p.job.MaxHold) // whatever is asked under it, a swap too
+				time.Sleep(p.job.MaxHold) // every call under the hold, including a swap
 			}
 			return do(ctx, cmd)
 		}))
@@ -295,19 +293,19 @@ func TestARebuildIsNeverInTimeAndLetsGoOfEverythingOnceItIsStopped(t *testing.T)
 	})
 }
 
-// A live consumer stands in a sweep. The piece that brings the rebuild there is executed,
-// but its answer doesn't come before the hold is over; then the consumer goes on.
+// A live consumer is in a sweep. The piece that brings the rebuild to the same position is executed, but
+// its reply does not arrive before the hold ends. Then the consumer continues.
 func TestAPieceWhoseAnswerIsLostAsTheHoldEndsIsNoLedgerThatWentBack(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 40)
 		p.job.Compare = true                                                     // so that it holds ingestion
-		const first, second = "0..40@7000000000000000", "0..40@9000000000000000" // on the shard in the middle too
+		const first, second = "0..40@7000000000000000", "0..40@9000000000000000" // also on the middle shard
 		ctx := context.Background()
 		require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", "0").Err())
 		p.job.MaxHold = time.Second
 		held, lost := false, 0
 		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
-			// The sweep begins just before the hold: rounds before, however many, see none of it.
+			// The sweep starts just before the hold, so that no earlier round sees it.
 			if has(cmd, p.key("hold")) && has(cmd, p.key("~rebuild")) && !held {
 				held = true
 				require.NoError(t, p.redis.HSet(ctx, p.key("ledger"), topic+"/0", first).Err())
@@ -357,11 +355,11 @@ func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
 	t.Parallel()
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 20)
-		var plans, kept, asked atomic.Int64 // the lease is renewed beside, and by way of the hook
+		var plans, kept, asked atomic.Int64 // the renewal of the lease also calls the hook
 		p.job.Watch.Planned = func(*Plan) { plans.Add(1) }
 		p.job.Watch.Reading = func(int64, func() int64) func() {
 			return func() {
-				if plans.Load() == 1 { // as if Redis went back
+				if plans.Load() == 1 { // as if Redis was rolled back
 					require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "7").Err())
 				}
 			}
@@ -374,8 +372,8 @@ func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
 				kept.Add(1)
 				cmd.SetErr(io.ErrUnexpectedEOF)
 				return io.ErrUnexpectedEOF
-			case kept.Load() == 1 && len(a) == 7 && a[3] == lock && a[4] == any("take") && asked.Add(1) == 1: // taken by the next try
-				// So long a lease would be waited for, and a shorter one be over on a busy machine.
+			case kept.Load() == 1 && len(a) == 7 && a[3] == lock && a[4] == any("take") && asked.Add(1) == 1: // by the next attempt
+				// The lease is too long to wait for, and a shorter one could end on a busy machine.
 				require.NoError(t, p.redis.PExpire(ctx, p.key("~rebuild"), 2*time.Second).Err())
 			}
 			return do(ctx, cmd)
@@ -394,7 +392,7 @@ func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 1, 20)
 	was := p.boards()
-	p.redis.AddHook(slow(160 * time.Millisecond)) // a round has two calls at least
+	p.redis.AddHook(slow(160 * time.Millisecond)) // a round has at least two calls
 	r, err := p.job.Run(t.Context())
 	require.NoError(t, err)
 	require.True(t, r.Swapped)
@@ -446,7 +444,7 @@ func TestALedgerThatGoesBackHasItBeginAnewAndNotForEver(t *testing.T) {
 		plans := 0
 		p.job.Watch.Planned = func(*Plan) {
 			plans++
-			// As if Redis went back, each time: the shadow began at 0 and can't stand there.
+			// As if Redis was rolled back in each attempt: the shadow began at 0 and cannot be there again.
 			require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "20").Err())
 		}
 		p.job.Watch.Reading = func(int64, func() int64) func() {
@@ -477,7 +475,7 @@ func TestAListingThatIsLostIsRebuilt(t *testing.T) {
 	})
 }
 
-// What the consumers' halt tells to do.
+// The remedy that the halt of the consumers names.
 func TestALedgerThatSaysNothingIsRebuiltOnceItIsDeleted(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		for name, spoil := range map[string]func(p *place) error{
@@ -518,7 +516,8 @@ func TestAPartitionThatIsAddedWhileAFileOfOffsetsIsReadBeginsWhereItsLogDoes(t *
 		require.True(t, r.Swapped)
 		require.Equal(t, map[string]string{topic + "/0": "20", topic + "/1": "0"}, p.redis.HGetAll(t.Context(), p.key("ledger")).Val())
 
-		// What isn't added meanwhile has to be named, and what Kafka hasn't is told.
+		// A partition that exists from the start needs an offset, and a partition that Kafka does not have
+		// is reported.
 		_, err = p.job.Run(t.Context())
 		require.ErrorContains(t, err, "no offset is given for "+topic+"/1")
 		p.job.From = ingest.ReplayFrom{From: start.FromEarliest}
@@ -542,7 +541,7 @@ func TestABoardThatNeitherIsListedNorInTheLogIsAnError(t *testing.T) {
 		require.Equal(t, was, p.boards())
 		p.nothingLeft()
 
-		// One that only the log has is rebuilt.
+		// A board that only the log has is rebuilt.
 		for key := range was {
 			require.NoError(t, p.redis.Del(t.Context(), key).Err())
 		}

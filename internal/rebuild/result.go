@@ -13,46 +13,45 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// Result is what came of a rebuild.
+// Result is the result of a rebuild.
 type Result struct {
-	Plan    *Plan // of all shards, the last: what was done, or would have been
-	Swapped bool  // every shard
-	Unsure  bool  // some shard may have swapped, or its swap died midway: Redis never said
-	// Held is how long ingestion stood still, of the hold that led to the swap; of several
-	// shards, which are held one after another, the longest.
+	Plan    *Plan // of all shards, by the last attempt: what was done, or would have been done
+	Swapped bool  // every shard has swapped
+	Unsure  bool  // a shard may have swapped, or its swap died midway: Redis did not reply
+	// Held is how long ingestion was held by the hold that led to the swap. Of several shards, which are
+	// held one after the other, it is the longest.
 	Held    time.Duration
-	Holds   int   // how often it was held, all shards together
-	Records int64 // that were read
-	// TooLarge are those of them in batches that took too much memory: they aren't in what was rebuilt, and a
-	// rebuild writes no dead letters.
+	Holds   int   // number of holds on all shards
+	Records int64 // number of records read
+	// TooLarge is the number of these records in batches that took too much memory. The rebuilt boards lack
+	// them, and a rebuild writes no dead letters.
 	TooLarge int64
 	Took     time.Duration
-	// Differ are the windows that were compared, and Differences the first standings that
-	// differ: A is the live one, B the rebuilt. Exact is false where there were more than
-	// could be remembered.
+	// Differ lists the windows that were compared, and Differences the first standings that differ: A is
+	// the live one, B the rebuilt one. Exact is false if more differ than can be recorded.
 	Differ      []shadow.WindowDifference
 	Differences []ranking.Difference
 	Exact       bool
 
-	Shards []ShardResult // one a shard, in order
+	Shards []ShardResult // one per shard, in order
 }
 
-// ShardResult is what came of a rebuild on one shard.
+// ShardResult is the result of a rebuild on one shard.
 type ShardResult struct {
-	Addr    string // the server that has it, host:port; empty if that isn't known
-	Plan    *Plan  // nil before there was one
+	Addr    string // the shard's server, host:port; empty if unknown
+	Plan    *Plan  // nil until there is one
 	Swapped bool
 	Unsure  bool
-	At      time.Time // when it had swapped, by this process's clock; zero if it hasn't
+	At      time.Time // when it swapped, by this process's clock; zero if it has not
 	Held    time.Duration
 	Holds   int
 
-	done   bool // its turn is over: it has swapped, or a dry run was through with it
+	done   bool // it has swapped, or a dry run has finished it
 	differ []shadow.WindowDifference
 	exact  bool
 }
 
-// sum makes the whole of the shards' results.
+// sum computes the result from the shards' results.
 func (r *Result) sum() {
 	var plans []*Plan
 	r.Swapped, r.Unsure, r.Held, r.Holds = true, false, 0, 0
@@ -70,8 +69,7 @@ func (r *Result) sum() {
 	}
 }
 
-// list takes in the first standings that differ on one more shard, and keeps the first so many
-// of all.
+// list adds the first standings that differ on one more shard, and keeps the first most of all.
 func (r *Result) list(some []ranking.Difference, most int) {
 	r.Differences = append(r.Differences, some...)
 	slices.SortStableFunc(r.Differences, func(a, b ranking.Difference) int {
@@ -80,7 +78,7 @@ func (r *Result) list(some []ranking.Difference, most int) {
 	r.Differences = r.Differences[:min(len(r.Differences), most)]
 }
 
-// differTogether adds up what differs in the same window on several shards.
+// differTogether adds up the differences of the same window on several shards.
 func differTogether(all []shadow.WindowDifference) []shadow.WindowDifference {
 	byWindow := map[ledger.Window]shadow.WindowDifference{}
 	for _, d := range all {
@@ -94,8 +92,7 @@ func differTogether(all []shadow.WindowDifference) []shadow.WindowDifference {
 	return slices.SortedFunc(maps.Values(byWindow), func(a, b shadow.WindowDifference) int { return a.Compare(b.Window) })
 }
 
-// Partly says of several shards which are rebuilt and which aren't, where not all are alike; else
-// it is empty.
+// Partly names the shards that are rebuilt and those that are not, if there are both; else it is empty.
 func (r *Result) Partly() string {
 	var rebuilt, unsure, others []int
 	for i := range r.Shards {

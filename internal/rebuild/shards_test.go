@@ -1,6 +1,6 @@
 package rebuild
 
-// Rebuilds of several shards: whose turns are one after another.
+// Rebuilds of several shards, which are finished one after the other.
 
 import (
 	"context"
@@ -26,14 +26,14 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// standsAt has a live shard count up to a position, and no further.
+// standsAt brings a live shard to a position.
 func (p *place) standsAt(shard int, at ledger.Position) {
 	p.t.Helper()
 	require.NoError(p.t, p.consumer().To(p.t.Context(), shard, map[string]ledger.Position{topic + "/0": at}))
 	require.Equal(p.t, at.String(), p.position(shard))
 }
 
-// points are everybody's, of all shards.
+// points returns all members' points, over all shards.
 func (p *place) points() map[string]int64 {
 	p.t.Helper()
 	window, err := p.config.Calendar.At(periods.Weekly, time.Now().UnixMilli())
@@ -47,7 +47,7 @@ func (p *place) points() map[string]int64 {
 	return all
 }
 
-// spoil adds to everybody's score what no event did.
+// spoil adds points to every member's score that no event has.
 func (p *place) spoil() {
 	p.t.Helper()
 	for key, rows := range p.boards() {
@@ -66,8 +66,7 @@ func (p *place) swappedShards(r *Result) (all []int) {
 	return all
 }
 
-// One shard is at the log's end, one in the middle of a sweep, and of one a piece was written
-// in part.
+// One shard is at the log's end, one in mid-sweep, and one has a piece that was written in part.
 func TestEachShardIsRebuiltToTheVeryPositionOfItsOwnLedger(t *testing.T) {
 	const events, members = 600, 60
 	sweep := ledger.Position{From: 200, To: 600, Hash: 0x8000000000000000}
@@ -79,7 +78,7 @@ func TestEachShardIsRebuiltToTheVeryPositionOfItsOwnLedger(t *testing.T) {
 	p.standsAt(1, sweep)
 	p.standsAt(2, ledger.At(370))
 
-	// What counts by these positions, worked out from the events.
+	// The expected points at these positions, computed from the events.
 	counts := map[string]int64{}
 	for i := range events {
 		member := fmt.Sprintf("m%d", i%members)
@@ -97,7 +96,7 @@ func TestEachShardIsRebuiltToTheVeryPositionOfItsOwnLedger(t *testing.T) {
 
 	require.NoError(t, p.redis.HSet(t.Context(), p.keyOf(2, "ledger"), topic+"/0", "torn:370").Err())
 	p.spoil()
-	var turns []int // whose hold was taken
+	var turns []int // shards in the order of their holds
 	p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
 		for shard := range p.live {
 			if calls(cmd, 2, p.keyOf(shard, "hold")) {
@@ -127,7 +126,7 @@ func TestEachShardIsRebuiltToTheVeryPositionOfItsOwnLedger(t *testing.T) {
 	require.Empty(t, r.Partly())
 	p.nothingLeft()
 
-	// The live consumer goes on, to the end.
+	// The live consumer continues to the log's end.
 	require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(events)}))
 	clear(counts)
 	for i := range events {
@@ -163,7 +162,7 @@ func TestARebuildThatIsKilledAfterAShardsSwapLeavesTheOthersAsTheyWere(t *testin
 		a := cmd.Args()
 		err := do(ctx, cmd)
 		if len(a) > 4 && a[3] == p.keyOf(0, "hold") && a[4] == p.keyOf(0, "~rebuild") && a[2].(int) > 2 && err == nil {
-			killed.Store(true) // nothing of it reaches Redis any more
+			killed.Store(true) // none of its calls reach Redis any more
 			kill()
 		}
 		return err
@@ -200,7 +199,7 @@ func TestARebuildThatIsKilledAfterAShardsSwapLeavesTheOthersAsTheyWere(t *testin
 
 const within = 30 * time.Second
 
-// nameOf is the one window that a shard lists.
+// nameOf returns the only window that a shard lists.
 func nameOf(t *testing.T, p *place, shard int) string {
 	t.Helper()
 	names := p.redis.HKeys(t.Context(), p.keyOf(shard, "windows")).Val()
@@ -217,7 +216,7 @@ func TestALedgerThatGoesBackIsBegunAnewWithoutTheShardsThatAreThrough(t *testing
 		a := cmd.Args()
 		swap := len(a) > 4 && a[3] == p.keyOf(0, "hold") && a[4] == p.keyOf(0, "~rebuild") && a[2].(int) > 2
 		if swap && swaps.Add(1) == 1 {
-			// As if the master of shard 1 went back meanwhile, to where it had less.
+			// As if the master of shard 1 was rolled back meanwhile.
 			require.NoError(t, p.redis.HSet(ctx, p.keyOf(1, "ledger"), topic+"/0", "30").Err())
 		}
 		return do(ctx, cmd)
@@ -253,7 +252,7 @@ func TestAShardThatAnotherRebuildHasIsNamedAndTheOthersAreLetGoOf(t *testing.T) 
 	p.nothingLeft()
 }
 
-// One of several masters is empty, before a consumer has found that out.
+// One of several masters is empty, and no consumer has noticed it yet.
 func TestAShardThatIsLostAsAWholeIsRebuiltLikeTheOthers(t *testing.T) {
 	p := newPlace(t, 3, 60)
 	p.commit(60)
@@ -267,7 +266,7 @@ func TestAShardThatIsLostAsAWholeIsRebuiltLikeTheOthers(t *testing.T) {
 	p.nothingLeft()
 }
 
-// A partition that one shard has begun, as its worker was stopped between two.
+// A partition exists on one shard only, because its worker was stopped between two shards.
 func TestAPartitionThatOnlySomeShardsHaveIsReadForThese(t *testing.T) {
 	p := newPlace(t, 3, 60)
 	whole := p.boards()
@@ -312,7 +311,7 @@ func TestWhatDiffersIsOfAllShardsAndListedInOrder(t *testing.T) {
 	}
 }
 
-// Until a swap the log's names are nowhere but in the shadow.
+// Before the swap only the shadow has the names from the log.
 func TestListedMembersAreCalledByTheLiveBoardsOrElseByTheLog(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlaceOf(t, testenv.Redis(t).Client(t), of, 40, func(i int) []byte {
@@ -337,7 +336,7 @@ func TestListedMembersAreCalledByTheLiveBoardsOrElseByTheLog(t *testing.T) {
 	})
 }
 
-// A rebuild that has swapped has done what it is for, named or not.
+// A rebuild that has swapped succeeds even if names cannot be read.
 func TestNamesThatCannotBeReadAreANote(t *testing.T) {
 	p := newPlace(t, 3, 60)
 	p.spoil()
@@ -357,7 +356,7 @@ func TestNamesThatCannotBeReadAreANote(t *testing.T) {
 	p.nothingLeft()
 }
 
-// As one whose master was lost, and whose log had begun later by then.
+// An example is a shard whose master was lost after the log's start had advanced.
 func TestAShardThatBeganPastWhereAnotherIsBeginsThereAgain(t *testing.T) {
 	p := newPlaceOn(t, testenv.Redis(t).Client(t), 3, 0, 7)
 	p.job.Compare = true // so that it holds ingestion

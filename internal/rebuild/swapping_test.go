@@ -1,6 +1,6 @@
 package rebuild
 
-// What happens between the hold and the swap, and to the answers.
+// Events between the hold and the swap, and lost replies.
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
-// meddle does something once ingestion is held, just before the swap looks at both sides,
-// with a client of its own.
+// meddle calls do once ingestion is held, just before the swap compares both sides, with a client of its
+// own.
 func (p *place) meddle(do func(c *redis.Client)) (done *atomic.Bool) {
 	p.t.Helper()
 	o := *p.redis.Options()
@@ -42,7 +42,7 @@ func (p *place) meddle(do func(c *redis.Client)) (done *atomic.Bool) {
 	return done
 }
 
-// soon is well under how long a swap that gets no answer is asked for.
+// soon is well below the time for which a swap without a reply is retried.
 const soon = 14 * time.Second
 
 func TestAConsumerThatWentOnAsTheHoldLapsedIsFollowedAndTheBoardsAreSwapped(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAConsumerThatWentOnAsTheHoldLapsedIsFollowedAndTheBoardsAreSwapped(t *t
 		p := newPlace(t, of, 21)
 		p.job.Compare = true // so that it holds ingestion
 		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/0", "20").Err())
-		done := p.meddle(func(c *redis.Client) { // as if the rebuild had slept past its hold
+		done := p.meddle(func(c *redis.Client) { // as if the rebuild had paused for longer than its hold
 			require.NoError(t, c.Del(context.Background(), p.key("hold")).Err())
 			require.NoError(t, c.HSet(context.Background(), p.key("ledger"), topic+"/0", "21").Err())
 		})
@@ -64,7 +64,7 @@ func TestAConsumerThatWentOnAsTheHoldLapsedIsFollowedAndTheBoardsAreSwapped(t *t
 	})
 }
 
-// listed is an entry of the listing, of a board by the default rule.
+// listed returns a listing of a board with the default rule.
 func listed(start, end, expires int64) string {
 	l := ranking.Listing{Window: ledger.Window{Start: start, End: end}, Expires: expires}
 	return l.Text()
@@ -124,8 +124,8 @@ func TestAComparisonWaitsOutAFailoverAsEverythingElseDoes(t *testing.T) {
 	})
 }
 
-// silence loses the answers from a swap on, which is carried out or not, until the end. From
-// is called when the swap is sent.
+// silence loses the replies from the swap on, which is executed or not, until end is set. It calls from
+// when the swap is sent.
 func (p *place) silence(executes bool, from func()) (end *atomic.Bool) {
 	var since atomic.Bool
 	end = new(atomic.Bool)
@@ -133,7 +133,7 @@ func (p *place) silence(executes bool, from func()) (end *atomic.Bool) {
 		a := cmd.Args()
 		if len(a) > 4 && a[3] == p.key("hold") && a[4] == p.key("~rebuild") && a[2].(int) > 2 && !since.Swap(true) {
 			if executes {
-				// The script itself, since none may be known yet.
+				// The script's source is sent, since the server may not have the script.
 				a[0], a[1] = "eval", lua.Swap.Source
 				require.NoError(p.t, do(ctx, cmd))
 			}
@@ -167,7 +167,7 @@ func TestASwapIsAskedForUntilItIsKnownWhatCameOfIt(t *testing.T) {
 		for _, executes := range []bool{true, false} {
 			t.Run(fmt.Sprint("executed: ", executes), func(t *testing.T) {
 				p := newPlace(t, of, 20)
-				p.job.patience.leaveTime = 50 * time.Millisecond // which is for those that are told to stop
+				p.job.patience.leaveTime = 50 * time.Millisecond // applies only after the context has ended
 				var end *atomic.Bool
 				end = p.silence(executes, func() { time.AfterFunc(300*time.Millisecond, func() { end.Store(true) }) })
 				r, err := p.job.Run(t.Context())
@@ -185,7 +185,7 @@ func TestADryRunSaysHowLongIngestionReallyWasHeld(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 20)
 		p.job.DryRun, p.job.Compare, p.job.List = true, true, 10
-		var taken, released time.Time // the hold was there at least in between
+		var taken, released time.Time // the hold existed at least between these times
 		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
 			if calls(cmd, 1, p.key("hold")) && released.IsZero() {
 				released = time.Now()

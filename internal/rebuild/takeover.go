@@ -1,7 +1,8 @@
 package rebuild
 
-// The end of a rebuild that pauses no consumer: every window that takes events is replaced, so the new boards may be a
-// little behind. The consumers continue from their ledger and refill them, as if Redis had gone back.
+// The end of a rebuild that pauses no consumer. Every window that accepts events is replaced, so the new
+// boards may be slightly behind: the consumers continue from their ledger and refill them, as after a
+// rollback of Redis.
 
 import (
 	"context"
@@ -9,13 +10,14 @@ import (
 	"time"
 )
 
-// pauses reports whether the rebuild has to hold ingestion: for windows that it keeps, as an event must not count
-// twice in them, or to compare boards as of one moment.
+// pauses reports whether the rebuild must hold ingestion: it keeps windows, in which an event must not
+// count twice, or it compares boards as of one instant.
 func (a *attempt) pauses() bool {
 	return a.Compare || slices.ContainsFunc(a.left(), func(p *part) bool { return p.result.Plan.Keeps() })
 }
 
-// takeOver replaces the boards of one shard after the other. ErrKeeps reports that a window must be kept after all.
+// takeOver replaces the boards of one shard after the other. ErrKeeps reports that a window must be kept
+// after all.
 func (a *attempt) takeOver(ctx context.Context) error {
 	if err := a.alignBans(ctx); err != nil {
 		return err
@@ -36,8 +38,8 @@ func (a *attempt) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// takeOverShard repeats the call until it has replaced the boards. Between two tries it reads on, for what was listed
-// or added meanwhile.
+// takeOverShard repeats the call until it has replaced the boards. Between two tries it reads on, for
+// windows and partitions that were added meanwhile.
 func (a *attempt) takeOverShard(ctx context.Context, p *part) error {
 	pauses := betweenTries.Start()
 	for n := 1; ; n++ {

@@ -34,7 +34,7 @@ func (p *place) sendLarge() {
 	require.NoError(p.t, client.ProduceSync(p.t.Context(), all...).FirstErr())
 }
 
-// run has a consumer count what there is, and returns how many events it dead-lettered as too_large.
+// run lets a consumer count all events, and returns how many it dead-lettered as too_large.
 func (p *place) run(until int64) int64 {
 	p.t.Helper()
 	transport := &kafka.Transport{MetadataTTL: time.Second, MetadataTopics: []string{topic, event.DeadLetterTopic(topic)}}
@@ -62,8 +62,8 @@ func (p *place) run(until int64) int64 {
 	return c.Stats.Dead(event.TooLarge)
 }
 
-// A rebuild reads past a batch that takes too much memory, as a consumer does, and reports it: it writes no
-// dead letters.
+// A rebuild skips a batch that takes too much memory, as a consumer does, and reports it. It writes no dead
+// letters.
 func TestARebuildPassesABatchThatTakesTooMuchMemoryAsAConsumerDoes(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 0)
@@ -72,7 +72,7 @@ func TestARebuildPassesABatchThatTakesTooMuchMemoryAsAConsumerDoes(t *testing.T)
 		p.publish(20, 7)
 		require.Equal(t, int64(12), p.run(52))
 		was := p.boards()
-		for shard := range p.live { // a member who shouldn't be there
+		for shard := range p.live { // a member without events
 			for _, name := range p.redis.HKeys(t.Context(), p.keyOf(shard, "windows")).Val() {
 				require.NoError(t, p.redis.Do(t.Context(), "ZADD", p.keyOf(shard, name), 1, "intruder").Err())
 			}
@@ -96,7 +96,7 @@ func TestARebuildPassesABatchThatTakesTooMuchMemoryAsAConsumerDoes(t *testing.T)
 	})
 }
 
-// end is where partition 0 of a topic ends.
+// end returns the end offset of partition 0 of a topic.
 func (p *place) end(topic string) int64 {
 	p.t.Helper()
 	ends, err := kadm.NewClient(p.kafka).ListCommittedOffsets(p.t.Context(), topic)

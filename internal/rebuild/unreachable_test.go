@@ -1,6 +1,6 @@
 package rebuild
 
-// Live ledgers at positions that no rebuild comes to.
+// Live ledgers at positions that no rebuild reaches.
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// The hashes of shard 2 of 5 are from 6666666666666667 on and below 999999999999999a.
+// The hashes of shard 2 of 5 are in [6666666666666667, 999999999999999a).
 const below, beyond = "0..40@6000000000000000", "0..40@a000000000000000"
 
 func TestALedgerThatStaysWhereNoSweepOfItsShardCanBeEndsTheRebuildWithAllThatIsKnown(t *testing.T) {

@@ -1,6 +1,6 @@
 package rebuild
 
-// What a rebuild costs by windows: boards are anybody's who may publish.
+// The cost of a rebuild by the number of windows, which every producer can increase by naming new boards.
 
 import (
 	"context"
@@ -16,7 +16,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// manyBoards is a place with so many windows, of one member each: eight boards an event.
+// manyBoards returns a place with the given number of windows, each with one member; an event names eight
+// boards.
 func manyBoards(t testing.TB, on *redis.Client, windows int) *place {
 	t.Helper()
 	return newPlaceOf(t, on, 1, windows/8, func(i int) []byte {
@@ -28,7 +29,7 @@ func manyBoards(t testing.TB, on *redis.Client, windows int) *place {
 	})
 }
 
-// pauses is how long a PING took at the longest, until it is asked.
+// pauses measures the longest duration of a PING, until longest is called.
 func pauses(t testing.TB, on *redis.Client) (longest func() time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -50,7 +51,7 @@ func pauses(t testing.TB, on *redis.Client) (longest func() time.Duration) {
 	}
 }
 
-// BenchmarkARebuildByWindows needs a real redis-server.
+// BenchmarkARebuildByWindows requires a real redis-server.
 //
 //	go test -run '^$' -bench ByWindows -benchtime 1x ./internal/rebuild
 func BenchmarkARebuildByWindows(b *testing.B) {

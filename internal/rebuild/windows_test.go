@@ -1,6 +1,6 @@
 package rebuild
 
-// Boards by the thousand: whoever may publish makes them.
+// Thousands of boards, which every producer can create.
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// manyKeys is why a test needs a real Redis: with each command a miniredis looks through
-// all keys for those that expire.
+// manyKeys is the reason that a test requires a real Redis: miniredis searches all keys for expired ones on
+// each command.
 const manyKeys = "thousands of keys"
 
 func TestWhatARebuildAsksOfRedisGrowsFarSlowerThanItsWindows(t *testing.T) {
@@ -39,9 +39,9 @@ func TestWhatIsSentUnderTheHoldDoesNotGrowWithWindows(t *testing.T) {
 	const windows = 4000
 	p := manyBoards(t, testenv.RealRedis(t, manyKeys).Client(t), windows)
 	p.job.Compare = true // so that it holds ingestion
-	var mu sync.Mutex    // the lease is renewed beside
+	var mu sync.Mutex    // the lease is renewed concurrently
 	var held, over bool
-	var sent []string // from the hold until it ends
+	var sent []string // commands from the hold until its end
 	p.redis.AddHook(watched(func(cmds ...redis.Cmder) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -65,7 +65,7 @@ func TestWhatIsSentUnderTheHoldDoesNotGrowWithWindows(t *testing.T) {
 	p.nothingLeft()
 }
 
-// As after max_windows was lowered: what is there stays, and is rebuilt.
+// After max_windows is lowered, existing windows stay and are rebuilt.
 func TestARebuildOfMoreWindowsThanMayBeReplacesThemAll(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	const windows, most = 800, 500

@@ -1,16 +1,16 @@
 package redisconn
 
-// A call ends with its context. go-redis takes a context's deadline and never looks at its
-// cancellation: a call whose context is cancelled while Redis is silent would wait for its
-// timeout, and at a generation's end the whole group for it.
+// A call ends with its context. go-redis uses a context's deadline but ignores its cancellation: a call
+// whose context is cancelled while Redis does not reply would wait for its timeout, and at the end of a
+// generation the whole consumer group would wait for it.
 //
-// So the connection of a call that is cancelled is closed. That also settles what becomes
-// of the answer: whoever calls next has another connection and can't be given it. What the
-// call did isn't known, as after a timeout.
+// So this file closes the connection of a cancelled call. A late reply then cannot reach the next call,
+// which uses another connection. As after a timeout, it is unknown whether the server has executed the
+// call.
 //
-// go-redis doesn't say on which connection a call goes. But it sets the call's deadline on
-// the connection before it writes, and no two calls under way have the same deadline, to
-// the nanosecond: by that the connection finds its call.
+// go-redis does not tell which connection carries a call. But before it writes, it sets the call's deadline
+// on the connection, and all calls in flight have different deadlines, to the nanosecond. So the connection
+// finds its call by the deadline.
 
 import (
 	"context"
@@ -25,37 +25,38 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// calls are the calls under way of one client: a redis.Hook, and what its connections ask.
+// calls holds the calls in flight of one client. It is a redis.Hook, and its connections look up their
+// calls here.
 type calls struct {
 	timeout time.Duration // of a call whose context has no deadline, or a later one
 
 	mu       sync.Mutex
-	underway map[int64]*call // by their deadlines, Unix ns
+	underway map[int64]*call // by deadline, Unix ns
 }
 
 // call is guarded by the mutex of its calls.
 type call struct {
 	cancelled bool
-	conns     []*callConn // that have carried it; more than one where it was redirected
+	conns     []*callConn // the connections that have carried it; several if it was redirected
 }
 
 func newCalls(timeout time.Duration) *calls {
 	return &calls{timeout: timeout, underway: map[int64]*call{}}
 }
 
-// datedContext is a context with a deadline that is a call's alone.
+// datedContext is a context with a deadline that no other call has.
 type datedContext struct {
 	context.Context //nolint:containedctx // it is one
 
 	deadline time.Time
 }
 
-// Deadline is asked for by go-redis alone: the context itself ends by the one it has.
+// Deadline is used only by go-redis: the context ends by its own deadline.
 func (d datedContext) Deadline() (time.Time, bool) { return d.deadline, true }
 
-// Within gives the calls that are made with a context a timeout in all. It is cheaper than
-// context.WithTimeout: it starts no timer, since connections have one, so the context
-// doesn't end by it.
+// Within returns a context whose calls have the given timeout in all. It is cheaper than
+// context.WithTimeout, since it starts no timer: the connection has the deadline, and the context itself
+// does not end at it.
 func Within(ctx context.Context, timeout time.Duration) context.Context {
 	deadline := time.Now().Add(timeout)
 	if sooner, ok := ctx.Deadline(); ok && sooner.Before(deadline) {
@@ -64,7 +65,7 @@ func Within(ctx context.Context, timeout time.Duration) context.Context {
 	return datedContext{ctx, deadline}
 }
 
-// begin makes a call known. end is to be called once it is through.
+// begin registers a call. The caller calls end when the call has returned.
 func (c *calls) begin(ctx context.Context) (dated context.Context, end func()) {
 	deadline := time.Now().Add(c.timeout)
 	if sooner, ok := ctx.Deadline(); ok && sooner.Before(deadline) {
@@ -79,7 +80,7 @@ func (c *calls) begin(ctx context.Context) (dated context.Context, end func()) {
 	c.underway[name] = one
 	c.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() {
-		if !errors.Is(ctx.Err(), context.DeadlineExceeded) { // that the connection has by itself
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) { // the connection enforces the deadline itself
 			c.cancel(one)
 		}
 	})
@@ -96,10 +97,10 @@ func (c *calls) begin(ctx context.Context) (dated context.Context, end func()) {
 	}
 }
 
-// cancel closes the connection of a call. The race is with the call's answer: both this and
-// what ends the call hold the mutex, so that a connection that has gone on to another call
-// isn't closed. If the answer was there first and the call hasn't ended, a connection in
-// good order is lost, and go-redis finds it closed before, or when, it is used again.
+// cancel closes the connection of a call. It races with the call's reply. Both cancel and end hold the
+// mutex, so a connection that already carries another call is not closed. If the reply arrives first and
+// the call has not ended yet, a healthy connection is closed; go-redis detects that before or when it uses
+// the connection again.
 func (c *calls) cancel(one *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,8 +112,8 @@ func (c *calls) cancel(one *call) {
 	}
 }
 
-// carry notes that a connection is about to carry the call with a deadline. It reports
-// whether there is one.
+// carry records that a connection is about to carry the call with the given deadline. It returns false if
+// there is no such call.
 func (c *calls) carry(conn *callConn, deadline time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +128,7 @@ func (c *calls) carry(conn *callConn, deadline time.Time) bool {
 	return true
 }
 
-// DialHook leaves dialling as it is.
+// DialHook returns next.
 func (c *calls) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook ends a call with its context.
@@ -139,7 +140,7 @@ func (c *calls) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook ends calls in a pipeline with their context.
+// ProcessPipelineHook ends the calls of a pipeline with their context.
 func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		ctx, end := c.begin(ctx)
@@ -148,18 +149,18 @@ func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// callConn is a connection that knows which call it carries.
+// callConn is a connection that knows the call that it carries.
 type callConn struct {
 	net.Conn
 	calls   *calls
 	carries *call // guarded by calls.mu
 	closed  atomic.Bool
 
-	deadline time.Time // of the call that it carried last; used by one call at a time
+	deadline time.Time // of the last call that it carried; used by one call at a time
 }
 
-// conn wraps a connection. go-redis looks at the socket of one that has one before it uses
-// it again.
+// conn wraps a connection. It keeps syscall.Conn, since go-redis checks the socket before it reuses a
+// connection.
 func (c *calls) conn(conn net.Conn) net.Conn {
 	wrapped := &callConn{Conn: conn, calls: c}
 	if socket, ok := conn.(syscall.Conn); ok {
@@ -173,12 +174,12 @@ func (c *calls) conn(conn net.Conn) net.Conn {
 
 func (c *callConn) cut() {
 	c.closed.Store(true)
-	_ = c.Close() // whoever reads or writes is answered below
+	_ = c.Close() // a concurrent Read or Write returns the error of why
 }
 
-// SetWriteDeadline is what go-redis calls first of all with a call's deadline. The answer
-// has the same one: the connection is given both at once. Any other use of a connection,
-// as of one that listens and writes side by side, has each by itself.
+// SetWriteDeadline is the first method that go-redis calls for a call, with the call's deadline. The reply
+// has the same deadline, so the connection gets both at once. If no call has this deadline, as on a
+// connection that listens and writes concurrently, only the write deadline is set.
 func (c *callConn) SetWriteDeadline(t time.Time) error {
 	if c.calls.carry(c, t) {
 		c.deadline = t
@@ -187,7 +188,7 @@ func (c *callConn) SetWriteDeadline(t time.Time) error {
 	return c.why(c.Conn.SetWriteDeadline(t))
 }
 
-// SetReadDeadline is as the connection's.
+// SetReadDeadline sets the read deadline, unless SetWriteDeadline has already set it for a call.
 func (c *callConn) SetReadDeadline(t time.Time) error {
 	if !t.IsZero() && t.Equal(c.deadline) {
 		return nil
@@ -195,8 +196,8 @@ func (c *callConn) SetReadDeadline(t time.Time) error {
 	return c.why(c.Conn.SetReadDeadline(t))
 }
 
-// SetDeadline is as the connection's, but for what go-redis does before each call: it takes
-// the last call's deadline off to look at the socket. One that lies ahead needn't be.
+// SetDeadline sets both deadlines. Before each call go-redis clears the deadline to check the socket; a
+// deadline that is still more than a second ahead is kept.
 func (c *callConn) SetDeadline(t time.Time) error {
 	if t.IsZero() && time.Until(c.deadline) > time.Second {
 		return nil
@@ -205,19 +206,19 @@ func (c *callConn) SetDeadline(t time.Time) error {
 	return c.why(c.Conn.SetDeadline(t))
 }
 
-// Read is as the connection's.
+// Read reads from the connection.
 func (c *callConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	return n, c.why(err)
 }
 
-// Write is as the connection's.
+// Write writes to the connection.
 func (c *callConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	return n, c.why(err)
 }
 
-// why is the error of a connection, of a closed one that its call was cancelled.
+// why returns the error of a connection, or the cancellation if cut has closed it.
 func (c *callConn) why(err error) error {
 	if err != nil && c.closed.Load() {
 		return fmt.Errorf("%w while Redis was waited for", context.Canceled)

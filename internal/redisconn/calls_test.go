@@ -18,13 +18,13 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// silence stands between a client and Redis, and can hold answers back.
+// silence is a proxy between a client and Redis that can hold back replies.
 type silence struct {
 	redis, addr string
 	mu          sync.Mutex
 	held        *sync.Cond
 	holds       bool
-	heldBack    int // answers that wait
+	heldBack    int // replies that wait
 	opened      int // connections
 }
 
@@ -92,7 +92,7 @@ func (s *silence) waiting() int {
 	return s.heldBack
 }
 
-// ended is what a call came to, and requires it to end long before its timeout.
+// ended returns the result of a call, and requires the call to end long before its timeout.
 func ended(t *testing.T, called <-chan error) error {
 	t.Helper()
 	select {
@@ -104,7 +104,7 @@ func ended(t *testing.T, called <-chan error) error {
 	}
 }
 
-// silentKinds are the ways to reach a server whose answers are held back.
+// silentKinds returns the kinds of clients, each with a server whose replies can be held back.
 func silentKinds(t *testing.T) map[string]func(*testing.T) (*silence, redis.UniversalClient) {
 	t.Helper()
 	at := testenv.RedisClient(t).Options().Addr
@@ -139,7 +139,7 @@ func silentKinds(t *testing.T) map[string]func(*testing.T) (*silence, redis.Univ
 	}
 }
 
-// Seen with go-redis 9.23: the calls waited for the five minutes of their timeout.
+// Observed with go-redis 9.23: the calls waited for their timeout of five minutes.
 func TestACallThatIsCancelledEndsWhileRedisIsSilentAndItsLateAnswerIsNobodys(t *testing.T) {
 	for name, kind := range silentKinds(t) {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestACallThatIsCancelledEndsWhileRedisIsSilentAndItsLateAnswerIsNobodys(t *
 				require.ErrorIs(t, err, context.Canceled, calling.what)
 				require.NotErrorIs(t, err, net.ErrClosed, calling.what)
 				if calling.what == "a command" {
-					continue // its connection is gone: the next is a new one, and silent from the start
+					continue // the next connection is new, and silent from the start
 				}
 				s.hold(false)
 				for n := range 20 {
@@ -191,13 +191,13 @@ func TestAConnectionGoesOnAfterACallThatIsCancelledOnceItIsThrough(t *testing.T)
 	require.Equal(t, 1, s.opened)
 }
 
-// The other calls of a client mustn't pay for one that is cancelled.
+// The other calls of a client must not be affected by a cancelled one.
 func TestACancelledCallEndsNoOther(t *testing.T) {
 	s := newSilence(t, testenv.RedisClient(t).Options().Addr)
 	client := NewClient(Settings{Addresses: []string{s.addr}, Timeout: 5 * time.Minute})
 	t.Cleanup(func() { _ = client.Close() })
 	s.hold(true)
-	const calls = 5 // twice that many connections: of go-redis a pool has ten for each processor
+	const calls = 5 // twice as many connections: a go-redis pool has ten per processor
 	ctx, cancel := context.WithCancel(t.Context())
 	cancelled, others := make(chan error, calls), make(chan error, calls)
 	for n := range calls {
@@ -222,7 +222,7 @@ func TestACancelledCallEndsNoOther(t *testing.T) {
 	}
 }
 
-// A call whose deadline passes isn't cancelled: its error says that there was no answer.
+// A call that reaches its deadline is not cancelled: its error reports that there was no reply.
 func TestACallThatHasNoAnswerInTimeSaysSo(t *testing.T) {
 	s := newSilence(t, testenv.RedisClient(t).Options().Addr)
 	client := NewClient(Settings{Addresses: []string{s.addr}, Timeout: 200 * time.Millisecond})
@@ -249,8 +249,8 @@ func TestACallWithinATimeoutOfItsOwnEndsByIt(t *testing.T) {
 	require.True(t, Unreachable(ended(t, called)))
 }
 
-// A connection of a call has its deadline for both ways, until the next call. One that
-// listens and writes side by side, for Sentinels, has each by itself.
+// The deadline of a call's connection applies to reads and writes until the next call. A connection to a
+// Sentinel, which listens and writes concurrently, has separate deadlines.
 func TestADeadlineIsForBothWaysOnlyOfACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCalls(5 * time.Second)
@@ -287,8 +287,8 @@ func TestADeadlineIsForBothWaysOnlyOfACall(t *testing.T) {
 	})
 }
 
-// Whatever the order of a call's answer, its cancellation and the next call on the
-// connection, only a connection that carries the cancelled call is closed.
+// For every order of a call's reply, its cancellation and the next call on the connection, only a
+// connection that carries the cancelled call is closed.
 func TestOnlyTheConnectionThatCarriesACancelledCallIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCalls(time.Minute)
@@ -313,8 +313,8 @@ func TestOnlyTheConnectionThatCarriesACancelledCallIsClosed(t *testing.T) {
 		y, _ := b.Deadline()
 		require.NotEqual(t, x, y, "two that begin at once have deadlines of their own")
 		carried(first, a)
-		carried(second, a) // sent on to another node
-		carried(first, b)  // that has gone on to another call
+		carried(second, a) // redirected to another node
+		carried(first, b)  // this connection now carries another call
 		cancel()
 		synctest.Wait()
 		require.False(t, first.closed.Load())

@@ -11,9 +11,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Classify says what an error of Redis asks for. Whatever isn't an answer of the
-// server at all (a timeout, a closed connection, a name that doesn't resolve)
-// may pass: the outcome is unknown.
+// Classify returns the verdict on an error of Redis. An error that is not a reply of the server (a timeout,
+// a closed connection, a failed name lookup) is transient: the outcome of the call is unknown.
 func Classify(err error) ledger.Verdict {
 	if _, ok := errors.AsType[*ServerMismatchError](err); ok {
 		return ledger.Halt
@@ -34,32 +33,32 @@ func Classify(err error) ledger.Verdict {
 	return ledger.Halt
 }
 
-// The table. What isn't in it is an answer that nobody foresaw: halt, and show it.
+// verdicts is the table. Replies that are not in it are unexpected: halt, and report them.
 var verdicts = []struct {
 	code    string
 	verdict ledger.Verdict
 }{
-	{"LOADING", ledger.Retry},               // reading its dump
-	{"READONLY", ledger.Retry},              // a replica: a failover is under way
-	{"OOM", ledger.Retry},                   // noeviction, and full
-	{"NOSCRIPT", ledger.Retry},              // scripts flushed between two calls
-	{"MOVED", ledger.Retry},                 // a slot has moved: the client learns it
+	{"LOADING", ledger.Retry},               // it is loading its dump
+	{"READONLY", ledger.Retry},              // a replica: a failover is in progress
+	{"OOM", ledger.Retry},                   // noeviction, and maxmemory is reached
+	{"NOSCRIPT", ledger.Retry},              // the scripts were flushed between two calls
+	{"MOVED", ledger.Retry},                 // a slot has moved: the client follows
 	{"ASK", ledger.Retry},                   // a slot is moving
-	{"TRYAGAIN", ledger.Retry},              // some keys have moved, some not yet
+	{"TRYAGAIN", ledger.Retry},              // some of the keys have moved
 	{"CLUSTERDOWN", ledger.Retry},           // no majority
 	{"MASTERDOWN", ledger.Retry},            // a replica without its master
 	{"BUSY", ledger.Retry},                  // a script runs for long
-	{"MISCONF", ledger.Retry},               // can't persist, and refuses writes
-	{"NOREPLICAS", ledger.Retry},            // fewer replicas than writes need
-	{"UNBLOCKED", ledger.Retry},             // a failover cut the call
-	{"max number of clients", ledger.Retry}, // full
-	{"Script killed by user", ledger.Retry}, // SCRIPT KILL ends only what has written nothing
-	{"NOAUTH", ledger.Halt},                 // no password given
-	{"WRONGPASS", ledger.Halt},              // a wrong one
+	{"MISCONF", ledger.Retry},               // it cannot persist, and refuses writes
+	{"NOREPLICAS", ledger.Retry},            // fewer replicas than writes require
+	{"UNBLOCKED", ledger.Retry},             // a failover interrupted the call
+	{"max number of clients", ledger.Retry}, // too many clients
+	{"Script killed by user", ledger.Retry}, // SCRIPT KILL ends only scripts that have not written
+	{"NOAUTH", ledger.Halt},                 // no password was sent
+	{"WRONGPASS", ledger.Halt},              // the password is wrong
 	{"NOPERM", ledger.Halt},                 // a right is missing
 	{notInScript, ledger.Halt},              // the same inside a script, up to Redis 7.0
-	{deniedInScript, ledger.Halt},           // and since Redis 7.2 and Valkey
-	{"WRONGTYPE", ledger.Halt},              // a key of ours holds something else
+	{deniedInScript, ledger.Halt},           // the same since Redis 7.2, and in Valkey
+	{"WRONGTYPE", ledger.Halt},              // a key has another type than the scripts write
 }
 
 const (
@@ -67,8 +66,8 @@ const (
 	deniedInScript = "ACL failure in script"
 )
 
-// cause is what a reply says, without the code that says nothing (ERR) and
-// without what Redis 6.2 puts around an error inside of a script:
+// cause returns the text of a reply without the generic code ERR, and without the text that Redis 6.2 puts
+// around an error inside a script:
 //
 //	ERR Error running script (call to f_…): @user_script:36: @user_script: 36: -OOM command …
 //	ERR Error running script (call to f_…): @user_script:36: WRONGTYPE Operation …
@@ -81,27 +80,27 @@ func cause(text string) string {
 	return strings.TrimPrefix(text, "ERR ")
 }
 
-// startsWith reports whether a cause begins with a code: "BUSY Redis …", not "BUSYKEY …".
+// startsWith reports whether a cause begins with a code: "BUSY Redis …", but not "BUSYKEY …".
 func startsWith(text, code string) bool {
 	rest, ok := strings.CutPrefix(text, code)
 	return ok && (rest == "" || rest[0] == ' ' || rest[0] == ':')
 }
 
-// IsFull reports whether Redis refused a call for its maxmemory.
+// IsFull reports whether Redis refused a call because of maxmemory.
 func IsFull(err error) bool {
 	reply, ok := errors.AsType[redis.Error](err)
 	return ok && startsWith(cause(reply.Error()), "OOM")
 }
 
-// unavailable reports whether a server has answered that a command isn't there for
-// us: renamed away, not offered by the host, or not this user's. Credentials that are
-// missing or wrong are something else, and so is a database that there isn't.
+// unavailable reports whether the server replied that a command is not available: it is renamed, not
+// offered by the host, or not permitted to the user. Missing or wrong credentials are not included, nor is
+// a database that does not exist.
 func unavailable(err error) bool {
 	reply, ok := errors.AsType[redis.Error](err)
 	return ok && Classify(err) == ledger.Halt && (&Settings{}).refusal(cause(reply.Error())) == ""
 }
 
-// Unreachable reports whether an error says that there was no answer at all.
+// Unreachable reports whether an error means that the server did not reply at all.
 func Unreachable(err error) bool {
 	_, answered := errors.AsType[redis.Error](err)
 	_, network := errors.AsType[net.Error](err)

@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// reply is an error as a server writes it.
+// reply is an error with a server's text.
 type reply string
 
 func (r reply) Error() string { return string(r) }
@@ -23,8 +23,8 @@ func (reply) RedisError()     {}
 
 var _ redis.Error = reply("")
 
-// The texts are those of Redis 6.2.14, 7.0.15 and Valkey 8.0.1, outside of scripts
-// and inside; where they agree, once.
+// The texts are those of Redis 6.2.14, 7.0.15 and Valkey 8.0.1, outside and inside scripts. Equal texts are
+// listed once.
 func TestEveryReplyOfAServerIsClassified(t *testing.T) {
 	const in62 = "ERR Error running script (call to f_60b5b39b0e3af83f7a2973c2d263e9045cc8a835): @user_script:36: "
 	const in70 = " script: 60b5b39b0e3af83f7a2973c2d263e9045cc8a835, on @user_script:36."

@@ -1,16 +1,15 @@
-// Package redisconn connects to Redis, whatever kind of deployment it is: one server, a
-// cluster, or the master that Sentinels name. It knows nothing of what is kept there.
+// Package redisconn connects to Redis: a single server, a cluster, or the master that Sentinels name. It
+// knows nothing of the data in it.
 //
-// What it promises whoever calls:
+// It guarantees its callers:
 //
-//   - few of the calls that take long are on their way to a server at once (turns.go);
-//   - a call ends with its context, also while Redis is silent (calls.go), and only a client
-//     that does nothing but read tries again by itself (reads.go);
-//   - an answer never shows a password (passwords.go);
-//   - an error is classified by one table: it may pass, or it asks for an operator
-//     (classify.go). A missing right is named (rights.go), and so is what doesn't fit between
-//     the settings and the server that answers (mismatch.go);
-//   - a scan goes by one server's cursors, over a failover too (scan.go).
+//   - Few long calls are in flight to a server at the same time (turns.go).
+//   - A call ends with its context, even if Redis does not reply (calls.go). Only a client that is used for
+//     reads alone retries calls by itself (reads.go).
+//   - An error never contains a password (passwords.go).
+//   - One table classifies errors as transient, or as requiring the operator (classify.go). Errors name a
+//     missing right (rights.go), and a mismatch between the settings and the server (mismatch.go).
+//   - A loop over SCAN cursors is repeated if a failover changes the server (scan.go).
 package redisconn
 
 import (
@@ -24,50 +23,47 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Settings say how to reach Redis: one server, a cluster, or whichever server the
-// Sentinels name as a master.
+// Settings describe how to reach Redis: a single server, a cluster, or the master that Sentinels name.
 type Settings struct {
-	// Addresses, host:port, are the server's, some of a cluster's nodes, or some of the
-	// Sentinels where Master is set. Several without Master are a cluster's.
+	// Addresses, host:port, are those of the single server, of some nodes of a cluster, or, if Master is
+	// set, of some Sentinels. Several addresses without Master mean a cluster.
 	Addresses []string
-	Cluster   bool   // even one address is a cluster's
+	Cluster   bool   // a cluster, even with a single address
 	Master    string // the name of the master that the Sentinels watch
 
 	Username, Password                 string
 	SentinelUsername, SentinelPassword string
 
-	// ReadsOnly says that its calls only read: one whose connection is cut off is made again.
+	// ReadsOnly states that the client is used for reads alone: a call whose connection is cut is repeated.
 	ReadsOnly bool
 
 	DB      int
-	TLS     *tls.Config // for the Sentinels, too; nil for none
+	TLS     *tls.Config // also for the Sentinels; nil for none
 	Timeout time.Duration
-	// Network opens a connection; nil is the machine's network.
+	// Network opens a connection; nil means the machine's network.
 	Network func(ctx context.Context, network, address string) (net.Conn, error)
-	// Connected is called with every new connection to a server of ours before it is
-	// used, from any goroutine; an error ends the connection and is the call's. nil is
-	// none.
+	// Connected, if not nil, is called with every new connection to a Redis server before its first use,
+	// from any goroutine. If it returns an error, the connection is closed and the call returns that error.
 	Connected func(context.Context, *redis.Conn) error
 
-	calls *calls // of the client that is made of it; nil for one that doesn't hear of cancelled calls
+	calls *calls // of the client made from these settings; nil if the client does not handle cancelled calls
 }
 
 func (s *Settings) clustered() bool { return s.Master == "" && (s.Cluster || len(s.Addresses) > 1) }
 
-// NewClient makes a client that doesn't try again by itself where it writes, since every
-// retry goes through the ledger, and that ends a call with its context. All that is read
-// is read from masters. (A cluster's client follows slots that move, and may send a
-// call again on the way: the ledger makes that harmless.)
+// NewClient returns a client that does not retry writes, since every retry must compare the ledger first,
+// and that ends a call with its context. All reads go to masters. (A cluster client follows moved slots,
+// and may send a call again to another node. The ledger makes that harmless.)
 func NewClient(s Settings) redis.UniversalClient {
 	s.calls = newCalls(s.Timeout)
 	o := s.options()
 	switch {
 	case s.clustered():
 		c := o.Cluster()
-		// What goes where is in the keys. Asking the server would need the right to
-		// COMMAND, and without it a try of every call.
+		// The keys determine the node. Asking the server for routing would require the right to COMMAND
+		// and, without that right, a failed attempt for every call.
 		c.DisableRoutingPolicies = true
-		// A master that died names no successor, and a minute is long.
+		// Redis does not announce the successor of a dead master, and the default interval is a minute.
 		c.ClusterStateReloadInterval = time.Second
 		client := redis.NewClusterClient(c)
 		client.OnNewNode(s.hook)
@@ -83,23 +79,23 @@ func NewClient(s Settings) redis.UniversalClient {
 	return c
 }
 
-// options are what all clients have.
+// options returns the options of all clients.
 func (s *Settings) options() *redis.UniversalOptions {
-	// Of a call that calls.go knows its deadline counts, which go-redis takes only if its
-	// own, by a clock of 50 ms, is later.
+	// calls.go sets each call's deadline. go-redis uses the context's deadline only if its own timeout, by
+	// a clock with a resolution of 50 ms, ends later.
 	timeout := s.Timeout + time.Second
 	return &redis.UniversalOptions{
 		Addrs: s.Addresses, Username: s.Username, Password: s.Password, DB: s.DB,
 		MasterName: s.Master, SentinelUsername: s.SentinelUsername, SentinelPassword: s.SentinelPassword,
 		MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: s.Timeout, DialerRetries: 1, ReadTimeout: timeout, WriteTimeout: timeout,
-		DisableIdentity:          true, // CLIENT SETINFO is younger than Redis 6.2
+		DisableIdentity:          true, // CLIENT SETINFO requires a later version than Redis 6.2
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		OnConnect:                s.greet, Dialer: s.dial,
 	}
 }
 
-// hook gives a server's client its hooks, the outermost first.
+// hook adds the hooks to the client of one server, the outermost first.
 func (s *Settings) hook(c *redis.Client) {
 	if s.clustered() {
 		c.AddHook(slotsInHalf{s.Timeout})
@@ -112,7 +108,7 @@ func (s *Settings) hook(c *redis.Client) {
 	c.AddHook(hidesPasswords{s})
 }
 
-// dial opens a connection. It is given a dialer of our own, so TLS is its, too.
+// dial opens a connection. A client with its own dialer must also do TLS itself.
 func (s *Settings) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -130,28 +126,28 @@ func (s *Settings) dial(ctx context.Context, network, address string) (net.Conn,
 	if s.TLS == nil {
 		return conn, nil
 	}
-	// Less than a call has, so that the call's error says that it was this.
+	// Half the timeout, so that the handshake fails before the call does and its error is reported.
 	shaking, cancel := context.WithTimeout(ctx, s.Timeout/2)
 	defer cancel()
 	secure := tls.Client(conn, s.tlsFor(address))
 	if err := secure.HandshakeContext(shaking); err != nil {
-		_ = conn.Close() // its error says less
+		_ = conn.Close() // the handshake's error is more precise
 		return nil, &handshakeError{address, err}
 	}
 	return secure, nil
 }
 
-// tlsFor is the configuration for one server.
+// tlsFor returns the TLS configuration for one server.
 func (s *Settings) tlsFor(address string) *tls.Config {
 	if s.TLS.ServerName != "" {
 		return s.TLS
 	}
 	c := s.TLS.Clone()
-	c.ServerName, _, _ = net.SplitHostPort(address) // checked with the configuration
+	c.ServerName, _, _ = net.SplitHostPort(address) // validated with the configuration
 	return c
 }
 
-// handshakeError says with whom TLS couldn't be agreed upon.
+// handshakeError names the server of a failed TLS handshake.
 type handshakeError struct {
 	address string
 	err     error
@@ -162,8 +158,8 @@ func (e *handshakeError) Error() string {
 }
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// viaSentinels tags what goes wrong on the way to the master. Else an answer of a
-// Sentinel would be taken for the master's: "no such master" for "no such field".
+// viaSentinels marks errors on the way to the master. Otherwise a Sentinel's reply would be taken for the
+// master's: "no such master" for "no such field".
 type viaSentinels struct{}
 
 func (viaSentinels) DialHook(next redis.DialHook) redis.DialHook {
@@ -180,26 +176,26 @@ func (viaSentinels) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	return next
 }
 
-// noMasterError says that no master could be reached through the Sentinels. It
-// doesn't unwrap to their answers, which are none of the master's.
+// noMasterError reports that no master could be reached through the Sentinels. It does not unwrap to their
+// replies, which are not the master's.
 type noMasterError struct{ err error }
 
 func (e *noMasterError) Error() string { return "no master by the Sentinels: " + e.err.Error() }
 
-// greet is what happens with a new connection before it is used.
+// greet checks a new connection before its first use.
 func (s *Settings) greet(ctx context.Context, c *redis.Conn) error {
 	mode, role, err := modeOf(ctx, c)
 	if err != nil || mode == "sentinel" && s.Master != "" {
-		return err // a Sentinel on the way: it has no standings to look after
+		return err // a connection to a Sentinel: it holds no standings
 	}
 	if err := s.checkMode(mode); err != nil {
 		return err
 	}
 	if s.Master != "" && role != "" && role != "master" {
-		return &demotedError{role} // what it has may be old, and what was behind is lost
+		return &demotedError{role} // its data may be old, and writes to it are lost
 	}
-	// For CLIENT LIST alone. Whose user has no right to it does without: as an
-	// option it would make every connection fail.
+	// The name is only shown in CLIENT LIST, so a missing right is ignored. As a go-redis option it would
+	// make every connection fail.
 	if err := c.ClientSetName(ctx, "standings").Err(); err != nil && !unavailable(err) {
 		return err
 	}
@@ -209,9 +205,9 @@ func (s *Settings) greet(ctx context.Context, c *redis.Conn) error {
 	return s.Connected(ctx, c)
 }
 
-// modeOf is what a server reports itself to be in answer to HELLO, which needs no right:
-// standalone, cluster or sentinel, and a master or a replica. Both are empty if it doesn't
-// report them: where a proxy answers, or a fake.
+// modeOf returns the mode and the role that a server reports in its reply to HELLO, which requires no
+// right: standalone, cluster or sentinel, and master or replica. Both are empty if the server, such as a
+// proxy or a fake, does not report them.
 func modeOf(ctx context.Context, c *redis.Conn) (mode, role string, err error) {
 	command := redis.NewMapStringInterfaceCmd(ctx, "hello")
 	if err := c.Process(ctx, command); err != nil && !unavailable(err) {
@@ -225,7 +221,7 @@ func modeOf(ctx context.Context, c *redis.Conn) (mode, role string, err error) {
 const notOfACluster = "isn't a cluster's node: for a single server give one address and leave redis.cluster false, " +
 	"for Sentinels set redis.sentinel.master"
 
-// checkMode compares what a server is with what the settings say.
+// checkMode compares the server's mode with the settings.
 func (s *Settings) checkMode(mode string) error {
 	switch {
 	case mode == "sentinel":

@@ -1,6 +1,6 @@
 package redisconn
 
-// Whether a cluster serves all of its slots.
+// The check that a cluster serves all of its slots.
 
 import (
 	"context"
@@ -12,28 +12,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slots is how many a cluster deals out over its masters.
+// slots is the number of slots of a cluster.
 const slots = 16384
 
-// SlotRange is some slots of a cluster, both ends included.
+// SlotRange is a range of slots, both ends included.
 type SlotRange struct{ First, Last int }
 
-// AwayMaster is a master that doesn't answer, and which slots it has.
+// AwayMaster is a master that does not reply, with its slots.
 type AwayMaster struct {
 	Addr  string // host:port, as the cluster announces it
 	Slots []SlotRange
 	Err   error
 }
 
-// Coverage is what a cluster doesn't serve.
+// Coverage lists the slots that a cluster does not serve.
 type Coverage struct {
-	Masters    int         // as the cluster announces them
-	Unassigned []SlotRange // that no master has
+	Masters    int         // number of masters that the cluster announces
+	Unassigned []SlotRange // slots that no master has
 	Away       []AwayMaster
 }
 
-// Cover asks every master of a cluster which slots are whose. The error is one of finding the
-// masters; those that don't answer are Away.
+// Cover asks every master of a cluster for the assignment of slots. It returns an error only if it cannot
+// find the masters; masters that do not reply are in Away.
 func Cover(ctx context.Context, c *redis.ClusterClient) (Coverage, error) {
 	var mu sync.Mutex
 	var all Coverage
@@ -55,7 +55,7 @@ func Cover(ctx context.Context, c *redis.ClusterClient) (Coverage, error) {
 	}
 	slices.SortFunc(all.Away, func(a, b AwayMaster) int { return strings.Compare(a.Addr, b.Addr) })
 	first := ""
-	for addr := range views { // views differ for a moment only: one is taken
+	for addr := range views { // masters differ only for a moment, so the first one's view is used
 		if first == "" || addr < first {
 			first = addr
 		}
@@ -66,7 +66,7 @@ func Cover(ctx context.Context, c *redis.ClusterClient) (Coverage, error) {
 	return all, nil
 }
 
-// read finds what is whose by what a master says.
+// read fills in the slots of each missing master, and the unassigned slots, from one master's view.
 func (all *Coverage) read(view []redis.ClusterSlot) {
 	slices.SortFunc(view, func(a, b redis.ClusterSlot) int { return a.Start - b.Start })
 	next := 0
@@ -86,7 +86,7 @@ func (all *Coverage) read(view []redis.ClusterSlot) {
 	}
 }
 
-// Gaps says what isn't served, a line each; nothing where all is.
+// Gaps describes the slots that are not served, one line each; empty if all are served.
 func (all *Coverage) Gaps() []string {
 	var lines []string
 	if len(all.Unassigned) > 0 {

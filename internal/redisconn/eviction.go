@@ -1,6 +1,6 @@
 package redisconn
 
-// Whether a server may drop single keys.
+// The check that a server does not evict keys.
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// EvictionError says that Redis may drop single keys.
+// EvictionError reports that Redis may evict single keys.
 type EvictionError struct {
-	Server string // empty for the one behind a new connection
-	Policy string // empty if neither CONFIG nor INFO has it
+	Server string // empty for the server of a new connection
+	Policy string // empty if neither CONFIG nor INFO reports it
 }
 
 func (e *EvictionError) Error() string {
@@ -27,16 +27,16 @@ func (e *EvictionError) Error() string {
 		"set it to noeviction (CONFIG SET maxmemory-policy noeviction)", server, e.Policy)
 }
 
-// CheckEviction checks that the server behind a new connection evicts no keys, before it is
-// used: a failover may have brought another server's configuration. assumeNoEviction answers
-// for a server that doesn't report its policy; one that reports a wrong one is refused.
+// CheckEviction checks that the server of a new connection evicts no keys. It is called before the first
+// use, since after a failover the server may have another configuration. assumeNoEviction accepts a server
+// that does not report its policy; a server that reports another policy is always refused.
 func CheckEviction(ctx context.Context, conn *redis.Conn, assumeNoEviction bool) error {
 	_, err := checkEviction(ctx, conn, "", assumeNoEviction)
 	return err
 }
 
-// CheckEvictions checks every master as CheckEviction does. assumed reports whether one was
-// taken without reporting its policy.
+// CheckEvictions checks every master like CheckEviction. assumed reports whether a master was accepted
+// without reporting its policy.
 func CheckEvictions(ctx context.Context, client redis.UniversalClient, assumeNoEviction bool) (assumed bool, err error) {
 	var unreported atomic.Bool
 	err = EachMaster(ctx, client, func(ctx context.Context, c *redis.Client) error {
@@ -53,7 +53,7 @@ func CheckEvictions(ctx context.Context, client redis.UniversalClient, assumeNoE
 	return unreported.Load(), NameRight(err, "", "")
 }
 
-// checkEviction returns the policy of a server that is taken; empty if it isn't reported.
+// checkEviction returns the policy of an accepted server; empty if the server does not report it.
 func checkEviction(ctx context.Context, c redis.Cmdable, server string, assumeNoEviction bool) (string, error) {
 	policy, err := evictionPolicy(ctx, c)
 	if err != nil {
@@ -65,8 +65,8 @@ func checkEviction(ctx context.Context, c redis.Cmdable, server string, assumeNo
 	return "", &EvictionError{Server: server, Policy: policy}
 }
 
-// evictionPolicy is the server's maxmemory-policy; empty if it may not be asked.
-// INFO is asked first: it needs no right to CONFIG, which shows passwords, too.
+// evictionPolicy returns the server's maxmemory-policy; empty if it is not available. It tries INFO first,
+// which does not require the right to CONFIG, a command that also shows passwords.
 func evictionPolicy(ctx context.Context, c redis.Cmdable) (string, error) {
 	fields, err := info(ctx, c, "memory")
 	if policy, ok := fields["maxmemory_policy"]; ok || err != nil {

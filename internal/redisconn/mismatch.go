@@ -1,8 +1,7 @@
 package redisconn
 
-// What doesn't fit between a configuration and its Redis, in one line: credentials,
-// certificates, the wrong kind of server. Where an error alone doesn't show it, the
-// servers are asked again.
+// One-line descriptions of a mismatch between the configuration and Redis: credentials, certificates, the
+// wrong kind of server. If the error alone does not show the cause, another call finds it.
 
 import (
 	"context"
@@ -22,12 +21,12 @@ import (
 	"github.com/standings/standings/internal/tlsfault"
 )
 
-// ServerMismatchError says that the configuration and what answers don't fit together: one of
-// them has to be changed, and time doesn't do it.
+// ServerMismatchError reports that the configuration and the server do not match. Retrying does not help:
+// the operator must change one of them.
 type ServerMismatchError struct {
-	Server string // whose answer it was; empty where any of the addresses gave it
+	Server string // the server that replied; empty if it may be any of the addresses
 	What   string
-	Err    error // that it was found by; nil if an answer said it outright
+	Err    error // the error that led to the check; nil if a reply states the mismatch
 }
 
 func (e *ServerMismatchError) Error() string {
@@ -44,8 +43,8 @@ func (e *ServerMismatchError) Unwrap() error { return e.Err }
 
 func serverMismatch(what string) error { return &ServerMismatchError{What: what} }
 
-// Explain turns an error of these Settings' client into a ServerMismatchError where it is one.
-// Any other is returned as it is. It may take as long as the Settings' timeout.
+// Explain turns an error of these settings' client into a ServerMismatchError if its cause is a mismatch,
+// and returns any other error unchanged. It takes at most the settings' timeout, and at most two seconds.
 func (s *Settings) Explain(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -80,7 +79,7 @@ func (s *Settings) Explain(ctx context.Context, err error) error {
 	return err
 }
 
-// root is the innermost error: the mismatch says what was being done.
+// root returns the innermost error, since the mismatch already describes the operation.
 func root(err error) error {
 	for {
 		inner := errors.Unwrap(err)
@@ -91,8 +90,8 @@ func root(err error) error {
 	}
 }
 
-// refusal says what a server's answer asks the operator to change; nothing where it
-// isn't about that.
+// refusal returns what the operator must change, given a server's reply; empty if the reply does not show a
+// mismatch.
 func (s *Settings) refusal(text string) string {
 	who := "the default user"
 	if s.Username != "" {
@@ -117,8 +116,8 @@ func (s *Settings) refusal(text string) string {
 	return ""
 }
 
-// probe says what is wrong with the way to a server, as seen from an error and, where
-// that is only a closed or silent connection, from another try.
+// probe describes what prevents a connection to a server. It uses the error and, if that is only a closed
+// or silent connection, another attempt.
 func (s *Settings) probe(ctx context.Context, address string, err error) string {
 	if h, ok := errors.AsType[*handshakeError](err); ok && h.address != address {
 		return ""
@@ -129,7 +128,7 @@ func (s *Settings) probe(ctx context.Context, address string, err error) string 
 		}
 		return ""
 	}
-	host, _, _ := net.SplitHostPort(address) // checked with the configuration
+	host, _, _ := net.SplitHostPort(address) // validated with the configuration
 	server := tlsfault.Server{Section: "redis", Addresses: "redis.addresses", Host: host, TLS: s.TLS, Asked: true}
 	if what := server.Explain(err); what != "" {
 		return what
@@ -138,33 +137,32 @@ func (s *Settings) probe(ctx context.Context, address string, err error) string 
 		return server.Plain()
 	}
 	if closed(err) {
-		// Its alert is lost where it closed a connection before reading what we sent.
+		// A server that closes a connection before it has read everything loses its own alert.
 		return server.Explain(s.listen(ctx, address))
 	}
 	return ""
 }
 
-// closed reports whether the other side ended the connection without a word.
+// closed reports whether the peer closed the connection without a reply.
 func closed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// silent reports whether a handshake got no sensible answer.
+// silent reports whether a handshake got no valid reply.
 func silent(err error) bool {
 	late, ok := errors.AsType[net.Error](err)
 	return closed(err) || ok && late.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// listen makes a connection by TLS and only reads: what comes is the reason why the
-// server ends it.
+// listen opens a TLS connection and only reads. The error is the server's reason for closing it.
 func (s *Settings) listen(ctx context.Context, address string) error {
 	conn, err := s.dial(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond)) // a server that is content stays silent
+	_ = conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond)) // an accepting server is silent
 	_, err = conn.Read(make([]byte, 1))
 	return err
 }
@@ -184,8 +182,8 @@ func speaksPlain(ctx context.Context, address string) bool {
 	return err == nil && (first[0] == '+' || first[0] == '-')
 }
 
-// askSentinels asks every Sentinel for the master. If none knows it, and one says
-// why, that is the mismatch.
+// askSentinels asks every Sentinel for the master. If none knows it, askSentinels returns the first
+// mismatch that one reports.
 func (s *Settings) askSentinels(ctx context.Context) (master string, why error) {
 	masters, reasons := make([]string, len(s.Addresses)), make([]error, len(s.Addresses))
 	var asked sync.WaitGroup
@@ -231,10 +229,10 @@ func (s *Settings) askSentinel(ctx context.Context, address string) (string, err
 	return "", &ServerMismatchError{Server: "Sentinel " + address, What: what, Err: err}
 }
 
-// unknownMaster names the masters that there are.
+// unknownMaster describes an unknown master name, and lists the known ones.
 func (s *Settings) unknownMaster(ctx context.Context, c *redis.SentinelClient) string {
 	var names []string
-	all, _ := c.Masters(ctx).Result() // a courtesy
+	all, _ := c.Masters(ctx).Result() // only adds detail
 	for _, one := range all {
 		switch m := one.(type) {
 		case map[any]any:

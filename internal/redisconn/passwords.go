@@ -1,7 +1,7 @@
 package redisconn
 
-// Redis quotes the arguments of a command that it doesn't know: where AUTH is renamed, the
-// answer to it holds the password.
+// Redis quotes the arguments of an unknown command in its reply. If AUTH is renamed, the reply contains the
+// password.
 
 import (
 	"context"
@@ -12,18 +12,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hiddenReplyError is an answer of Redis's without the passwords that were in it. It doesn't
-// unwrap to the one with them.
+// hiddenReplyError is a reply of Redis with the passwords removed. It does not unwrap to the original.
 type hiddenReplyError string
 
 func (r hiddenReplyError) Error() string { return string(r) }
 
-// RedisError says that this is an answer.
+// RedisError marks the error as a reply of the server.
 func (hiddenReplyError) RedisError() {}
 
-// withoutPasswords is an error without the arguments that an answer has quoted, and without
-// passwords that it holds elsewhere; any other is as it was. What is quoted is cut off at
-// 128 bytes, so a longer password couldn't be recognized by its text.
+// withoutPasswords removes the quoted arguments, and passwords elsewhere in the text, from an error. It
+// returns other errors unchanged. It drops all quoted arguments, because Redis cuts them off at 128 bytes,
+// so that part of a longer password would not be recognized.
 func (s *Settings) withoutPasswords(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "unknown command") {
 		return err
@@ -40,13 +39,13 @@ func (s *Settings) withoutPasswords(err error) error {
 	if _, answered := errors.AsType[redis.Error](err); answered {
 		return hiddenReplyError(text)
 	}
-	return errors.New(text) // of Sentinels: go-redis flattens what each has answered
+	return errors.New(text) // through Sentinels: go-redis flattens their replies into text
 }
 
-// hidesPasswords is a client's redis.Hook.
+// hidesPasswords is a redis.Hook.
 type hidesPasswords struct{ settings *Settings }
 
-// DialHook hides what a Sentinel quotes, which reaches the process that dials alone.
+// DialHook hides passwords in the replies of Sentinels, which only the dialing call receives.
 func (h hidesPasswords) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := next(ctx, network, address)
@@ -54,7 +53,7 @@ func (h hidesPasswords) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook hides it in the error of a call.
+// ProcessHook hides passwords in the error of a call.
 func (h hidesPasswords) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
@@ -69,7 +68,7 @@ func (h hidesPasswords) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook hides it in the errors of a pipeline's calls.
+// ProcessPipelineHook hides passwords in the errors of a pipeline's calls.
 func (h hidesPasswords) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)

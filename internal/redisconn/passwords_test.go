@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Redis quotes the arguments of a command that it doesn't know, as where AUTH is renamed:
+// Redis quotes the arguments of an unknown command, for example if AUTH is renamed:
 // ERR unknown command 'auth', with args beginning with: 'hunter2'.
 func TestAnAnswerThatQuotesThePasswordIsShownWithoutIt(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,7 +77,7 @@ func unknowing(conn net.Conn) {
 		}
 		quoted := ""
 		for _, a := range args[1:] {
-			if len(quoted) < 128 { // as Redis cuts it
+			if len(quoted) < 128 { // Redis cuts it here
 				quoted += fmt.Sprintf("'%.*s' ", 128-len(quoted), a)
 			}
 		}

@@ -1,8 +1,8 @@
 package redisconn
 
-// Who only reads may ask again. A failover by Sentinels cuts off every connection to the
-// old master, those too that are dialled while the Sentinels don't agree yet. The next
-// connection goes to the new one.
+// A client that is used for reads alone may repeat calls. A failover by Sentinels cuts every connection to
+// the old master, also those opened while the Sentinels do not yet agree. The next connection reaches the
+// new master.
 
 import (
 	"context"
@@ -17,19 +17,19 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// readsAgain is a hook that asks again where a connection was cut off.
+// readsAgain is a hook that repeats a call whose connection was cut.
 type readsAgain struct{ policy retry.Policy }
 
-// newReadsAgain leaves a call of this timeout half of it, and a server that closes every
-// connection a second before it is named.
+// newReadsAgain retries for at most half of timeout, so that half is left for the call, and for at most a
+// second, so that a server that closes every connection is soon reported.
 func newReadsAgain(timeout time.Duration) readsAgain {
 	return readsAgain{retry.Policy{First: 20 * time.Millisecond, Longest: 200 * time.Millisecond, Patience: min(timeout/2, time.Second)}}
 }
 
-// DialHook leaves dialling as it is: whoever can't be reached is named at once.
+// DialHook returns next: a server that cannot be reached is reported at once.
 func (readsAgain) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook asks again.
+// ProcessHook repeats a call.
 func (r readsAgain) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		return r.policy.Do(ctx, cutOff, func() error {
@@ -39,7 +39,7 @@ func (r readsAgain) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook asks again for all of a pipeline.
+// ProcessPipelineHook repeats a whole pipeline.
 func (r readsAgain) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		return r.policy.Do(ctx, cutOff, func() error {
@@ -51,9 +51,8 @@ func (r readsAgain) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// cutOff reports whether a connection that had been made ended before its answer, or led to
-// a master that isn't one any more. A server that can't be reached, or doesn't answer in
-// time, is none of it.
+// cutOff reports whether an established connection ended before the reply, or led to a former master. A
+// server that cannot be reached, or does not reply in time, is not included.
 func cutOff(err error) bool {
 	if _, demoted := errors.AsType[*demotedError](err); demoted {
 		return true
@@ -65,8 +64,7 @@ func cutOff(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || ok && op.Op != "dial" && !op.Timeout()
 }
 
-// demotedError says that a server follows another one, though the Sentinels name it as
-// the master.
+// demotedError reports that a server is a replica although the Sentinels name it as the master.
 type demotedError struct{ role string }
 
 func (e *demotedError) Error() string {

@@ -17,8 +17,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// cutter stands between a client and Redis. It cuts connections off as soon as they ask for
-// the time, as many as it is told to.
+// cutter is a proxy between a client and Redis. It cuts connections that send TIME, for the given number of
+// times.
 func cutter(t *testing.T, to string, cuts int64) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

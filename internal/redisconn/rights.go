@@ -1,7 +1,7 @@
 package redisconn
 
-// Which right is missing, from what a server says about it. Since Redis 7.2 its answers
-// name the command; before, those from inside of a script name only the script's line.
+// The name of a missing right, taken from a server's reply. Since Redis 7.2 replies name the command;
+// before, replies from inside a script name only the line of the script.
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RightsError says which right this user hasn't got.
+// RightsError reports a right that the Redis user lacks.
 type RightsError struct {
-	Command string // upper case, with its subcommand: "CONFIG|GET"; empty if it is about keys
+	Command string // upper case, with its subcommand: "CONFIG|GET"; empty if the right is to keys
 	Prefix  string // of the keys
 	Err     error
 }
@@ -28,7 +28,7 @@ func (e *RightsError) Error() string {
 }
 func (e *RightsError) Unwrap() error { return e.Err }
 
-// IsMissingRight reports whether an error says that this user may not do something.
+// IsMissingRight reports whether an error means that the user lacks a right.
 func IsMissingRight(err error) bool {
 	reply, ok := errors.AsType[redis.Error](err)
 	if !ok {
@@ -45,8 +45,8 @@ var (
 	calledInLine  = regexp.MustCompile(`call\('([A-Z]+)'`)
 )
 
-// NameRight makes a RightsError of an error for a missing right; any other is as it was. The
-// script is the one that was called, if any.
+// NameRight turns an error for a missing right into a *RightsError, and returns other errors unchanged.
+// script is the source of the script that was called, if any.
 func NameRight(err error, script, prefix string) error {
 	if !IsMissingRight(err) {
 		return err

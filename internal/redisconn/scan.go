@@ -1,6 +1,6 @@
 package redisconn
 
-// Scans over a failover.
+// SCAN loops across a failover.
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// OnOneServer does what goes by a scan's cursors, and again if another server answers at
-// its end than did at its begin. A cursor is good for the process that gave it: with
-// another's, members would be left out. No call need fail for that, since a connection
-// that is found closed between two calls is opened anew.
+// OnOneServer calls do, which runs a loop over SCAN cursors, and repeats it if a failover changed the
+// server meanwhile. A cursor is valid only in the process that returned it; in another process the loop
+// would miss members. A failover may cause no failed call, since a connection that is found closed between
+// two calls is opened again.
 //
-// A server that mayn't be asked who it is (INFO) is taken for the same one. timeout bounds
-// each of these questions; server says whom to ask.
+// If INFO is not available, the server is assumed to be the same. timeout limits each call of INFO; server
+// returns the client to ask.
 func OnOneServer(ctx context.Context, timeout time.Duration, server func(context.Context) (redis.Cmdable, error), do func() error) error {
 	was, err := runID(ctx, timeout, server)
 	if err != nil {
@@ -33,7 +33,7 @@ func OnOneServer(ctx context.Context, timeout time.Duration, server func(context
 	}
 }
 
-// runID is the name that a server's process has given itself; empty if it isn't reported.
+// runID returns the id of the server's process; empty if the server does not report it.
 func runID(ctx context.Context, timeout time.Duration, server func(context.Context) (redis.Cmdable, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// selfSigned is a certificate for a server named redis, and the roots that trust it.
+// selfSigned returns a certificate for a server named redis, and the roots that trust it.
 func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -31,7 +31,7 @@ func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
 }
 
-// forward sends what comes by a listener to an address, and back, until the test ends.
+// forward proxies connections from a listener to an address until the test ends.
 func forward(t *testing.T, listener net.Listener, to string) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -1,6 +1,6 @@
 package redisconn
 
-// What the servers report of themselves.
+// Information that servers report about themselves.
 
 import (
 	"context"
@@ -12,8 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// EachMaster calls do with a client of every server that takes writes, of a cluster
-// at once.
+// EachMaster calls do with a client of every master; for a cluster, concurrently.
 func EachMaster(ctx context.Context, client redis.UniversalClient, do func(context.Context, *redis.Client) error) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -24,17 +23,17 @@ func EachMaster(ctx context.Context, client redis.UniversalClient, do func(conte
 	return fmt.Errorf("find the masters of Redis: a client of type %T doesn't tell them", client)
 }
 
-// ViaFailover reports whether a client's server is the one that the Sentinels name.
+// ViaFailover reports whether the client follows the master that Sentinels name.
 func ViaFailover(c *redis.Client) bool { return c.Options().Addr == "FailoverClient" }
 
 // Memory is the memory of one server, in bytes.
 type Memory struct {
 	Server    string // host:port; "master" behind Sentinels
-	Used, Max int64  // Max is its maxmemory, 0 for no limit
+	Used, Max int64  // Max is maxmemory; 0 means no limit
 }
 
-// Memories is the memory of every master. A server that doesn't report it, for a missing
-// right to INFO, isn't in the result.
+// Memories returns the memory of every master. It omits servers that do not report it, for example because
+// the right to INFO is missing.
 func Memories(ctx context.Context, client redis.UniversalClient) ([]Memory, error) {
 	var mu sync.Mutex
 	var all []Memory
@@ -55,7 +54,8 @@ func Memories(ctx context.Context, client redis.UniversalClient) ([]Memory, erro
 	return all, NameRight(err, "", "")
 }
 
-// MemoryOf is the memory of one server, without its name; ok is false if it doesn't report it.
+// MemoryOf returns the memory of one server, without its name. ok is false if the server does not report
+// it.
 func MemoryOf(ctx context.Context, c redis.Cmdable) (m Memory, ok bool, err error) {
 	fields, err := info(ctx, c, "memory")
 	if err != nil {
@@ -65,12 +65,12 @@ func MemoryOf(ctx context.Context, c redis.Cmdable) (m Memory, ok bool, err erro
 	if err != nil {
 		return Memory{}, false, nil //nolint:nilerr // it isn't reported
 	}
-	m.Max, _ = strconv.ParseInt(fields["maxmemory"], 10, 64) // some hosts leave it out
+	m.Max, _ = strconv.ParseInt(fields["maxmemory"], 10, 64) // some hosts omit it
 	return m, true, nil
 }
 
-// info is what INFO reports in a section, by name; nothing if it may not be asked.
-// (go-redis's InfoMap panics on an answer without a section's head.)
+// info returns the fields of a section of INFO by name; none if the command is not available. (go-redis's
+// InfoMap panics on a reply without a section header.)
 func info(ctx context.Context, c redis.Cmdable, section string) (map[string]string, error) {
 	text, err := c.Info(ctx, section).Result()
 	if err != nil && !unavailable(err) {
@@ -79,7 +79,7 @@ func info(ctx context.Context, c redis.Cmdable, section string) (map[string]stri
 	return infoFields(text), nil
 }
 
-// infoFields are the lines of INFO, by name.
+// infoFields returns the fields of an INFO reply by name.
 func infoFields(text string) map[string]string {
 	fields := map[string]string{}
 	for line := range strings.Lines(text) {

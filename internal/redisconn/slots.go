@@ -1,8 +1,8 @@
 package redisconn
 
-// A cluster's client asks its nodes, one after another in any order, which slots are where, within
-// the time of the call that wants to know. A node that hangs would take all of that time, and the
-// call would fail for every master of the cluster, those that answer too.
+// A cluster client asks its nodes, one after the other in random order, for the assignment of slots, within
+// the time of the call that requires it. A node that hangs would use all of that time, and the call would
+// fail although other masters reply.
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slotsInHalf gives a node half of the time that is left to say which slots are where, so that
-// another can be asked, and the call made. It is a redis.Hook of a node's client.
+// slotsInHalf gives a node half of the remaining time to reply to CLUSTER SLOTS, so that another node can
+// be asked and the call be made. It is a redis.Hook of a node's client.
 type slotsInHalf struct{ timeout time.Duration }
 
-// DialHook leaves dialling as it is.
+// DialHook returns next.
 func (slotsInHalf) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook halves the time of CLUSTER SLOTS.
@@ -35,7 +35,7 @@ func (s slotsInHalf) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook leaves pipelines as they are: nobody asks in one.
+// ProcessPipelineHook returns next: go-redis does not send CLUSTER SLOTS in a pipeline.
 func (slotsInHalf) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// silentServer takes connections and never answers, as a server that is stopped.
+// silentServer accepts connections and never replies, like a stopped server.
 func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -21,7 +21,7 @@ func silentServer(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Nodes are asked in any order, so that it is tried several times.
+// A cluster client asks nodes in random order, so the test tries several times.
 func TestNodesThatHangDoNotKeepAClusterFromBeingReached(t *testing.T) {
 	t.Parallel()
 	node := testenv.LocalRedis(t, "--cluster-enabled", "yes")

@@ -1,8 +1,8 @@
 package redisconn
 
-// A server executes one call at a time, and whoever else has a call for it waits. So of the
-// calls that take long few are sent to it at once, of whichever of its shards they are: each
-// is sent while the one before is executed, and the next waits here.
+// A server executes one call at a time, and other clients wait meanwhile. So only a few long calls are in
+// flight to a server at the same time, for all its shards together: one is sent while the previous one is
+// executed, and the next ones wait in this process.
 
 import (
 	"context"
@@ -13,36 +13,35 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CallsInTurn is how many calls that are made InTurn are on their way to a server at once.
+// CallsInTurn is the number of calls made with InTurn that are in flight to a server at the same time.
 const CallsInTurn = 2
 
-// turns are a server's: a redis.Hook of its client.
+// turns limits the calls to one server. It is a redis.Hook of that server's client.
 type turns struct {
-	free   chan struct{} // has room for as many calls as may be on their way
-	flying atomic.Int32  // calls on their way
+	free   chan struct{} // its capacity is the number of calls that may be in flight
+	flying atomic.Int32  // number of calls in flight
 }
 
 func newTurns() *turns { return &turns{free: make(chan struct{}, CallsInTurn)} }
 
 type tookKey struct{}
 
-// InTurn has a call wait for its turn at the server that it goes to, and sets took to the time
-// that the call itself took: without the wait, and with no more than its share of the time in
-// which the server had several such calls at hand. Pipelines and the calls of other clients
-// don't wait.
+// InTurn returns a context whose calls wait for their turn at their server. It sets took to the duration of
+// the call without the wait, divided by the number of such calls in flight, so that the time of concurrent
+// calls counts once. Pipelines and calls of other clients do not wait.
 func InTurn(ctx context.Context, took *time.Duration) context.Context {
 	return context.WithValue(ctx, tookKey{}, took)
 }
 
-// DialHook leaves dialling as it is.
+// DialHook returns next.
 func (t *turns) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessPipelineHook leaves pipelines as they are.
+// ProcessPipelineHook returns next: pipelines do not wait.
 func (t *turns) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-// ProcessHook makes a call in its turn.
+// ProcessHook waits for the call's turn, and makes the call.
 func (t *turns) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		took, ok := ctx.Value(tookKey{}).(*time.Duration)
@@ -59,13 +58,13 @@ func (t *turns) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			t.flying.Add(-1)
 			<-t.free
 		}()
-		// A new connection is greeted within the call, by commands that come here too: they
-		// go in its turn.
+		// A new connection is checked within the call, by commands that also pass this hook. They must not
+		// wait for a turn of their own.
 		return next(context.WithValue(ctx, tookKey{}, nil), cmd)
 	}
 }
 
-// wait waits for a turn until the call's deadline, which its context doesn't end by (see Within).
+// wait waits for a turn until the call's deadline. The context does not end at this deadline (see Within).
 func (t *turns) wait(ctx context.Context) error {
 	select {
 	case t.free <- struct{}{}:

@@ -40,7 +40,7 @@ func TestFewCallsAreOnTheirWayToAServerAtOnceAndEachTakesItsOwnTime(t *testing.T
 		began := time.Now()
 		for i := range calls {
 			go func() { ended <- call(InTurn(t.Context(), &took[i]), redis.NewCmd(t.Context(), "evalsha")) }()
-			synctest.Wait() // so that calls come to the server in the order in which they are counted
+			synctest.Wait() // so that the calls reach the server in the order of their numbers
 		}
 		for range calls {
 			require.NoError(t, <-ended)
@@ -101,7 +101,7 @@ func TestAWaitForATurnEndsWithItsContextAndAtTheCallsDeadline(t *testing.T) {
 	})
 }
 
-// Of a cluster each master has turns of its own, and shards on one master share them.
+// Each master of a cluster has its own turns, and shards on one master share them.
 func TestEveryServersClientHasTurns(t *testing.T) {
 	for name, kind := range silentKinds(t) {
 		t.Run(name, func(t *testing.T) {

@@ -2,12 +2,12 @@ package retry
 
 import "time"
 
-// LogLimit keeps a log line that would come with every try, or with every record, to one
-// an interval. Its zero value has logged nothing yet. It isn't safe for concurrent use.
+// LogLimit limits a log line that each try, or each record, would cause to one per interval. Its zero value has
+// logged nothing yet. It is not safe for concurrent use.
 type LogLimit struct{ last time.Time }
 
-// Due reports whether the line is to be logged now, and counts it as logged if so: the
-// first at once, the next an interval after it.
+// Due reports whether the line must be logged now, and if so counts it as logged: the first at once, the next
+// an interval later.
 func (l *LogLimit) Due(every time.Duration) bool {
 	if !l.last.IsZero() && time.Since(l.last) < every {
 		return false
@@ -16,13 +16,13 @@ func (l *LogLimit) Due(every time.Duration) bool {
 	return true
 }
 
-// Delay has the first line come an interval from now, too: for a failure that has mostly
-// passed by then. It changes nothing between two lines.
+// Delay delays the first line by an interval as well, for failures that are mostly over by then. Between two
+// lines it changes nothing.
 func (l *LogLimit) Delay() {
 	if l.last.IsZero() {
 		l.last = time.Now()
 	}
 }
 
-// Reset has the next line be the first again.
+// Reset makes the next line the first again.
 func (l *LogLimit) Reset() { l.last = time.Time{} }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// logged is after how long, in seconds, a line that comes every second is logged.
+// logged returns the times, in seconds, at which a line is logged that is due every second.
 func logged(l *LogLimit, seconds int) (at []int) {
 	began := time.Now()
 	for range seconds {

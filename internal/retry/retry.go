@@ -1,14 +1,13 @@
-// Package retry is how everything here waits and tries again: one sleep that ends with
-// its context, one growing wait between two tries, one loop that tries while an error may
-// pass, and one limit for a log line that would come with every try. It knows nothing of
-// Kafka and Redis: whoever calls it says which errors pass.
+// Package retry has all waits and retries of the program: a sleep that ends with its context, a growing wait
+// between two tries, a loop that tries while errors are transient, and a limit for log lines. It knows nothing
+// of Kafka and Redis: the caller decides which errors are transient.
 //
 //	a try ends with              then
-//	nil                          it is done
-//	an error that won't pass     that is returned, at once
-//	an error that may pass       wait, and try again
-//	  patience is over           the error is returned
-//	  the context has ended      its cause is returned
+//	nil                          return nil
+//	a permanent error            return it at once
+//	a transient error            wait, and try again
+//	  patience is over           return the error
+//	  the context has ended      return its cause
 package retry
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// Sleep waits for a time, or until the context ends: then it returns the context's cause.
+// Sleep waits for a duration, or until the context ends. It then returns the context's cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -31,22 +30,21 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Policy is how long to wait between two tries. The waits grow by half each time, and each
-// is taken at random from half to one and a half times its length: processes that failed
-// together don't try again together.
+// Policy has the waits between tries. Each wait is half as long again as the one before. Its actual duration is
+// random, between half and one and a half times that, so that processes that failed together do not retry
+// together.
 type Policy struct {
 	First   time.Duration
 	Longest time.Duration
-	// Patience is how long tries go on in all, counted from Start and from every Reset; 0
-	// is for ever.
+	// Patience is the maximum duration of all tries, counted from Start and from every Reset; 0 for no limit.
 	Patience time.Duration
 }
 
-// ForEver is the wait between two tries of what goes on until its context ends.
+// ForEver is the policy for tries that continue until their context ends.
 var ForEver = Policy{First: 50 * time.Millisecond, Longest: 3 * time.Second}
 
-// Do tries until it succeeds. It returns an error for which passes reports false at once,
-// the last one once patience is over, and the context's cause if that ends while it waits.
+// Do tries until it succeeds. It returns an error at once if passes reports false for it, the last error once
+// patience is over, and the context's cause if the context ends while Do waits.
 func (p Policy) Do(ctx context.Context, passes func(error) bool, try func() error) error {
 	b := p.Start()
 	for {
@@ -64,21 +62,20 @@ func (p Policy) Do(ctx context.Context, passes func(error) bool, try func() erro
 	}
 }
 
-// Start begins a row of waits, for a loop that has more to decide than Do has.
+// Start starts a series of waits, for a loop that must decide more than Do can.
 func (p Policy) Start() *Backoff {
 	return &Backoff{backoff.NewExponentialBackOff(backoff.WithInitialInterval(p.First),
 		backoff.WithMaxInterval(p.Longest), backoff.WithMaxElapsedTime(p.Patience))}
 }
 
-// Backoff is the wait between two tries, longer from one to the next. It isn't safe for
-// concurrent use.
+// Backoff is a series of growing waits. It is not safe for concurrent use.
 type Backoff struct{ policy *backoff.ExponentialBackOff }
 
-// ErrPatience says that tries have gone on for as long as the policy allows.
+// ErrPatience reports that tries have lasted as long as the policy allows.
 var ErrPatience = errors.New("out of patience")
 
-// Next waits, longer than the last time. It returns the context's cause once that ends,
-// and ErrPatience, without a wait, if the next try would come too late.
+// Next waits, longer than the last time. It returns the context's cause if the context ends, and ErrPatience,
+// without a wait, if the next try would be too late.
 func (b *Backoff) Next(ctx context.Context) error {
 	pause, more := b.Pause()
 	if !more {
@@ -87,12 +84,12 @@ func (b *Backoff) Next(ctx context.Context) error {
 	return Sleep(ctx, pause)
 }
 
-// Pause is how long Next would wait, for whoever waits otherwise. It reports false if
-// patience is over.
+// Pause returns how long Next would wait, for callers that wait themselves. It reports false if patience is
+// over.
 func (b *Backoff) Pause() (pause time.Duration, more bool) {
 	pause = b.policy.NextBackOff()
 	return pause, pause != backoff.Stop
 }
 
-// Reset begins anew: with the first wait, and with all of the patience.
+// Reset starts again with the first wait, and with the full patience.
 func (b *Backoff) Reset() { b.policy.Reset() }

@@ -101,7 +101,7 @@ func TestDoTriesWhileTheErrorPasses(t *testing.T) {
 		name     string
 		patience time.Duration
 		limit    time.Duration // of the context
-		answers  []error       // the last one is given again and again
+		answers  []error       // the last one is repeated
 		want     error
 		tries    int // 0: several
 	}{

@@ -1,5 +1,5 @@
-// Package rules is how the events of a member come to one tuple in a window: by a board's
-// fields, and by one of three ways to merge them. It is pure: no clock, no state.
+// Package rules combines a member's events in a window into one tuple, by a board's fields and one of three
+// ways to merge them. It is pure: it has no clock and no state.
 //
 //	score   the standing's fields                its time
 //	sum     each field's sum over the events     the latest of the events that raised it;
@@ -8,16 +8,15 @@
 //	last    the tuple of the latest event, of    that
 //	        several within a tick the greatest
 //
-// All three are functions of the set of events: merging is commutative and associative
-// (best and last idempotent, too), so no order, cut or replay can change what comes out.
-// The exception is a sum past the range of its fields: there, what is refused depends on
-// the order.
+// All three are functions of the set of events. Merging is commutative and associative, for best and last
+// also idempotent, so the result doesn't depend on the order, the batches or a replay. The exception is a
+// sum that leaves the range of its fields: then the order decides which events are refused.
 //
 //	event ─ Rule.Value ─▶ Value ─ Rule.Merge ─▶ Value ─ Rule.Digits ─▶ script ─▶ score
 //	        (fields, time)        (one number and one time a member)
 //
-// The number is one int64 whatever the fields, so that what folds events keeps as much for a
-// member of five fields as for one with points alone.
+// The number is one int64 for any fields, so the code that folds events stores the same amount for a member
+// with five fields as for one with only points.
 package rules
 
 import (
@@ -29,40 +28,40 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Score is how the events of a member are merged.
+// Score is the way in which a member's events are merged.
 type Score string
 
 const (
-	// Sum adds each field up.
+	// Sum adds up each field.
 	Sum Score = "sum"
-	// Best keeps the greatest tuple as a whole, and when it came first.
+	// Best keeps the greatest tuple, and its earliest time.
 	Best Score = "best"
-	// Last keeps the tuple of the latest time.
+	// Last keeps the tuple with the latest time.
 	Last Score = "last"
 )
 
-// Scores lists the ways there are, the default first.
+// Scores returns all ways, the default first.
 func Scores() []Score { return []Score{Sum, Best, Last} }
 
-// Rule is a board's fields, and how a member's events come to one tuple. Only New makes one.
+// Rule is a board's fields, and how a member's events combine into one tuple. Only New creates it.
 type Rule struct {
 	Score  Score
 	Fields codec.Fields
-	// packing packs the tuples of best and last in mixed radix, the denser of the two ways:
-	// whatever fits a layout fits it. A layout that packs otherwise gets the digits.
+	// packing packs the tuples of best and last in mixed radix, the denser of the two ways: it can pack all
+	// fields that fit a layout. A layout that packs in the other way uses the digits.
 	packing codec.Packing
-	// A change of a sum of several fields is packed so that each field's change can be told:
-	// a digit has all values within ±max.
+	// several is set for a sum of several fields. Its changes are packed so that each field's change can be
+	// unpacked: a digit has all values within ±max.
 	several bool
-	// A sum of one field, as the default rule is, is added as it is: sign is 1, or -1 where
-	// fewest counts. 0 for the others.
+	// sign is set for a sum of one field, like the default rule, whose changes are added unpacked: 1, or -1
+	// for a fewest field. It is 0 for other rules.
 	sign   int64
-	weight codec.Tuple // of its digits
+	weight codec.Tuple // of the digits of several
 	limit  codec.Tuple // the fields' max
 	n      int         // fields
 }
 
-// Default is the rule of a board that has none of its own: points within ±maxPoints, summed.
+// Default returns the rule of boards without their own rule: points within ±maxPoints, summed.
 func Default(maxPoints int64) (Rule, error) {
 	fields, err := codec.NewFields(codec.Field{Name: "points", Max: maxPoints, Signed: true})
 	if err != nil {
@@ -71,8 +70,8 @@ func Default(maxPoints int64) (Rule, error) {
 	return New(Sum, fields)
 }
 
-// New makes the rule of some fields. Fields that no layout has room for are codec.ErrRange;
-// which of them a period's layout has room for is for codec.NewTupleLayout to say.
+// New returns the rule with the given fields. If no layout has room for them, the error is codec.ErrRange.
+// codec.NewTupleLayout checks whether a period's layout has room.
 func New(score Score, fields codec.Fields) (Rule, error) {
 	if !slices.Contains(Scores(), score) {
 		return Rule{}, fmt.Errorf("score %.40q must be one of %s", score, names(Scores()))
@@ -85,7 +84,8 @@ func New(score Score, fields codec.Fields) (Rule, error) {
 	if score == Sum && !r.several {
 		r.sign = fields.Turned(codec.Tuple{1})[0]
 	}
-	// The fields' radices come to at most 2^53, so these to 2^5 times that.
+	// The product of the fields' radices is at most 2^53, so that of these radices is at most 2^5 times as
+	// large.
 	weight := int64(1)
 	for i := r.n - 1; i >= 0; i-- {
 		r.weight[i], r.limit[i] = weight, fields.At(i).Max
@@ -102,26 +102,25 @@ func names[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// Value is what some events of a member come to on a board.
+// Value is the combination of some of a member's events on a board.
 type Value struct {
-	// Packed is the tuple, of a sum the change, as one number of the rule's own: greater is
-	// better, and 0 is no change. It isn't what a score has (Digits is the way there). Beyond
-	// is a sum that no standing has room for.
+	// Packed is the tuple as one number of the rule; for a sum it is the change of the tuple. Greater is
+	// better, and 0 is no change. A score has another number (see Digits). Beyond is a sum that no standing
+	// has room for.
 	Packed int64
-	// Time is in Unix milliseconds. NoTime where no event raised the sum: then the window's
-	// start counts.
+	// Time is in Unix ms. It is NoTime if no event raised the sum; then the window's start counts.
 	Time int64
 }
 
 const (
-	// Beyond is a change past the range of its fields. It stays so, whatever is added.
+	// Beyond is a change past the range of its fields. It stays Beyond, whatever is added.
 	Beyond = math.MaxInt64
-	// NoTime lies before every window's start, and counts as that start.
+	// NoTime is before every window's start, and counts as that start.
 	NoTime = math.MinInt64
 )
 
-// Takes finds the first field whose value an event can't have: -1 if there is none. A sum
-// takes changes of -max to +max of each field, best and last take the field's values.
+// Takes returns the index of the first field whose value an event can't have, or -1. A sum accepts changes
+// of -max to +max of each field; best and last accept the field's values.
 func (r *Rule) Takes(values *codec.Tuple) int {
 	for i := range r.n {
 		low := int64(0)
@@ -135,8 +134,7 @@ func (r *Rule) Takes(values *codec.Tuple) int {
 	return -1
 }
 
-// Value is the value of one event with values that Takes takes, at a time in Unix
-// milliseconds.
+// Value returns the value of one event with values that Takes accepts, at a time in Unix ms.
 func (r *Rule) Value(values *codec.Tuple, time int64) Value {
 	if r.sign == 0 {
 		return r.value(values, time)
@@ -148,7 +146,7 @@ func (r *Rule) Value(values *codec.Tuple, time int64) Value {
 	return Value{packed, time}
 }
 
-// value is Value where it takes more than a sign.
+// value is Value for all rules but a sum of one field.
 func (r *Rule) value(values *codec.Tuple, time int64) Value {
 	if r.Score != Sum {
 		packed := int64(0)
@@ -168,11 +166,10 @@ func (r *Rule) value(values *codec.Tuple, time int64) Value {
 	return Value{packed, time}
 }
 
-// Merge is the value of two sets of events together.
+// Merge returns the combination of two values.
 //
-// For last, times are told apart by ticks: both have to be cut to the tick of the window
-// (Cut), so that a value belongs to one window. The values of sum and best are the same for
-// all windows, however long their ticks.
+// Last compares times by ticks, so both must be cut to the tick of the window (Cut): a value then belongs
+// to one window. The values of sum and best are the same for all windows, whatever their ticks.
 func (r *Rule) Merge(a, b Value) Value {
 	if r.sign != 0 {
 		return Value{add(a.Packed, b.Packed), max(a.Time, b.Time)}
@@ -180,7 +177,7 @@ func (r *Rule) Merge(a, b Value) Value {
 	return r.merge(a, b)
 }
 
-// merge is Merge where it takes more than an addition.
+// merge is Merge for all rules but a sum of one field.
 func (r *Rule) merge(a, b Value) Value {
 	switch r.Score {
 	case Best:
@@ -205,8 +202,8 @@ func last(a, b Value) Value {
 	return b
 }
 
-// add adds changes of one field: its range is far from that of an int64, so a sum that
-// leaves the latter is beyond the former, and one that leaves the former may come back.
+// add adds changes of one field. The range of a field is much smaller than that of an int64. So a sum that
+// overflows an int64 is Beyond, and a sum that only leaves the field's range may return to it.
 func add(a, b int64) int64 {
 	s := a + b
 	if a == Beyond || b == Beyond || (a^s)&(b^s) < 0 {
@@ -215,8 +212,8 @@ func add(a, b int64) int64 {
 	return s
 }
 
-// add adds changes of several fields. One that leaves ±max in a field is beyond: no standing
-// has room for it, and its digit has none either.
+// add adds changes of several fields. If a field leaves ±max, the result is Beyond: no standing has room
+// for it, nor does its digit.
 func (r *Rule) add(a, b int64) int64 {
 	if a == Beyond || b == Beyond {
 		return Beyond
@@ -234,11 +231,11 @@ func (r *Rule) add(a, b int64) int64 {
 	return a + b // packing is linear
 }
 
-// split is the digits of a packed change: each within ±max, so what is left of one is the
-// number that lies nearest.
+// split returns the digits of a packed change. Each digit is within ±max, so it is found by rounding to the
+// nearest number.
 func (r *Rule) split(packed int64) (digits codec.Tuple) {
 	for i := range r.n {
-		half := r.weight[i] / 2 // the greatest that the digits below come to
+		half := r.weight[i] / 2 // the largest number that the lower digits can have
 		d := packed + half
 		n := d / r.weight[i]
 		if d%r.weight[i] < 0 {
@@ -250,10 +247,10 @@ func (r *Rule) split(packed int64) (digits codec.Tuple) {
 	return digits
 }
 
-// Digits are what the script that writes scores gets of a value: a digit for each field, the
-// greater the better. For best and last they are the tuple's (a signed field's may be
-// negative), for a sum how much each changes. ok is false for a change beyond the range of
-// its fields, which the script must refuse.
+// Digits returns a value's digits as the script that writes scores expects them: one for each field, where
+// greater is better. For best and last they are the tuple's digits (a signed field's digit may be
+// negative), for a sum the changes of the digits. ok is false for a change beyond the range of its fields,
+// which the script must refuse.
 func (r *Rule) Digits(packed int64) (digits codec.Tuple, ok bool) {
 	switch {
 	case r.Score != Sum:
@@ -267,8 +264,8 @@ func (r *Rule) Digits(packed int64) (digits codec.Tuple, ok bool) {
 	return codec.Tuple{packed}, true
 }
 
-// Values are a value's fields as events have them: of best and last the tuple, of a sum how
-// much each changes. ok is as for Digits.
+// Values returns a value's fields as events have them: for best and last the tuple, for a sum the change of
+// each field. ok is as in Digits.
 func (r *Rule) Values(packed int64) (values codec.Tuple, ok bool) {
 	digits, ok := r.Digits(packed)
 	switch {
@@ -280,15 +277,15 @@ func (r *Rule) Values(packed int64) (values codec.Tuple, ok bool) {
 	return r.Fields.Digits(digits), true
 }
 
-// Cut is the first millisecond of a time's tick in the window [start, end), all in Unix
-// milliseconds, though not before start: what Merge takes for last. It is
-// codec.Layout.Time of codec.Layout.Ticks.
+// Cut returns the first millisecond of a time's tick in the window [start, end), but not before start; all
+// times are Unix ms. Merge needs such times for last. The result is that of codec.Layout.Time for
+// codec.Layout.Ticks.
 func Cut(start, end, tick, at int64) int64 {
 	at = max(at, start)
 	ticks := int64(uint64(end-1-at) / uint64(tick))
 	return max(start, end-(ticks+1)*tick)
 }
 
-// Falls reports whether an event may have a value below 0 for a field: of a sum it is a
-// change, of best and last a signed field's value.
+// Falls reports whether an event may have a negative value for a field: a sum's change, or a value of a
+// signed field.
 func (r *Rule) Falls(field int) bool { return r.Score == Sum || r.Fields.At(field).Signed }

@@ -33,7 +33,7 @@ var (
 	medals = []codec.Field{{Name: "gold", Max: 9999}, {Name: "silver", Max: 9999}, {Name: "bronze", Max: 9999}}
 )
 
-// near draws from [lo, hi], often close to its ends or to zero.
+// near draws from [lo, hi], often near its ends or zero.
 func near(lo, hi int64) *rapid.Generator[int64] {
 	return rapid.OneOf(
 		rapid.Int64Range(lo, hi),
@@ -43,7 +43,7 @@ func near(lo, hi int64) *rapid.Generator[int64] {
 	)
 }
 
-// rulesOf draws rules with fields up to what fits, of all three ways.
+// rulesOf draws rules with fields of any size that fits, for all three ways.
 func rulesOf(scores ...Score) *rapid.Generator[Rule] {
 	return rapid.Custom(func(t *rapid.T) Rule {
 		n := rapid.IntRange(1, codec.MaxFields).Draw(t, "fields")
@@ -68,8 +68,8 @@ type event struct {
 	time   int64
 }
 
-// events draws what the rule takes. Sums stay within the fields, in any order, if part is
-// the number of events.
+// events draws events that the rule accepts. If part is the number of events, their sums stay within the
+// fields' ranges in any order.
 func events(t *rapid.T, r *Rule, n, part int) []event {
 	all := make([]event, n)
 	for i := range all {
@@ -94,7 +94,7 @@ func events(t *rapid.T, r *Rule, n, part int) []event {
 	return all
 }
 
-// better ranks tuples field by field, as a reader would.
+// better compares tuples field by field.
 func better(r *Rule, a, b codec.Tuple) bool {
 	for i, f := range r.Fields.List() {
 		if a[i] != b[i] {
@@ -104,7 +104,7 @@ func better(r *Rule, a, b codec.Tuple) bool {
 	return false
 }
 
-// expected is what events come to, by the words of the contract.
+// expected combines events as the design describes.
 func expected(r *Rule, all []event) (tuple codec.Tuple, at int64) {
 	switch r.Score {
 	case Sum:
@@ -139,7 +139,7 @@ func expected(r *Rule, all []event) (tuple codec.Tuple, at int64) {
 	return tuple, latest
 }
 
-// mergeAnyhow merges events in a drawn order, in drawn groups.
+// mergeAnyhow merges events in a drawn order and in drawn groups.
 func mergeAnyhow(t *rapid.T, r *Rule, all []event) Value {
 	values := make([]Value, len(all))
 	for i, e := range rapid.Permutation(all).Draw(t, "order") {
@@ -201,8 +201,8 @@ func TestTheGreaterValueIsTheBetterTuple(t *testing.T) {
 	})
 }
 
-// A sum of several fields in one number is either right in each of them or known to be
-// beyond: no field's overflow becomes another's points.
+// A sum of several fields in one number is either correct in each field or Beyond: no field's overflow
+// changes another field.
 func TestASumNeverLosesAnOverflow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rulesOf(Sum).Draw(t, "rule")
@@ -325,14 +325,14 @@ func TestATimeIsCutToItsTick(t *testing.T) {
 	})
 }
 
-// Folded in any order and any cuts, then put to a standing in any order and any cuts: by
-// ticks as a window has them, the same standing.
+// Events are folded, and added to a standing, in any order and any batches: with times cut to ticks, the
+// standing is the same.
 func TestAStandingIsAFunctionOfTheSetOfEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rulesOf(Scores()...).Draw(t, "rule")
 		n := rapid.IntRange(1, 8).Draw(t, "events")
 		all := events(t, &r, n, n)
-		if r.Score == Sum { // not below 0, as a sum that is refused depends on the order
+		if r.Score == Sum { // not below 0: for refused sums the order matters
 			for i := range all {
 				for f, field := range r.Fields.List() {
 					if !field.Signed {
@@ -425,7 +425,7 @@ func TestMergingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzSum adds changes of any fields in one number: right in each of them, or beyond.
+// FuzzSum adds changes of several fields in one number: the sum is correct in each field, or Beyond.
 func FuzzSum(f *testing.F) {
 	f.Add(uint32(999), uint32(99), uint8(1), uint64(1))
 	f.Fuzz(func(t *testing.T, a, b uint32, fewest uint8, seed uint64) {
@@ -481,7 +481,7 @@ func BenchmarkMerge(b *testing.B) {
 			}
 		})
 	}
-	// What adding points and keeping the later time costs, in plain numbers.
+	// The cost of adding points and keeping the later time with plain integers.
 	b.Run("plain", func(b *testing.B) {
 		var sum, at, n int64
 		for b.Loop() {

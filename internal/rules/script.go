@@ -6,17 +6,17 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Script is the rule as layouts.lua reads it, for windows whose layout packs tuples as p does:
-// a JSON object of
+// Script returns the rule as layouts.lua parses it, for windows whose layout packs tuples as p does: a JSON
+// object with
 //
 //	score    sum, best or last
-//	weight   by field, what one more of its digit adds to a packed tuple
+//	weight   by field, what 1 in its digit adds to a packed tuple
 //	top      by field, its greatest digit; the least is 0
-//	zero     by field, the digit that a sum begins with
-//	bias     what a signed field's digits are above its values, so that none is below 0
+//	zero     by field, the digit that a sum starts from
+//	bias     difference of a signed field's digits and values, so that no digit is negative
 //	text     the rule's Text
 //
-// Every number is below 2^53, so that Lua has it exactly. Digits are what goes with it.
+// Every number is below 2^53, so that Lua represents it exactly. Digits returns the digits for the script.
 func (r *Rule) Script(p *codec.Packing) string {
 	text := struct {
 		Score  Score   `json:"score"`

@@ -13,30 +13,30 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Set is everything that decides what a record comes to. Two consumers with the same set make
-// the same of every record; a sweep that was begun by one set is finished by it.
+// Set is every setting that decides how a record counts. Consumers with equal sets count every record in
+// the same way. A sweep is finished with the set that it was started with.
 //
-// Retention isn't in it, as it decides what is kept, nor are layouts, which the schema has.
+// Retention isn't part of a Set, because it decides only what is kept. Layouts are part of the schema.
 type Set struct {
-	Boards  map[string]Board // by name; AnyBoard is for those that aren't named
+	Boards  map[string]Board // by name; AnyBoard is for all other boards
 	Periods map[periods.Period]Period
-	// Fields are where an event has what isn't under its own name: name -> path.
+	// Fields maps names to paths in the event, for values that aren't under their own names.
 	Fields        map[string]string
 	MaxEventBytes int64
 	MaxFuture     int64 // ms
-	Duplicates    int64 // records to look back; 0: repeats count
+	Duplicates    int64 // records to look back for duplicates; 0: no check
 }
 
-// AnyBoard is the name of the boards that aren't named.
+// AnyBoard stands for all boards that aren't named.
 const AnyBoard = "*"
 
-// Board is a board's rule, and the periods it has, in the order of their configuration.
+// Board is a board's rule and its periods, in the order of the configuration.
 type Board struct {
 	Rule    Rule
 	Periods []periods.Period
 }
 
-// Period is a period and how long its windows take events after their end, in ms.
+// Period is a period, and how long its windows accept events after their end, in ms.
 type Period struct {
 	Rule     periods.Rule
 	Lateness int64
@@ -44,7 +44,7 @@ type Period struct {
 
 const setVersion = 1
 
-// The text's form. Its keys are sorted, as those of maps are.
+// Types for the JSON of a Set. Their keys are sorted, like those of maps.
 type (
 	setText struct {
 		Boards        map[string]boardText          `json:"boards"`
@@ -72,7 +72,7 @@ type (
 	}
 )
 
-// Text is the set as canonical JSON: equal sets have equal texts, byte by byte.
+// Text returns the set as canonical JSON: equal sets have equal texts, byte by byte.
 func (s *Set) Text() string {
 	text := setText{
 		Boards: map[string]boardText{}, Duplicates: s.Duplicates, Fields: map[string]string{},
@@ -98,17 +98,17 @@ func (s *Set) Text() string {
 	return string(out)
 }
 
-// Fingerprint tells sets apart in a position: 16 hex digits of the text's SHA-256.
+// Fingerprint identifies the set in a position: 16 hex digits of the text's SHA-256.
 func (s *Set) Fingerprint() string { return Fingerprint(s.Text()) }
 
-// Fingerprint is that of a text.
+// Fingerprint returns the fingerprint of a text.
 func Fingerprint(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Parse reads a text of a set. It takes only what Text writes, of this version, so that
-// nobody goes on by rules that it knows in part.
+// Parse parses the text of a set. It accepts only what Text writes in this version, so that no consumer
+// counts by rules that it knows only partly.
 func Parse(text string) (Set, error) {
 	s, err := parse(text)
 	if err != nil {

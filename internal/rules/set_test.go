@@ -40,8 +40,8 @@ func someSet(t testing.TB) Set {
 	}
 }
 
-// The text stands in Redis, and a sweep's position has its fingerprint: neither may change
-// with the program.
+// The text is stored in Redis, and a sweep's position has its fingerprint: a new version of the program
+// must not change either.
 func TestASetHasOneText(t *testing.T) {
 	s := someSet(t)
 	const want = `{"boards":{"*":{"fields":[{"max":99999999,"name":"points","signed":true}],"periods":["weekly"],"score":"sum"},` +
@@ -57,7 +57,7 @@ func TestASetHasOneText(t *testing.T) {
 	}
 }
 
-// sets draws a set with periods of all kinds and boards of all rules.
+// sets draws a set with periods of all kinds and boards with all rules.
 func sets() *rapid.Generator[Set] {
 	return rapid.Custom(func(t *rapid.T) Set {
 		s := Set{
@@ -170,7 +170,7 @@ func TestATextThatNoProgramOfThisVersionWroteIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzParse reads any text: what is taken is written again as it was.
+// FuzzParse parses arbitrary texts: an accepted text is written again unchanged.
 func FuzzParse(f *testing.F) {
 	s := someSet(f)
 	f.Add(s.Text())

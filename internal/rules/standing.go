@@ -2,16 +2,16 @@ package rules
 
 import "github.com/standings/standings/internal/codec"
 
-// Standing is what a member has in a window: the tuple, and the ticks of its time, which are
-// the greater the earlier (codec.Layout.Ticks).
+// Standing is a member's standing in a window: the tuple, and the ticks of its time. Earlier times have
+// more ticks (codec.Layout.Ticks).
 type Standing struct {
 	Tuple codec.Tuple
 	Ticks int64
 }
 
-// Put is a standing after events that come to a value, with the ticks of the value's time in
-// the window (of NoTime those of the window's start). had is the standing before, nil where
-// there is none. ok is false where a field would leave its range. It is what layouts.lua does.
+// Put returns the standing after events with the given value, and the ticks of the value's time in the
+// window (for NoTime, those of the window's start). had is the standing before, nil if there was none. ok
+// is false if a field would leave its range. layouts.lua does the same.
 func (r *Rule) Put(had *Standing, value, ticks int64) (now Standing, ok bool) {
 	t, ok := r.Values(value)
 	if !ok {
@@ -32,7 +32,7 @@ func (r *Rule) Put(had *Standing, value, ticks int64) (now Standing, ok bool) {
 		if err != nil {
 			return Standing{}, false
 		}
-		// Ticks count down, so they are turned round to be compared as times.
+		// Ticks decrease with time, so they are negated for the comparison.
 		if r.Merge(Value{packed, -had.Ticks}, Value{value, -ticks}) == (Value{packed, -had.Ticks}) {
 			return *had, true
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Tuple is codec's.
+// Tuple is codec.Tuple.
 type Tuple = codec.Tuple
 
-// Text is the rule in one word, which stands beside the scores that were written by it:
+// Text returns the rule as one word, which is stored with the scores that were written by it:
 //
 //	best(stage:999,revives:99:fewest)
 //	last(elo:4000:signed)
 //
-// Equal rules have equal texts. It has no blank in it.
+// Equal rules have equal texts. A text has no blanks.
 func (r *Rule) Text() string {
 	var b strings.Builder
 	b.WriteString(string(r.Score))
@@ -37,7 +37,7 @@ func (r *Rule) Text() string {
 	return b.String() + ")"
 }
 
-// ParseRule reads the text of a rule. It takes only what Text writes.
+// ParseRule parses the text of a rule. It accepts only what Text writes.
 func ParseRule(text string) (Rule, error) {
 	score, rest, ok := strings.Cut(text, "(")
 	list, end := strings.CutSuffix(rest, ")")
@@ -74,17 +74,17 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// IsDefault reports whether the rule is that of a board that has none of its own, with
-// points within ±maxPoints.
+// IsDefault reports whether the rule is the one of boards without their own rule, with points within
+// ±maxPoints.
 func (r *Rule) IsDefault(maxPoints int64) bool {
 	return r.Score == Sum && r.n == 1 && r.Fields.At(0) == codec.Field{Name: "points", Max: maxPoints, Signed: true}
 }
 
-// Boards are the rules of boards by name, that of AnyBoard for those that aren't named. A nil
-// rule is the default rule, which is counted without one; so is whatever isn't there.
+// Boards maps boards, and AnyBoard for all other boards, to their rules. A nil rule is the default rule,
+// which needs no Rule to count by. A board that is in no entry has the default rule too.
 type Boards map[string]*Rule
 
-// Of is the rule of a board; nil is the default rule.
+// Of returns the rule of a board; nil is the default rule.
 func (b Boards) Of(board string) *Rule {
 	if r, ok := b[board]; ok {
 		return r

@@ -1,9 +1,9 @@
 package sample
 
-// The ways in which an event can be bad: at least one for every reason that can
-// be seen in the event alone. Overflow can't: it takes a standing.
+// The faults that an event can have: at least one for every reason that is visible in the event alone. Overflow is not,
+// since it depends on a standing.
 
-// Why an event is bad, as the consumer says it.
+// The reasons of bad events, in the consumer's words.
 const (
 	malformed    = "malformed"
 	invalid      = "invalid"
@@ -11,7 +11,7 @@ const (
 	badTime      = "bad_time"
 )
 
-// fault is one way to be bad: append writes such an event of user's.
+// fault is one kind of bad event. append writes such an event of user.
 type fault struct {
 	reason, name string
 	append       func(g *Generator, buf, user []byte) []byte
@@ -72,28 +72,28 @@ var faults = []fault{
 	{badTime, "an object", at(`{}`)},
 }
 
-// closed ends an event that has no other board or time: a fault is alone in its
-// event unless its name says otherwise.
+// closed ends an event without any other board or time: an event has only one fault unless the fault's name says
+// otherwise.
 func closed(buf []byte) []byte { return append(buf, '}') }
 
-// literal is a value that isn't an event at all.
+// literal returns a value that is not an event at all.
 func literal(text string) func(*Generator, []byte, []byte) []byte {
 	return func(_ *Generator, buf, _ []byte) []byte { return append(buf, text...) }
 }
 
-// without writes fields into an event that has no user_id of its own.
+// without writes fields into an event that has no user_id.
 func without(fields string) func(*Generator, []byte, []byte) []byte {
 	return func(g *Generator, buf, _ []byte) []byte { return closed(append(g.appendHead(buf), fields...)) }
 }
 
-// of writes fields into an event of user's.
+// of writes fields into an event of user.
 func of(fields string) func(*Generator, []byte, []byte) []byte {
 	return func(g *Generator, buf, user []byte) []byte {
 		return closed(append(appendUser(g.appendHead(buf), user), fields...))
 	}
 }
 
-// at writes an event that is good but for its time.
+// at writes an event that is good except for its time.
 func at(time string) func(*Generator, []byte, []byte) []byte {
 	return func(g *Generator, buf, user []byte) []byte {
 		buf = g.appendPoints(appendUser(g.appendBoard(g.appendHead(buf)), user))

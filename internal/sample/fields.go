@@ -1,18 +1,17 @@
 package sample
 
-// The fields of an event, appended as JSON. Each begins with a comma but the
-// first, so that a fault can leave one out or write another.
+// The fields of an event, appended as JSON. Each except the first begins with a comma, so that a fault can omit a
+// field or write another.
 
 import (
 	"strconv"
 	"time"
 )
 
-// crockford are the digits of a ULID (github.com/ulid/spec).
+// crockford has the digits of a ULID (github.com/ulid/spec).
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// appendHead opens the object with an id that no other event has: a ULID of the
-// present and 80 random bits.
+// appendHead opens the object with a unique id: a ULID of the current time and 80 random bits.
 func (g *Generator) appendHead(buf []byte) []byte {
 	buf = append(buf, `{"event_id":"`...)
 	for shift := 45; shift >= 0; shift -= 5 {
@@ -28,7 +27,7 @@ func (g *Generator) appendHead(buf []byte) []byte {
 	return append(buf, '"')
 }
 
-// appendBoard writes a name, or a list of distinct ones where several are due.
+// appendBoard writes a board's name, or a list of distinct names if BoardsPerEvent permits several.
 func (g *Generator) appendBoard(buf []byte) []byte {
 	if len(g.boards) == 0 {
 		return buf
@@ -41,7 +40,7 @@ func (g *Generator) appendBoard(buf []byte) []byte {
 	if n == 1 {
 		return append(buf, g.boards[g.random.IntN(len(g.boards))]...)
 	}
-	for i := range n { // the first n of a shuffle that goes no further
+	for i := range n { // the first n of a partial shuffle
 		j := i + g.random.IntN(len(g.picked)-i)
 		g.picked[i], g.picked[j] = g.picked[j], g.picked[i]
 		if i == 0 {
@@ -54,7 +53,7 @@ func (g *Generator) appendBoard(buf []byte) []byte {
 	return append(buf, ']')
 }
 
-// appendUser writes a name made by us, which needs no escaping.
+// appendUser writes a generated name, which needs no escaping.
 func appendUser(buf, user []byte) []byte {
 	buf = append(buf, `,"user_id":"`...)
 	buf = append(buf, user...)
@@ -80,8 +79,8 @@ func (g *Generator) appendTime(buf []byte) []byte {
 	return append(buf, '"')
 }
 
-// clock writes RFC 3339 with milliseconds, in UTC. It keeps the day it wrote
-// last: the calendar is most of the work.
+// clock writes RFC 3339 with milliseconds, in UTC. It caches the last date, since formatting the date is most of the
+// work.
 type clock struct {
 	day  int64 // since 1970
 	date []byte

@@ -2,19 +2,19 @@ package sample
 
 import "strconv"
 
-// names gives every rank a member's id, none twice.
+// names maps every rank to a unique member id.
 //
-// A few members get names that can be told apart at a glance; many get numbers.
-// Either way the ranks are scattered, so that the most active aren't neighbours.
+// If there are few members, they have names that are easy to distinguish; many members have numbers. In both cases
+// the ranks are scattered, so that the most active members are not neighbours.
 type names struct {
-	space  uint64 // ids are drawn from [0, space)
-	step   uint64 // coprime to space: rank * step + offset mod space is one-to-one
+	space  uint64 // ids are in [0, space)
+	step   uint64 // coprime to space, so that rank * step + offset mod space is one-to-one
 	offset uint64
 	spoken bool
 	digits int
 }
 
-// spokenMembers is up to how many members have names that can be spoken.
+// spokenMembers is the maximum number of members for which names are pronounceable.
 const spokenMembers = 5000
 
 var (
@@ -31,7 +31,7 @@ func newNames(members int, seed uint64) names {
 	for limit := 1_000_000; members > limit; limit *= 10 {
 		n.digits++
 	}
-	// About the golden ratio of the space: neighbours land far apart.
+	// About the golden ratio of the space: adjacent ranks are far apart.
 	n.step = max(uint64(float64(n.space)*0.6180339887498949), 1)
 	for gcd(n.step, n.space) != 1 {
 		n.step++

@@ -1,7 +1,6 @@
-// Package sample makes points-earned events that look like a game's: a few
-// members earn most of the points, events come in out of order, some are
-// corrections, and some are bad. Equal options make equal bytes, so that a run
-// can be repeated and its outcome known in advance.
+// Package sample generates points-earned events that resemble those of a game: a few members earn most of the points,
+// events are out of order, some are corrections, and some are bad. Equal options generate equal bytes, so that a run
+// can be repeated and its result known in advance.
 package sample
 
 import (
@@ -13,56 +12,54 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Options say what the events are like. The zero value of a field is its
-// default where one is given.
+// Options configures the events. A zero field has its default, if the field's comment names one.
 type Options struct {
 	Seed    uint64
-	Members int // how many there are, from 1; default 1000
-	// Skew is Zipf's exponent: 1.1 is like real players, and more is more uneven.
-	// Above 1, up to 10; 0 is everyone alike.
+	Members int // number of members, from 1; default 1000
+	// Skew is Zipf's exponent: 1.1 resembles real players, and a greater one is more uneven. It is above 1 and up
+	// to 10, or 0 if all members are equally active.
 	Skew float64
-	// Boards are the names to choose from; none leaves the field out, which
-	// means the board global.
+	// Boards are the names to choose from. If it is empty, events have no board, which means the board
+	// global.
 	Boards         []string
-	BoardsPerEvent int // at most this many boards an event, 1 to 8; default 1
-	// Spread is how far before Now occurred_at reaches, uniformly. From 0.
+	BoardsPerEvent int // maximum number of boards per event, 1 to 8; default 1
+	// Spread is how far occurred_at is before Now at most, uniformly distributed. It is not negative.
 	Spread      time.Duration
-	Bad         float64 // share of events that are bad, 0 to 1
-	Corrections float64 // share of the good ones with negative points, 0 to 1
-	// PointsMin and PointsMax are the range of an event's points, both
-	// inclusive; a correction takes as much away. Default 1 to 100.
+	Bad         float64 // share of bad events, 0 to 1
+	Corrections float64 // share of the good events with negative points, 0 to 1
+	// PointsMin and PointsMax are the inclusive range of an event's points; a correction has the same range,
+	// negated. Default 1 to 100.
 	PointsMin, PointsMax int64
-	Now                  time.Time // the present; never asked of a clock
+	Now                  time.Time // the present; the package never reads a clock
 }
 
-// ErrOptions says that options are out of range.
+// ErrOptions means that options are out of range.
 var ErrOptions = errors.New("sample options")
 
-// Event is one event as it goes to Kafka. Key and Value lie in the buffer that
-// Next returned.
+// Event is one event as it is sent to Kafka. Key and Value are slices of the buffer that Next returned.
 type Event struct {
 	Key    []byte // the member's id
 	Value  []byte
-	Reason string // why it is bad, in the consumer's words; empty for a good one
-	Fault  string // what is wrong with a bad one, in a person's
+	Reason string // why it is bad, in the consumer's words; "" for a good one
+	Fault  string // a readable description of the fault of a bad one
 }
 
-// Generator makes events. It isn't safe for concurrent use.
+// Generator generates events. It is not safe for concurrent use.
 type Generator struct {
 	options Options
 	random  *rand.Rand
 	source  *rand.PCG
-	ranks   *rand.Zipf // nil for everyone alike
+	ranks   *rand.Zipf // nil if all members are equally active
 	names   names
-	boards  [][]byte // as JSON, quotes included
+	boards  [][]byte // as JSON, including the quotes
 	picked  []int
 	now     int64 // Unix ms
 	spread  int64 // ms
 	clock   clock
-	shift   int // of the ranks, from 0 to below Members
+	shift   int // added to the ranks, from 0 to below Members
 }
 
-// New makes a generator; its error is ErrOptions.
+// New returns a generator. Its errors wrap ErrOptions.
 func New(o Options) (*Generator, error) {
 	if o.Members == 0 {
 		o.Members = 1000
@@ -76,8 +73,8 @@ func New(o Options) (*Generator, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	// Two words from one seed: PCG's second must not be the same for all seeds,
-	// or neighbouring seeds begin alike.
+	// PCG's second word is derived from the seed, since with a constant one, similar seeds would start with
+	// similar numbers.
 	source := rand.NewPCG(o.Seed, o.Seed*0x9e3779b97f4a7c15+1)
 	g := &Generator{
 		options: o,
@@ -90,7 +87,7 @@ func New(o Options) (*Generator, error) {
 		g.ranks = rand.NewZipf(g.random, o.Skew, 1, uint64(o.Members)-1)
 	}
 	for i, board := range o.Boards {
-		quoted, _ := jsontext.AppendQuote(nil, board) // what isn't UTF-8 is U+FFFD
+		quoted, _ := jsontext.AppendQuote(nil, board) // invalid UTF-8 becomes U+FFFD
 		g.boards = append(g.boards, quoted)
 		g.picked = append(g.picked, i)
 	}
@@ -122,12 +119,11 @@ func (o *Options) check() error {
 	return nil
 }
 
-// SetNow moves the present: events after it are made from there.
+// SetNow sets the present for the following events.
 func (g *Generator) SetNow(now time.Time) { g.now = now.UnixMilli() }
 
-// SetShift moves the ranks by n: the member of rank n+1 is now the most active, and so on
-// round. Scores of members who take turns overtake each other, as
-// those of people do; without it the order settles soon.
+// SetShift rotates the ranks by n: the member of rank n+1 becomes the most active, and so on. If the members alternate,
+// their scores overtake each other, as those of real players do; without a shift the order soon becomes stable.
 func (g *Generator) SetShift(n int) {
 	g.shift = (n%g.options.Members + g.options.Members) % g.options.Members
 }
@@ -150,7 +146,7 @@ func (g *Generator) Next(buf []byte) (Event, []byte) {
 	return e, buf
 }
 
-// rank draws a member by how active they are, from 0.
+// rank draws a member by activity, from 0.
 func (g *Generator) rank() int {
 	if g.ranks == nil {
 		return g.random.IntN(g.options.Members)

@@ -27,7 +27,7 @@ func generator(t testing.TB, o Options) *Generator {
 	return g
 }
 
-// written is an event as its consumer would read it.
+// written is an event as a consumer reads it.
 type written struct {
 	EventID    string          `json:"event_id"`
 	Board      json.RawMessage `json:"board"`
@@ -232,7 +232,7 @@ func TestNoTwoEventsHaveTheSameID(t *testing.T) {
 	}
 }
 
-// ulidTime is the first ten characters of a ULID: milliseconds to the base 32.
+// ulidTime returns the first ten characters of a ULID: milliseconds in base 32.
 func ulidTime(at time.Time) string {
 	text := make([]byte, 10)
 	for ms, i := at.UnixMilli(), 9; i >= 0; i-- {

@@ -1,15 +1,16 @@
-// Package sealing has windows that take no events any more become final.
+// Package sealing makes windows final that accept no more events.
 //
-//	the clocks of every shard, and the replica's own, are past a window's end and lateness ─▶ due
-//	then the logs' ends are looked up                                                        ─▶ what has to count before
-//	each shard seals it in a script that compares its ledger with them
-//	  where that isn't there yet, it is compared with the same ends at the next look
+//	the clocks of every shard and of the replica are past a window's end and lateness  ─▶  the window is due
+//	then the ends of the logs are looked up                                            ─▶  the events that must count
+//	each shard seals the window in a script that compares its ledger with these ends
+//	  if the ledger is behind them, the next run compares it with the same ends
 //
-// Sealing is a job of the leader (internal/jobs). Nothing is decided here that the script doesn't compare, but for
-// the replica's own clock: two replicas may seal at once, and one that is paused in between does no harm.
+// Sealing is a job of the leader (internal/jobs). The script compares every condition, except the replica's
+// own clock. So two replicas may seal at the same time, and a replica that is paused in between causes no
+// error.
 //
-// A clock that is ahead would seal windows whose events are still to come. One of the two being so
-// does nothing: a window is due once both are past it.
+// A clock that is ahead could seal windows whose events are still to come. A window is due only if the
+// clocks of Redis and of the replica are both past it, so one wrong clock does nothing.
 package sealing
 
 import (
@@ -30,23 +31,22 @@ import (
 )
 
 const (
-	// mostApart is how far the clocks of Redis and of a replica may differ until that is logged, and
-	// apartEvery how often it is.
+	// mostApart is the largest difference between the clocks of Redis and of a replica that is not logged,
+	// and apartEvery the interval of that log line.
 	mostApart  = time.Minute
 	apartEvery = time.Hour
-	// waitsEvery is how often it is logged that windows wait to be sealed.
+	// waitsEvery is the interval of the log line that reports windows that wait to be sealed.
 	waitsEvery = time.Minute
-	// mostNamed is how many windows a line names.
+	// mostNamed is the number of windows that a log line names.
 	mostNamed = 10
 )
 
-// Sealer seals windows. It is one goroutine's at a time.
+// Sealer seals windows. It may be used by one goroutine at a time.
 type Sealer struct {
 	Boards *boards.Boards
 	Kafka  *kafka.Client
 	Topics []string
-	// Lateness is how long after its end a window takes events; false where it is none of a period
-	// that is kept.
+	// Lateness returns how long after its end a window accepts events, and false if its period is not kept.
 	Lateness func(ledger.Window) (time.Duration, bool)
 	Pause    time.Duration    // between two pages of the listing
 	Now      func() time.Time // the replica's own clock
@@ -57,23 +57,25 @@ type Sealer struct {
 	waits waiting
 }
 
-// waiting are windows that were due at a look, and where the logs ended then, which the ledger hadn't come
-// to. By the ends of each new look they would wait for ever while events come all the time.
+// waiting records the windows that were due in an earlier run, and the ends of the logs at that time, which
+// the ledger had not reached. If each run used new ends, the windows would wait forever while events keep
+// coming.
 type waiting struct {
 	windows map[boards.DueID]bool
 	before  map[ledger.Partition]int64
 }
 
-// Result is what came of a call.
+// Result is the result of a call of Seal.
 type Result struct {
-	Due    int      // windows that could be final and aren't
-	Final  []string // that are final on every shard now, and weren't
-	Passes error    // why others aren't yet, if that passes by itself
-	// Next is how long it is until another listed window is due; an hour at most.
+	Due    int      // number of windows that are due and not final
+	Final  []string // windows that became final on every shard
+	Passes error    // the transient reason that other windows are not final yet
+	// Next is the time until another listed window is due; an hour at most.
 	Next time.Duration
 }
 
-// Seal seals what is due. With an error it may have sealed some: to call again is harmless.
+// Seal seals the windows that are due. If it returns an error it may have sealed some of them; it can be
+// called again.
 func (s *Sealer) Seal(ctx context.Context) (Result, error) {
 	redis, last, err := s.Boards.Clocks(ctx)
 	if err != nil {
@@ -116,13 +118,13 @@ func (s *Sealer) Seal(ctx context.Context) (Result, error) {
 	return r, err
 }
 
-// nextDue finds when the first window closes that is open at a time, Unix ms.
+// nextDue finds the earliest closing time of the windows that are open at time at, Unix ms.
 type nextDue struct {
 	at int64
 	in time.Duration
 }
 
-// watch returns lateness, which also notes every window that it is called for.
+// watch returns lateness, extended to record every window that it is called for.
 func (n *nextDue) watch(lateness func(ledger.Window) (time.Duration, bool)) func(ledger.Window) (time.Duration, bool) {
 	return func(w ledger.Window) (time.Duration, bool) {
 		late, ok := lateness(w)
@@ -133,8 +135,9 @@ func (n *nextDue) watch(lateness func(ledger.Window) (time.Duration, bool)) func
 	}
 }
 
-// first are the windows to be sealed now, and by which ends: those that wait, by the ends of then, before any
-// others. What has come since is late for them. A log may end before it did: then it has lost its end.
+// first returns the windows to seal now and the ends to compare with. Windows that wait come first, with
+// the ends of their earlier run; events that came since are late for them. If a log now ends before such an
+// end, it has lost records, and the new end counts.
 func (w *waiting) first(due []boards.Due, ends map[ledger.Partition]int64) ([]boards.Due, map[ledger.Partition]int64) {
 	waited := slices.DeleteFunc(slices.Clone(due), func(d boards.Due) bool { return !w.windows[d.ID()] })
 	if len(waited) == 0 {
@@ -142,7 +145,7 @@ func (w *waiting) first(due []boards.Due, ends map[ledger.Partition]int64) ([]bo
 	}
 	before := map[ledger.Partition]int64{}
 	for partition, end := range ends {
-		if was, found := w.before[partition]; found { // another was added since
+		if was, found := w.before[partition]; found { // missing if the partition was added since
 			before[partition] = min(was, end)
 		}
 	}
@@ -156,8 +159,8 @@ func (w *waiting) add(due []boards.Due, before map[ledger.Partition]int64) {
 	}
 }
 
-// compare logs where the replica's own clock differs from those of the shards, of which the first is
-// furthest behind and the last furthest ahead.
+// compare logs a difference between the replica's own clock and those of the shards. first is the clock
+// furthest behind, and last the one furthest ahead.
 func (s *Sealer) compare(first, last, own time.Time) {
 	if max(own.Sub(first), last.Sub(own)) <= mostApart {
 		s.apart.Reset()
@@ -169,7 +172,7 @@ func (s *Sealer) compare(first, last, own time.Time) {
 	}
 }
 
-// ends are where the logs of all topics end, with transactions that are open.
+// ends returns the ends of the logs of all topics, including open transactions.
 func (s *Sealer) ends(ctx context.Context) (map[ledger.Partition]int64, error) {
 	numbers, err := kafkaconn.Partitions(ctx, s.Kafka, s.Topics...)
 	if err != nil {

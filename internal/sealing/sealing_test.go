@@ -19,7 +19,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// place has a window of ten days ago with a member in it, on shards whose ledger is at an offset.
+// place has a window of ten days ago with a member in it, on shards whose ledger is at a given offset.
 type place struct {
 	*Sealer
 
@@ -94,7 +94,7 @@ func (p *place) publish(t *testing.T, records int) {
 	}
 }
 
-// has puts a member into a window, at the place's second offset.
+// has adds a member to a window, at the place's second offset.
 func (p *place) has(t *testing.T, w ledger.Window) {
 	t.Helper()
 	for _, s := range p.Boards.Shards() {
@@ -105,7 +105,7 @@ func (p *place) has(t *testing.T, w ledger.Window) {
 	}
 }
 
-// reaches has the ledger go from an offset to another.
+// reaches moves the ledger from one offset to another.
 func (p *place) reaches(t *testing.T, from, to int64) {
 	t.Helper()
 	for _, s := range p.Boards.Shards() {
@@ -117,7 +117,7 @@ func (p *place) reaches(t *testing.T, from, to int64) {
 
 func (p *place) warned() int { return p.logs.FilterLevelExact(zapcore.WarnLevel).Len() }
 
-// A Redis whose clock has jumped ahead is, to a replica whose own is right, one that is ahead of it.
+// If Redis's clock has jumped ahead, the replica's correct clock is behind it.
 func TestAWindowIsSealedOnceItIsPastByRedissClockAndByTheReplicasOwn(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		p := newPlace(t, of, 10)
@@ -156,7 +156,7 @@ func TestAWindowIsDueUntilTheLedgerIsPastTheLogsEnd(t *testing.T) {
 	require.ErrorIs(t, r.Passes, ranking.ErrBehind)
 }
 
-// While events come all the time the ledger is never where the logs end at the moment.
+// While events keep coming the ledger never reaches the current ends of the logs.
 func TestAWindowIsSealedWhileEventsComeAllTheTime(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		p := newPlace(t, of, 2)
@@ -192,7 +192,7 @@ func TestAWindowThatIsDueLaterIsSealedByTheEndsOfThen(t *testing.T) {
 	require.Equal(t, Result{Final: []string{later.Listing()}}, p.seal(t))
 }
 
-// A log that has lost its end needn't get there again.
+// A log that has lost its end need not reach it again.
 func TestAWindowWaitsNoLongerForWhatALogHasLost(t *testing.T) {
 	p := newPlace(t, 1, 2)
 	p.publish(t, 3)

@@ -1,6 +1,6 @@
 package terminal
 
-// Colours of states, by which the eye finds the row that needs somebody.
+// Colours of states, which make rows that need attention easy to find.
 
 import (
 	"io"
@@ -11,20 +11,20 @@ import (
 // Colour is how a terminal shows a state.
 type Colour string
 
-// By what a state asks for.
+// The colours, by what a state requires of the operator.
 const (
 	Green  Colour = "\x1b[32m" // nothing
-	Yellow Colour = "\x1b[33m" // to know of it
-	Red    Colour = "\x1b[31m" // to do something
+	Yellow Colour = "\x1b[33m" // attention
+	Red    Colour = "\x1b[31m" // an action
 )
 
 const plain = "\x1b[0m"
 
-// inItsPlace is a word that is a cell of a table, or is counted: "2 halted,".
+// inItsPlace matches a word that is a table cell, or is counted, as in "2 halted,".
 var inItsPlace = regexp.MustCompile(`(  |[,:] \d+ )([a-z]+(?: [a-z]+)?)(  |[,;]|$)`)
 
-// WriteColoured is Write with the states in colours. A nil map is without. Colours are
-// added to what is harmless already: nothing that others wrote becomes one.
+// WriteColoured is Write with the states in colours. With a nil map it adds none. It adds colours to text that
+// is already harmless, so text from Kafka or Redis cannot contain any.
 func WriteColoured(w io.Writer, text string, states map[string]Colour) error {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -34,7 +34,7 @@ func WriteColoured(w io.Writer, text string, states map[string]Colour) error {
 	return err
 }
 
-// Coloured is a line that is harmless already, with the states in colours.
+// Coloured returns a line with the states in colours. The line must already be harmless.
 func Coloured(line string, states map[string]Colour) string {
 	if len(states) == 0 {
 		return line

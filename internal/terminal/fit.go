@@ -1,6 +1,6 @@
 package terminal
 
-// Text in the lines of a screen.
+// Fitting text to the lines of a screen.
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Wrapped are the lines of a text, each broken between words where it is wider than the width;
-// what was broken goes on below, indented. A word that is wider is cut.
+// Wrapped returns the lines of a text. It breaks a line that is wider than width between words, and indents the
+// continuation lines. It cuts a word that is wider.
 func Wrapped(text string, width int) []string {
 	var all []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
@@ -32,7 +32,7 @@ func Wrapped(text string, width int) []string {
 
 const wrapIndent = 2
 
-// breakAt is as many words as fit a width, at least one, and what is left.
+// breakAt returns as many words as fit into width, at least one, and the rest.
 func breakAt(text string, width int) (piece, rest string) {
 	end := 0
 	for at := 0; at <= len(text); at++ {
@@ -47,8 +47,7 @@ func breakAt(text string, width int) (piece, rest string) {
 	return text[:end], strings.TrimLeft(text[end:], " ")
 }
 
-// Stack puts parts below each other, with an empty line between them if the height has room for
-// these.
+// Stack joins parts vertically, with an empty line between them if height has room for all of these.
 func Stack(parts [][]string, width, height int) []string {
 	var spaced []string
 	for _, part := range parts {
@@ -63,7 +62,7 @@ func Stack(parts [][]string, width, height int) []string {
 	return Fit(slices.Concat(parts...), width, height)
 }
 
-// Fit leaves as many lines as a height has, and says in the last one how many it lacks.
+// Fit returns at most height lines. If it drops lines, the last line states how many.
 func Fit(lines []string, width, height int) []string {
 	if len(lines) <= height {
 		return lines

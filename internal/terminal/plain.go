@@ -1,6 +1,6 @@
 package terminal
 
-// What reaches a terminal as plain text.
+// Plain text for terminals.
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Plain is a text that a terminal shows as it stands: what isn't visible is
-// escaped, and so is the backslash, so that no two texts look the same for it.
+// Plain returns a text that a terminal shows literally. It escapes invisible characters, and the backslash, so
+// that two different texts never look the same.
 func Plain(text string) string {
 	first, last := 0, len(text)-1
 	for first < len(text) && text[first] == ' ' {
@@ -34,9 +34,8 @@ func Plain(text string) string {
 	return b.String()
 }
 
-// Harmless is a line of which a terminal acts on nothing: what isn't visible is escaped,
-// a line break too. What Plain made stays as it is, so this can be done to anything in
-// the end, wherever it came from.
+// Harmless escapes the invisible characters of a line, including line breaks, so that no part of it controls a
+// terminal. It does not change a result of Plain, so it can be applied last, to a text of any origin.
 func Harmless(line string) string {
 	var b strings.Builder
 	for i, r := range line {
@@ -45,17 +44,17 @@ func Harmless(line string) string {
 	return b.String()
 }
 
-// OneLine is a text in one line, of which a terminal acts on nothing.
+// OneLine returns a text as one line that does not control a terminal.
 func OneLine(text string) string { return Harmless(strings.ReplaceAll(text, "\n", " ")) }
 
-// harmless writes r, with which rest begins.
+// harmless writes r, the first character of rest.
 func harmless(b *strings.Builder, rest string, r rune) {
 	switch {
 	case r == utf8.RuneError && !strings.HasPrefix(rest, string(utf8.RuneError)):
 		fmt.Fprintf(b, `\x%02x`, rest[0])
 	case unicode.IsPrint(r):
 		b.WriteRune(r)
-	case r < utf8.RuneSelf: // above it \x is a byte that is no text
+	case r < utf8.RuneSelf: // above it \x is an invalid byte
 		fmt.Fprintf(b, `\x%02x`, r)
 	case r > 0xffff:
 		fmt.Fprintf(b, `\U%08x`, r)
@@ -64,6 +63,6 @@ func harmless(b *strings.Builder, rest string, r rune) {
 	}
 }
 
-// Write writes lines of text for people: all of a command's text goes through it, so that
-// nothing that others wrote into Kafka or Redis reaches a terminal raw.
+// Write writes lines of text for people. All text output of commands goes through it, so that text from Kafka
+// or Redis never controls a terminal.
 func Write(w io.Writer, text string) error { return WriteColoured(w, text, nil) }

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// nasty are texts made of what terminals, escapes and each other could be taken for.
+// nasty generates texts of parts that terminals, escapes or each other could misread.
 func nasty() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{
@@ -22,7 +22,7 @@ func nasty() *rapid.Generator[string] {
 	})
 }
 
-// read is the text that Plain made this of.
+// read returns the text from which Plain made this.
 func read(t *rapid.T, plain string) string {
 	var b strings.Builder
 	for rest := plain; rest != ""; {

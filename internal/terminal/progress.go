@@ -1,6 +1,6 @@
 package terminal
 
-// How far something that takes long has come: a bar for a person, lines for a log.
+// The progress of long operations: a bar on a terminal, lines in a log.
 
 import (
 	"fmt"
@@ -18,35 +18,35 @@ const (
 	lineEvery = 5 * time.Second
 )
 
-// Progress shows a count that others raise, until stop.
+// Progress shows a growing count until Stop.
 type Progress struct {
 	w       io.Writer
-	what    string // is being done
+	what    string // the operation
 	unit    string // what is counted, in the plural
 	stopped chan struct{}
 	done    chan struct{}
 
 	mu    sync.Mutex
 	notes chan string
-	ended bool // nobody takes notes any more
+	ended bool // Stop has shown the last notes
 }
 
-// ShowProgress starts to show count, of total where that is above 0, on w: what is being
-// done, and how many of a unit, in the plural.
+// ShowProgress starts to show count on w, with total if that is above 0. what describes the operation; unit is
+// what is counted, in the plural.
 func ShowProgress(w io.Writer, what, unit string, total int64, count func() int64) *Progress {
 	p := &Progress{w: w, what: what, unit: unit, stopped: make(chan struct{}), done: make(chan struct{}), notes: make(chan string, 16)}
 	if _, ok := Width(w); ok {
 		bar := newBar(w, what, unit, total)
 		away := func() { _ = bar.Clear() }
-		go p.run(barEvery, func() { _ = bar.Set64(count()) }, away) // a bar that can't be drawn is no reason to stop
+		go p.run(barEvery, func() { _ = bar.Set64(count()) }, away) // a bar that cannot be drawn is no reason to stop
 	} else {
 		go p.run(lineEvery, p.lines(total, count), func() {})
 	}
 	return p
 }
 
-// Note shows a line between, or after the end. Until then it never waits: in a storm of
-// failures some go unsaid.
+// Note shows a line between updates, or at once after Stop. Before Stop it never waits: if there are too many
+// notes, it drops some.
 func (p *Progress) Note(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *Progress) Note(line string) {
 
 func (p *Progress) show(note string) { fmt.Fprintln(p.w, OneLine(note)) }
 
-// Stop returns when all is written, the notes that were still to be shown too.
+// Stop returns when everything is written, including the remaining notes.
 func (p *Progress) Stop() {
 	close(p.stopped)
 	<-p.done
@@ -74,7 +74,7 @@ func (p *Progress) Stop() {
 	}
 }
 
-// run shows the count from time to time, and notes once it is out of their way, by away.
+// run shows the count from time to time. It calls away to remove the count before it shows a note.
 func (p *Progress) run(every time.Duration, show, away func()) {
 	defer close(p.done)
 	tick := time.NewTicker(every)

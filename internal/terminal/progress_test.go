@@ -29,10 +29,10 @@ func TestProgressIsALineEveryFewSecondsWithoutATerminal(t *testing.T) {
 	})
 }
 
-// What is noted last is often why it ends.
+// The last note is often the reason for the end.
 func TestNoNoteIsLostAtTheEnd(t *testing.T) {
-	for range 100 { // which of two things that are ready a select takes is chance
-		synctest.Test(t, noNoteIsLost) // where no line of progress is due, however slow the machine is
+	for range 100 { // select chooses at random between two ready channels
+		synctest.Test(t, noNoteIsLost) // where no progress line is due, however slow the machine is
 	}
 }
 

@@ -1,6 +1,6 @@
 package terminal
 
-// A terminal that is drawn in place.
+// A screen that is redrawn in place.
 
 import (
 	"io"
@@ -14,7 +14,7 @@ import (
 // Bold is the style of headings.
 const Bold = "\x1b[1m"
 
-// Styled is a text in a style: Bold, or a Colour's; empty for none.
+// Styled returns a text in a style: Bold, or a Colour's; empty for none.
 func Styled(style, text string) string {
 	if style == "" {
 		return text
@@ -32,12 +32,12 @@ func (c Colour) In(text string, coloured bool) string {
 
 var styles = regexp.MustCompile(`\x1b\[[0-9]*m`)
 
-// Unstyled is a text without its styles.
+// Unstyled returns a text without its styles.
 func Unstyled(text string) string { return styles.ReplaceAllString(text, "") }
 
-// Escape sequences that every terminal since the VT100 knows, and xterm's for the alternate
-// screen. Lines aren't wrapped by the terminal: how wide some characters are is seen otherwise
-// by one than by another, and a line that is taken for too wide would push all others down.
+// Escape sequences that every terminal since the VT100 knows, and xterm's for the alternate screen. They turn
+// off the terminal's line wrapping: terminals disagree about the width of some characters, and a line that a
+// terminal takes for too wide would push all others down.
 const (
 	screenEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H\x1b[2J"
 	screenLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -46,25 +46,24 @@ const (
 	restErase   = "\x1b[J"
 )
 
-// Screen is a terminal that is drawn in place. What was on it before comes back when it is left.
+// Screen is a terminal that is redrawn in place. Leave restores the previous content.
 type Screen struct{ file *os.File }
 
-// EnterScreen begins to draw on w, which is a terminal (Width).
+// EnterScreen starts to draw on w, which must be a terminal (see Width).
 func EnterScreen(w io.Writer) (*Screen, error) {
 	s := &Screen{w.(*os.File)}
 	_, err := s.file.WriteString(screenEnter)
 	return s, err
 }
 
-// Draw draws lines, which are no more than the height and no wider than the width. Both are what
-// they are now: a terminal may be resized at any time.
+// Draw draws the lines, which must fit the current height and width. Both may change at any time.
 func (s *Screen) Draw(lines func(width, height int) []string) error {
 	width, height, err := term.GetSize(int(s.file.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
 		width, height = 80, 24
 	}
-	// What was there is erased before a line, and not behind it: behind one that is as wide as the
-	// terminal the cursor is still on the last character.
+	// Each line is erased before it is written, not after: after a line as wide as the terminal, the cursor is
+	// still on the last character.
 	all := lines(width, height)
 	text := screenHome + lineErase + strings.Join(all, "\n"+lineErase)
 	if len(all) < height {
@@ -74,5 +73,5 @@ func (s *Screen) Draw(lines func(width, height int) []string) error {
 	return err
 }
 
-// Leave makes the terminal as it was before.
+// Leave restores the terminal.
 func (s *Screen) Leave() { _, _ = s.file.WriteString(screenLeave) }

@@ -8,15 +8,14 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Table is aligned text. A cell is one line, whatever is in it; what counts is how wide a
-// terminal shows it.
+// Table is aligned text. Every cell is one line. Its width is the width on a terminal.
 type Table struct {
-	// Right are the columns whose cells end in line.
+	// Right are the columns that are aligned to the right.
 	Right []bool
 	cells [][]string
 }
 
-// NewTable is a table with a row of headings: in capitals, but for names.
+// NewTable returns a table with a row of headings. Headings are in capitals, except names.
 func NewTable(heads ...string) *Table {
 	t := &Table{Right: make([]bool, len(heads))}
 	t.Add(heads...)
@@ -32,7 +31,7 @@ func (t *Table) Add(cells ...string) {
 	t.cells = append(t.cells, row)
 }
 
-// gap is the columns between two of a table.
+// gap is the number of columns between two columns of a table.
 const gap = 2
 
 func (t *Table) widths() []int {
@@ -45,7 +44,7 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// Room is the width that a column may have for lines to keep within a width.
+// Room returns the width that a column may have so that lines fit into width.
 func (t *Table) Room(column, width int) int {
 	for i, w := range t.widths() {
 		if i != column {
@@ -55,8 +54,7 @@ func (t *Table) Room(column, width int) int {
 	return width
 }
 
-// Narrow cuts a column's cells so that lines keep within a width, if that is
-// enough to do it.
+// Narrow cuts a column's cells so that lines fit into width, if that is enough.
 func (t *Table) Narrow(column, width int) {
 	if room := t.Room(column, width); room >= 2 {
 		for _, row := range t.cells {
@@ -65,8 +63,8 @@ func (t *Table) Narrow(column, width int) {
 	}
 }
 
-// Wrap breaks a column's cells between words, into rows of their own, so that lines keep
-// within a width, unless a word is longer.
+// Wrap breaks a column's cells between words, into additional rows, so that lines fit into width, unless a word
+// is longer.
 func (t *Table) Wrap(column, width int) {
 	room := t.Room(column, width)
 	var rows [][]string
@@ -86,7 +84,7 @@ func (t *Table) Wrap(column, width int) {
 	t.cells = rows
 }
 
-// Cut shortens a text to a width, and shows that it did.
+// Cut shortens a text to a width, and marks the cut with an ellipsis.
 func Cut(text string, width int) string {
 	if uniseg.StringWidth(text) <= width {
 		return text

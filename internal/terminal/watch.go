@@ -1,6 +1,6 @@
 package terminal
 
-// Looking at something again and again.
+// Repeated reading and display.
 
 import (
 	"context"
@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// redrawEvery is how often what is shown is drawn anew between looks: for the time that is left
-// of a window, and for a terminal that is resized.
+// redrawEvery is how often the display is redrawn between looks: for the remaining time of a window, and for a
+// resized terminal.
 const redrawEvery = time.Second
 
-// Watch looks at once and then every so often, and shows what was found, until ctx ends, which
-// is no error, or show fails. Between looks show is called with nil; waited is then for how long
-// the look under way has had no answer, 0 where none is. Looks never overlap, and show is called
-// by one goroutine. When Watch returns, its looks have ended.
+// Watch calls look at once and then at each interval, and shows the results, until ctx ends, which is not an
+// error, or show fails. Between results it calls show with nil and waited: how long the current look has run,
+// or 0 if none is running. Looks never overlap, and one goroutine calls show. When Watch returns, all looks
+// have ended.
 func Watch[T any](ctx context.Context, every time.Duration, look func(context.Context) T, show func(found *T, waited time.Duration) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var looks sync.WaitGroup
 	defer looks.Wait()
 	defer cancel()
 	answers := make(chan T, 1)
-	var begun time.Time // of the look under way
+	var begun time.Time // of the current look
 	start := func() {
 		begun = time.Now()
 		looks.Go(func() { answers <- look(ctx) })
@@ -36,7 +36,7 @@ func Watch[T any](ctx context.Context, every time.Duration, look func(context.Co
 		select {
 		case found := <-answers:
 			if begun = (time.Time{}); ctx.Err() != nil {
-				return nil // what was found is that it was interrupted
+				return nil // the look was interrupted
 			}
 			err = show(&found, 0)
 		case <-redraw.C:

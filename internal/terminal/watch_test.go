@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// watched is what is shown, and when, of looks that take some time each.
+// watched returns what is shown, and when, if each look takes some time.
 func watched(t *testing.T, every, takes, until time.Duration) string {
 	t.Helper()
 	var shown []string
@@ -59,7 +59,7 @@ func TestWatchingLooksEverySoOftenAndSaysHowLongAnAnswerTakes(t *testing.T) {
 }
 
 func TestALookThatIsInterruptedIsNotShown(t *testing.T) {
-	for range 100 { // which of two things that are ready a select takes is chance
+	for range 100 { // select chooses at random between two ready channels
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
@@ -70,7 +70,7 @@ func TestALookThatIsInterruptedIsNotShown(t *testing.T) {
 				if found != nil {
 					return *found
 				}
-				time.Sleep(5 * time.Second) // to draw takes so long that the end comes meanwhile
+				time.Sleep(5 * time.Second) // drawing takes so long that the end comes meanwhile
 				return nil
 			})
 			if err != nil {

@@ -1,5 +1,5 @@
-// Package terminal is what people see: text that shows as it stands, aligned tables,
-// and how far something has come.
+// Package terminal has the output for people: text that cannot control the terminal, aligned tables, and
+// progress.
 package terminal
 
 import (
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Width reports whether a person reads w as it is written, and how wide it is.
+// Width reports whether w is a terminal, and returns its width.
 func Width(w io.Writer) (width int, ok bool) {
 	f, isFile := w.(*os.File)
 	if !isFile || !term.IsTerminal(int(f.Fd())) {

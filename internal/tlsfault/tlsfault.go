@@ -1,6 +1,6 @@
-// Package tlsfault says what an error of TLS means: what is wrong with a certificate, and
-// which setting is about it. What it returns follows the name of the server: "shows a
-// certificate that expired at …". It is the same for Kafka and Redis.
+// Package tlsfault explains TLS errors: what is wrong with a certificate, and which setting concerns it. Its
+// texts continue a sentence that starts with the server's name: "shows a certificate that expired at …". They
+// are the same for Kafka and Redis.
 package tlsfault
 
 import (
@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// Server is one that is dialled by TLS.
+// Server is a server that is connected to with TLS.
 type Server struct {
 	Section   string // of the settings: kafka
-	Addresses string // the setting that has its address: kafka.brokers
+	Addresses string // the setting with its address: kafka.brokers
 	Host      string
 	TLS       *tls.Config
-	// Asked is whether it asked for a certificate of ours; true if that isn't known.
+	// Asked reports whether the server requested a client certificate; true if that is not known.
 	Asked bool
 }
 
-// Explain says what an error of a handshake, or of the first read after it, means: by TLS
-// 1.3 a client is refused then. It is empty where the error alone doesn't tell.
+// Explain explains an error of a handshake, or of the first read after it, in which a TLS 1.3 server refuses a
+// client. It returns an empty text if the error alone is not enough.
 func (s Server) Explain(err error) string {
 	if bad, ok := errors.AsType[*tls.CertificateVerificationError](err); ok && len(bad.UnverifiedCertificates) > 0 {
 		return "shows a certificate that " + s.unfit(bad.UnverifiedCertificates[0], bad.Err)
@@ -48,12 +48,12 @@ func (s Server) Explain(err error) string {
 	return fmt.Sprintf("refuses the client's certificate (%s): %s", why, shown)
 }
 
-// Plain is about a server that doesn't speak TLS where it should.
+// Plain returns the text about a server that does not use TLS although it should.
 func (s Server) Plain() string {
 	return fmt.Sprintf("speaks without TLS on this port, and %s.tls.enabled is true: set it to false, or use a port with TLS", s.Section)
 }
 
-// unfit says what is wrong with a server's certificate.
+// unfit returns what is wrong with a server's certificate.
 func (s Server) unfit(c *x509.Certificate, err error) string {
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
@@ -77,7 +77,7 @@ func (s Server) unfit(c *x509.Certificate, err error) string {
 	return "isn't good: " + err.Error()
 }
 
-// names are whom a certificate is for.
+// names returns the hosts for which a certificate is valid.
 func names(c *x509.Certificate) string {
 	all := append([]string(nil), c.DNSNames...)
 	for _, ip := range c.IPAddresses {
@@ -89,13 +89,13 @@ func names(c *x509.Certificate) string {
 	return strings.Join(all, ", ")
 }
 
-// isAlert reports whether the other side ended TLS and said why.
+// isAlert reports whether the server ended TLS with an alert.
 func isAlert(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error"
 }
 
-// Unwanted is about a server that speaks TLS on a connection without; empty if it doesn't.
+// Unwanted returns the text about a server that requires TLS on a connection without TLS; empty if it does not.
 func Unwanted(ctx context.Context, section, address string) string {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Edmonton stops changing its clocks in 2026: its winter is an hour ahead of what older data say.
+// Edmonton stops changing its clocks in 2026: in winter it is an hour ahead of older data.
 func TestTheProgramHasCurrentData(t *testing.T) {
 	d := newest(nil)
 	require.Equal(t, Embedded, d.Source)
@@ -25,7 +25,7 @@ func TestTheProgramHasCurrentData(t *testing.T) {
 	}
 }
 
-// system is a directory of data, in which Berlin has the clock of Tokyo.
+// system returns a directory of data, in which Berlin has Tokyo's clock.
 func system(t *testing.T, file, text string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func TestTheNewestDataAreUsed(t *testing.T) {
 	const tokyo, berlin = 9 * 3600, 3600
 	for _, c := range []struct {
 		name, file, text string
-		version          string // "" is the program's
+		version          string // "": the program's version
 		berlin           int    // seconds
 	}{
 		{"a later system", "tzdata.zi", "# version 2199a\n# more", "2199a", tokyo},

@@ -1,9 +1,8 @@
-// Package apitest is the API as it is served, over an embedded Redis whose standings are always the
-// same ones, at a time that is always the same: for what reads boards over HTTP, whose output can
-// then be compared with a text.
+// Package apitest serves the API over an embedded Redis with fixed standings and a fixed time. The output of clients
+// that read boards over HTTP can therefore be compared with a text.
 //
-// There are two boards, in the weeks 2026-W47 and 2026-W48, the current one: global by points, and
-// arena by a rule of its own, the furthest stage, then the fewest revives.
+// It has two boards in the weeks 2026-W47 and 2026-W48, the latter being current: global, ranked by points, and arena,
+// ranked by its own rule, the furthest stage, then the fewest revives.
 package apitest
 
 import (
@@ -29,13 +28,13 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// Now is what the clock of its Redis shows: a Wednesday.
+// Now is the time of its Redis: a Wednesday.
 var Now = time.Date(2026, 11, 25, 4, 0, 0, 0, time.UTC)
 
-// Records is how many records of points/0 count: the next is the one at this offset.
+// Records is the number of counted records of points/0, and so the offset of the next one.
 const Records = 48211
 
-// API is the handler, until Close.
+// API is a handler that works until Close.
 type API struct {
 	http.Handler
 	close []func()
@@ -48,16 +47,16 @@ func (a *API) Close() {
 	}
 }
 
-// row is a member's standing: the points, or the fields, and how long after the week's start they
-// were reached.
+// row is a member's standing: the points or the fields, and the time from the week's start at which they were
+// reached.
 type row struct {
 	board, week, member string
 	after               time.Duration
 	values              []int64
 }
 
-// Rows of global are few enough to be read at once, and enough for several pages; equal points are
-// among the first two and in the middle.
+// The rows of global are few enough to be read at once, and enough for several pages. Equal points are among the first
+// two and in the middle.
 func standings() []row {
 	var all []row
 	points := []int64{4210, 4210, 3999, 3120, 2750, 2750, 2750, 1980, 1500, 1210, 990, 640, 300, 75, 0}
@@ -79,7 +78,7 @@ const (
 	retention = 60 * 24 * time.Hour
 )
 
-// New makes it. What is changed of the handler's configuration is the caller's.
+// New starts the API. Callers may change the handler's configuration.
 func New(ctx context.Context, change ...func(*v1.Config)) (*API, error) {
 	a := new(API)
 	if err := a.open(ctx, change); err != nil {
@@ -116,7 +115,7 @@ func (a *API) open(ctx context.Context, change []func(*v1.Config)) error {
 		Timeout: 20 * time.Second, Requests: 64, Streams: 64, Metrics: v1.NewMetrics(), Log: zap.NewNop(),
 		Reader: reading.New(reading.Config{
 			Boards: all, Topics: []string{"points"}, Named: []string{"global", "arena"},
-			Renumber: func(context.Context) (*boards.Boards, error) {
+			Renumber: func(context.Context, ledger.Shards) (*boards.Boards, error) {
 				return nil, errors.New("nobody has changed the number of shards")
 			},
 			Periods: []reading.Period{{Rule: periods.BuiltIn(periods.Weekly, periods.Calendar{}), Zone: "UTC"}},
@@ -147,7 +146,7 @@ func (a *API) open(ctx context.Context, change []func(*v1.Config)) error {
 	return nil
 }
 
-// shards are the standings' configuration, and arena's rule.
+// shards returns the configuration of the standings, and arena's rule.
 func shards(client *redis.Client) (arena rules.Rule, _ ranking.Config, err error) {
 	fields, err := codec.NewFields(codec.Field{Name: "stage", Max: 999}, codec.Field{Name: "revives", Max: 99, Fewest: true})
 	if err != nil {
@@ -171,13 +170,13 @@ func shards(client *redis.Client) (arena rules.Rule, _ ranking.Config, err error
 	}, nil
 }
 
-// begin is a consumer that has counted all there is.
+// begin writes the ledger and the report of a consumer that has counted all records.
 func begin(ctx context.Context, client *redis.Client, s *ranking.Store) error {
 	points := ledger.Partition{Topic: "points"}
 	if _, err := s.Begin(ctx, []ledger.StartPosition{{Partition: points, At: ledger.At(Records), Origin: &ledger.Origin{}}}); err != nil {
 		return fmt.Errorf("begin the standings: %w", err)
 	}
-	// Its report is current for as long as this runs.
+	// The report stays current as long as the API runs.
 	line, err := json.Marshal(workers.Line{Owner: "apitest:1", State: workers.StateRunning, At: Now.Add(24 * time.Hour), Lag: new(int64)})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package clitest runs commands as main does, and has what they are tried on.
+// Package clitest runs commands like main does, and provides the servers and data that their tests need.
 package clitest
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 )
 
-// Execute carries out a command line on nothing but its arguments, in a program that
-// has the one command.
+// Execute runs a command line in a program that has only this command, with empty input and only the given
+// environment.
 func Execute(t *testing.T, command func(*cli.Program) *cobra.Command, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -28,8 +28,8 @@ func Execute(t *testing.T, command func(*cli.Program) *cobra.Command, environ []
 	return code, out.String(), errs.String()
 }
 
-// Watched is a command with --watch that writes to a pipe, ten times a second at most. interrupt ends
-// it, as SIGINT does, and returns its exit code.
+// Watched runs a command with --watch that writes to a pipe, at most ten times a second. interrupt ends it like SIGINT,
+// and returns its exit code.
 func Watched(t *testing.T, command func(*cli.Program) *cobra.Command, environ []string, args ...string) (lines *bufio.Scanner, interrupt func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -58,7 +58,7 @@ func Config(t *testing.T, text string) string {
 	return path
 }
 
-// FakeKafka is a broker of the test's own, and the environment that leads there.
+// FakeKafka starts a broker for this test, and returns it with the environment that connects to it.
 func FakeKafka(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, []string) {
 	t.Helper()
 	options = append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(4, "points")}, options...)
@@ -70,8 +70,8 @@ func FakeKafka(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, []string) {
 	return c, []string{"STANDINGS_KAFKA_BROKERS=" + strings.Join(c.ListenAddrs(), ",")}
 }
 
-// ClosedPort is an address where nothing listens, for as long as the test lasts: it is
-// the near end of a connection, so that no other test is given the port meanwhile.
+// ClosedPort returns an address on which no process listens during the test. It is the client's end of a connection,
+// so no other test can get the port meanwhile.
 func ClosedPort(t *testing.T) string {
 	t.Helper()
 	c, err := net.Dial("tcp", SilentPort(t))
@@ -82,7 +82,7 @@ func ClosedPort(t *testing.T) string {
 	return c.LocalAddr().String()
 }
 
-// SilentPort is an address that takes connections and never answers.
+// SilentPort returns an address that accepts connections and never answers.
 func SilentPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

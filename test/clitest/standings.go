@@ -22,7 +22,7 @@ import (
 // Window is the week that Add counts in.
 const Window = "2100-W10"
 
-// LineOf is a worker's line as Redis has it.
+// LineOf returns a worker's report as Redis stores it.
 func LineOf(l workers.Line) string {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -31,29 +31,28 @@ func LineOf(l workers.Line) string {
 	return string(text)
 }
 
-// Standings is a prefix of the test's own, with the environment that leads there.
+// Standings is a unique prefix, with the environment that leads to it.
 type Standings struct {
 	Store   *ranking.Store   // shard 0
-	Shards  []*ranking.Store // all of them
+	Shards  []*ranking.Store // all shards
 	Reader  *app.Reader
 	Environ []string
 	At      map[int]ledger.Position
 }
 
-// StandingsOf makes a prefix that a consumer has begun to write, with the origins
-// of its partitions, in ms.
+// StandingsOf creates a prefix in which a consumer has started, with the origin times of its partitions in ms.
 func StandingsOf(t *testing.T, origins ...int64) *Standings {
 	t.Helper()
 	return StandingsIn(t, 1, origins...)
 }
 
-// StandingsIn is StandingsOf in a number of shards.
+// StandingsIn is StandingsOf with a number of shards.
 func StandingsIn(t *testing.T, shards int, origins ...int64) *Standings {
 	t.Helper()
 	return StandingsAt(t, testenv.Redis(t).Addr(), testenv.Prefix(t), shards, origins...)
 }
 
-// StandingsAt is StandingsIn a Redis and under a prefix.
+// StandingsAt is StandingsIn with an address of Redis and a prefix.
 func StandingsAt(t *testing.T, address, prefix string, shards int, origins ...int64) *Standings {
 	t.Helper()
 	w := &Standings{At: map[int]ledger.Position{}, Environ: []string{
@@ -67,7 +66,7 @@ func StandingsAt(t *testing.T, address, prefix string, shards int, origins ...in
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Reader.Close)
-	// As the consumer does, who knows the cluster.
+	// Like the consumer, which knows the cluster's id.
 	known, err := app.NewBoards(l.Config, w.Reader.Client, "some-cluster")
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +89,7 @@ func StandingsAt(t *testing.T, address, prefix string, shards int, origins ...in
 	return w
 }
 
-// Reports writes a worker's line; one without a time is current for as long as the test runs.
+// Reports writes a worker's report. A report without a time stays current for the whole test.
 func (w *Standings) Reports(t *testing.T, partition int, l workers.Line) {
 	t.Helper()
 	if l.At.IsZero() {
@@ -103,7 +102,7 @@ func (w *Standings) Reports(t *testing.T, partition int, l workers.Line) {
 	w.Finds(t, ledger.Partition{Topic: "points", Number: partition}.String(), l)
 }
 
-// Finds has Redis hold a worker's line as it is.
+// Finds stores a worker's report unchanged.
 func (w *Standings) Finds(t *testing.T, field string, l workers.Line) {
 	t.Helper()
 	if err := w.Reader.Client.HSet(t.Context(), w.Store.Keys().Workers(), field, LineOf(l)).Err(); err != nil {
@@ -111,8 +110,7 @@ func (w *Standings) Finds(t *testing.T, field string, l workers.Line) {
 	}
 }
 
-// Add counts points of members in one window. Windows are in 2100, which live as
-// long as this code does.
+// Add counts points of members in one window. The windows are in 2100, so they do not expire.
 func (w *Standings) Add(t *testing.T, board string, members ...ledger.Member) {
 	t.Helper()
 	w.AddTo(t, Window, board, members...)
@@ -146,7 +144,7 @@ func (w *Standings) AddTo(t *testing.T, week, board string, members ...ledger.Me
 	w.At[0] = next
 }
 
-// Member is one's change, reached at an RFC 3339 time.
+// Member returns a change of a member's points, reached at an RFC 3339 time, or at no time if at is "".
 func Member(id string, points int64, at string) ledger.Member {
 	m := ledger.Member{ID: []byte(id), Points: points, Time: ledger.NoTime}
 	if at != "" {

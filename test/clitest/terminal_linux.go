@@ -1,6 +1,6 @@
 package clitest
 
-// A terminal to draw on, and what is then seen on it.
+// A terminal that commands draw on, and its screen.
 
 import (
 	"os"
@@ -16,22 +16,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal is a pseudoterminal, and what is on its screen. It knows the escape sequences that
-// commands draw with, and no others.
+// Terminal is a pseudoterminal with its screen. It supports only the escape sequences that commands draw with.
 type Terminal struct {
-	TTY *os.File // what a command writes to
+	TTY *os.File // commands write to it
 
 	master  *os.File
 	mu      sync.Mutex
-	written strings.Builder // everything, as it came
+	written strings.Builder // everything that was written
 	rows    []string        // of the alternate screen, without styles
 	at      int             // the row that is written next
-	begun   bool            // something is written to it already
+	begun   bool            // something has been written to that row
 	width   int
-	changed chan struct{} // closed, and replaced, when something comes
+	changed chan struct{} // closed and replaced when data arrives
 }
 
-// OpenTerminal is a terminal of that size.
+// OpenTerminal opens a terminal of the given size.
 func OpenTerminal(t *testing.T, width, height int) *Terminal {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -63,7 +62,7 @@ func OpenTerminal(t *testing.T, width, height int) *Terminal {
 	return x
 }
 
-// control does something to the terminal's own end.
+// control calls do with the descriptor of the terminal's master end.
 func (x *Terminal) control(t *testing.T, do func(fd int) error) {
 	t.Helper()
 	conn, err := x.master.SyscallConn()
@@ -78,7 +77,7 @@ func (x *Terminal) control(t *testing.T, do func(fd int) error) {
 	}
 }
 
-// Resize gives the terminal another size.
+// Resize changes the terminal's size.
 func (x *Terminal) Resize(t *testing.T, width, height int) {
 	t.Helper()
 	x.mu.Lock()
@@ -89,7 +88,7 @@ func (x *Terminal) Resize(t *testing.T, width, height int) {
 	})
 }
 
-// read takes what is written until the other end is closed.
+// read reads what is written until the other end is closed.
 func (x *Terminal) read() {
 	var left string
 	buf := make([]byte, 64<<10)
@@ -109,7 +108,7 @@ func (x *Terminal) read() {
 
 var sequence = regexp.MustCompile(`^\x1b\[(\??[0-9;]*)([A-Za-z])`)
 
-// shown draws what came, and returns what isn't whole yet.
+// shown draws text, and returns an incomplete rest.
 func (x *Terminal) shown(text string) (left string) {
 	row := func() *string {
 		for len(x.rows) <= x.at {
@@ -142,7 +141,7 @@ func (x *Terminal) shown(text string) (left string) {
 		default:
 			end := strings.IndexAny(text, "\x1b\r\n")
 			if end < 0 {
-				end = len(strings.TrimRightFunc(text, func(r rune) bool { return r == utf8.RuneError })) // a character may come in parts
+				end = len(strings.TrimRightFunc(text, func(r rune) bool { return r == utf8.RuneError })) // a character may arrive in parts
 			}
 			if end == 0 {
 				return text
@@ -159,8 +158,7 @@ func (x *Terminal) shown(text string) (left string) {
 	return ""
 }
 
-// erase erases a row from the cursor on. Behind a line that is as wide as the terminal the cursor
-// is on its last character.
+// erase erases a row from the cursor on. After a line as wide as the terminal, the cursor is on its last character.
 func (x *Terminal) erase(row *string) {
 	if !x.begun {
 		*row = ""
@@ -169,21 +167,21 @@ func (x *Terminal) erase(row *string) {
 	}
 }
 
-// Screen is what is on it, a line a row.
+// Screen returns the screen's content, one line per row.
 func (x *Terminal) Screen() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return strings.TrimSuffix(strings.Join(x.rows, "\n"), "\n")
 }
 
-// Written is everything that was written, as it came.
+// Written returns everything that was written.
 func (x *Terminal) Written() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.written.String()
 }
 
-// Await waits until the screen is as it has to be, and returns it.
+// Await waits until is accepts the screen, and returns the screen.
 func (x *Terminal) Await(t *testing.T, what string, is func(screen string) bool) string {
 	t.Helper()
 	for late := time.After(time.Minute); ; {

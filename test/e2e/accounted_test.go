@@ -1,7 +1,7 @@
 package e2e
 
-// Promise 5 on the metrics: what became of events adds up to what was consumed, in
-// every scrape of every process, through rebalances and takeovers.
+// Promise 5 on the metrics: the results of events add up to the events consumed, in every scrape of every
+// process, through rebalances and takeovers.
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// watch scrapes every consumer of a place all the time, and holds each scrape to the
-// promise, until end is called. It returns how many there were.
+// watch scrapes every consumer of a place continuously and checks each scrape against the promise, until end
+// is called. end returns the number of scrapes.
 func watch(t *testing.T, place *harness.Place) (end func() int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -28,7 +28,7 @@ func watch(t *testing.T, place *harness.Place) (end func() int) {
 			for _, c := range place.Consumers() {
 				m, err := c.Scrape(ctx)
 				if err != nil {
-					continue // it hasn't begun, or has ended
+					continue // it has not started, or has ended
 				}
 				n := m.Counts(t)
 				if n.Sum() != n.Consumed {
@@ -50,8 +50,8 @@ func watch(t *testing.T, place *harness.Place) (end func() int) {
 	}
 }
 
-// What a killed process had counted is what its last scrape says, or more. The rest of
-// the sweep that it died in is its successor's, which counts as repeated what is in.
+// A killed process has counted at least the events of its last scrape. Its successor applies the rest of the
+// interrupted sweep, and counts the events that are already in Redis as repeated.
 func TestAfterAKillTheSuccessorAccountsForTheRestOfTheSweep(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	t.Parallel()
@@ -65,8 +65,8 @@ func TestAfterAKillTheSuccessorAccountsForTheRestOfTheSweep(t *testing.T) {
 	place.Publish(t, more()...)
 	end := watch(t, place)
 	var victim *harness.Consumer
-	var began int64         // where the victim did
-	var last harness.Counts // that it showed
+	var began int64         // applied when the victim started
+	var last harness.Counts // its latest scrape
 	at := place.KillInSweep(t, within, harness.Sweep{
 		Start: func() *harness.Consumer {
 			began, last = place.Counting(t), harness.Counts{}

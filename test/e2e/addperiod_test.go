@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Daily boards are added one replica after the other. The days that started before are incomplete until a rebuild.
+// Daily boards are added to one replica after the other. Days that started before are incomplete until a rebuild.
 func TestDailyBoardsAreAddedToRunningConsumersAndARebuildCompletesThem(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	t.Parallel()

@@ -1,6 +1,6 @@
 package e2e
 
-// The API of a consumer that counts, as those who show boards see it.
+// The API of a running consumer, as clients see it.
 
 import (
 	"bytes"
@@ -22,17 +22,17 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// apiRow is a row of an answer.
+// apiRow is a row of a response.
 type apiRow struct {
 	Rank   *int64           `json:"rank"`
 	Member string           `json:"member"`
 	Points *int64           `json:"points"`
 	Fields map[string]int64 `json:"fields"`
-	End    bool             `json:"end"` // of the last line of an export
+	End    bool             `json:"end"` // set in the last line of an export
 	Rows   int              `json:"rows"`
 }
 
-// apiPage is the answer to a page.
+// apiPage is the response to a request for a page.
 type apiPage struct {
 	Window struct {
 		Window  string `json:"window"`
@@ -46,7 +46,7 @@ type apiPage struct {
 	Next      *string  `json:"next"`
 }
 
-// apiGet sends a GET, and returns the body of an answer that is yes.
+// apiGet sends a GET and returns the response's body. It fails the test if the status is not 200.
 func apiGet(t *testing.T, base, path string, query url.Values) []byte {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path+"?"+query.Encode(), nil)
@@ -65,8 +65,8 @@ func apiGet(t *testing.T, base, path string, query url.Values) []byte {
 	return body
 }
 
-// pageIsWhole says what is wrong with a page that was read while events flowed: ranks are without a
-// gap, nobody is there twice, and points don't rise.
+// pageIsWhole describes the first fault of a page that was read while events flowed: ranks must have no
+// gap, each member appears once, and points do not rise.
 func pageIsWhole(p *apiPage, offset int64) string {
 	seen := map[string]bool{}
 	for i, row := range p.Standings {
@@ -120,7 +120,7 @@ func TestTheAPIShowsWhatTheOracleHasWhileEventsFlow(t *testing.T) {
 	traffic.Wait()
 	place.Await()
 	place.AwaitCaughtUp(t, within)
-	place.Check(t) // so what Redis has is the oracle's
+	place.Check(t) // Redis then equals the oracle
 
 	compared := 0
 	for name, members := range place.Boards(t) {

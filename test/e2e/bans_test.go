@@ -1,7 +1,7 @@
 package e2e
 
-// Bans, by the commands and as processes: a member leaves every sorted set, their points go on,
-// and whatever becomes of Redis, the topic brings the ban back.
+// Bans, by commands and with real processes: a member leaves every sorted set and continues to earn points.
+// Whatever happens to Redis, the bans topic restores the ban.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// banning is a place where members can be banned.
+// banning returns a place with a bans topic.
 func banning(t *testing.T, settings map[string]string) *harness.Place {
 	t.Helper()
 	place := harness.New(t, harness.Options{Partitions: 3, Settings: settings})
@@ -33,7 +33,7 @@ func banning(t *testing.T, settings map[string]string) *harness.Place {
 	return place
 }
 
-// points are events of ten members, u0 to u9, on two boards.
+// points returns events of ten members, u0 to u9, on two boards.
 func points(round int) (all []*kgo.Record) {
 	for i := range 60 {
 		all = append(all, harness.Record(i%3, fmt.Sprintf(`{"user_id":"u%d","points":%d,"board":["global","eu"]}`, i%10, (i*7+round)%9+1)))
@@ -41,7 +41,7 @@ func points(round int) (all []*kgo.Record) {
 	return all
 }
 
-// orders carries out a command that has to have been done in Redis when it ends.
+// orders runs a command about a ban, and requires that Redis reflects it when the command ends.
 func orders(t *testing.T, place *harness.Place, args ...string) {
 	t.Helper()
 	if said := string(place.Command(t, append(args, "--wait", "30s")...)); strings.Contains(said, "recorded") {
@@ -49,7 +49,7 @@ func orders(t *testing.T, place *harness.Place, args ...string) {
 	}
 }
 
-// shown are the sorted sets that a member is in.
+// shown returns the names of the sorted sets that contain a member.
 func shown(all map[string]map[string]uint64, member string) (names []string) {
 	for name, members := range all {
 		if _, ok := members[member]; ok {
@@ -183,8 +183,8 @@ func TestAnErasedMemberHasNothingAndGetsNothing(t *testing.T) {
 	}
 }
 
-// Nothing is applied before it is known who is banned: while the topic can't be read, a consumer that
-// starts says so and waits, and goes on by itself.
+// A consumer applies nothing until it knows the bans. While the topic is unreadable, a consumer that starts
+// reports this and waits, and continues by itself later.
 func TestNothingIsAppliedWhileTheBansTopicIsAway(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	t.Parallel()
@@ -205,7 +205,7 @@ func TestNothingIsAppliedWhileTheBansTopicIsAway(t *testing.T) {
 	if !strings.Contains(reason.What, topic) || reason.Remedy == "" {
 		t.Errorf("/readyz doesn't name the topic, or what to do: %+v", reason)
 	}
-	seen := away.Hits() // it looks again, and waits on
+	seen := away.Hits() // it must retry and keep waiting
 	harness.Eventually(t, within, func() string {
 		if hits := away.Hits(); hits < seen+3 {
 			return fmt.Sprintf("it has asked %d times since", hits-seen)
@@ -225,7 +225,7 @@ func TestNothingIsAppliedWhileTheBansTopicIsAway(t *testing.T) {
 	equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
 }
 
-// bansCall sends a request of bans by a token, and returns what is answered.
+// bansCall sends a request about bans with a token, and returns the status and body of the response.
 func bansCall(t *testing.T, base, method, query, body, token string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, base+"/v1/bans?"+query, strings.NewReader(body))
@@ -245,7 +245,7 @@ func bansCall(t *testing.T, base, method, query, body, token string) (int, strin
 	return answer.StatusCode, string(text)
 }
 
-// No consumer runs that would notice the loss: the rebuild reads the topic itself.
+// No consumer runs that could notice the loss, so the rebuild reads the topic itself.
 func TestARebuildHidesBannedMembersAlthoughRedisHasLostTheBans(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	t.Parallel()
@@ -265,7 +265,7 @@ func TestARebuildHidesBannedMembersAlthoughRedisHasLostTheBans(t *testing.T) {
 	equalsOracle(t, place, func(_, member string) bool { return member == "u3" })
 }
 
-// One of two replicas is asked.
+// The request goes to one of two replicas.
 func TestAMemberIsBannedByTheAPI(t *testing.T) {
 	t.Parallel()
 	const token = "0123456789abcdef-moderators"

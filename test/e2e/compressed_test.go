@@ -8,8 +8,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// kafka-go's lz4 writes blocks of 4 MiB, for which a reader needs more than a
-// sixteenth of a small budget.
+// kafka-go's lz4 writes blocks of 4 MiB. To read one, the consumer needs more than a sixteenth of a small
+// budget.
 func TestTheSmallestFoldMemoryReadsWhatOurOwnProducerWrites(t *testing.T) {
 	testenv.RealKafka(t, "large batches need a broker that keeps them as they are")
 	t.Parallel()

@@ -1,7 +1,7 @@
 package e2e
 
-// Dead letters that are exported, mended and published again: the copies count where
-// their originals would have, whenever that is done.
+// Dead letters that are exported, fixed and published again: the copies count where their originals would
+// have counted, no matter when they are published.
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// badAndMended are the faults, each with how its value is mended.
+// badAndMended lists bad events, each with the fix for its value.
 var badAndMended = []struct {
 	value   string
 	headers func(at time.Time) []kgo.RecordHeader
@@ -54,7 +54,7 @@ func asText(more string) func(map[string]json.RawMessage) {
 	return func(line map[string]json.RawMessage) {
 		var text string
 		if json.Unmarshal(line["value_text"], &text) == nil {
-			line["value_text"], _ = json.Marshal(text + more) // a string always can be
+			line["value_text"], _ = json.Marshal(text + more) // a string always marshals
 		}
 	}
 }
@@ -62,13 +62,13 @@ func asText(more string) func(map[string]json.RawMessage) {
 func TestMendedLettersCountWhereTheirOriginalsWouldHave(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3, TopicConfig: map[string]string{"retention.ms": "-1"}})
-	// There before the consumers are: one that makes it may try it with a letter more.
+	// Created before any consumer starts: a consumer that creates it may write an extra test record.
 	place.Kafka.CreateTopic(t, place.DeadLetterTopic(), 3, map[string]string{"retention.ms": "-1"})
 	originals := map[string]*kgo.Record{}
 	var all []*kgo.Record
 	for i := range 40 * len(badAndMended) {
 		bad := badAndMended[i%len(badAndMended)]
-		// Long past its week and month: by the time of its publishing a copy were late.
+		// Most originals are far past their week and month: a copy would be late by the time it is published.
 		r := harness.Record(i%3, bad.value)
 		r.Timestamp = r.Timestamp.Add(-time.Duration(i) * 8 * time.Hour)
 		if i%4 > 0 {
@@ -87,7 +87,7 @@ func TestMendedLettersCountWhereTheirOriginalsWouldHave(t *testing.T) {
 	}
 	count(t, place)
 
-	// Redis is lost, the log is read again: every letter is there once more.
+	// Redis is lost and the log is read again: every dead letter is written a second time.
 	if err := place.RedisClient().Del(t.Context(), keysOf(t, place)...).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestMendedLettersCountWhereTheirOriginalsWouldHave(t *testing.T) {
 	}
 	place.Command(t, "produce", "--file", mended)
 
-	// Copies are what the originals were, but for the mended value, and say so.
+	// Copies equal their originals, except for the fixed value, and carry a header that marks them as copies.
 	var copies []*kgo.Record
 	for _, r := range place.ReadAll(t, place.Topic) {
 		last := len(r.Headers) - 1
@@ -180,7 +180,7 @@ func decode(t *testing.T, text []byte, into any) {
 	}
 }
 
-// mend mends every line by the fault that it has, as jq would.
+// mend fixes every line according to its fault, as jq would.
 func mend(t *testing.T, exported []byte, want int) []byte {
 	t.Helper()
 	var out bytes.Buffer

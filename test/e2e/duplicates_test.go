@@ -1,7 +1,7 @@
 package e2e
 
-// Repeats count once, through kills, a Redis that goes back and a rebuild: against the oracle,
-// which finds them by code of its own.
+// Repeats count once, despite kills, a Redis that goes back and a rebuild. The oracle, which detects
+// duplicates with its own code, verifies this.
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// repeating are events of which many repeat one of the last few thousand, a few without ids, bad
-// ones, and fixed ones after them.
+// repeating returns events of which many repeat one of the last few thousand. Some have no ids, some are bad,
+// and some are fixed copies of bad ones.
 func repeating(r *rand.Rand, n, partitions int) (all []*kgo.Record) {
 	for i := range n {
 		partition, member, id := r.IntN(partitions), r.IntN(3000), r.IntN(4)
 		switch {
-		case i%50 == 0: // its repeat counts: it isn't valid itself
+		case i%50 == 0: // the repeat counts, since the first one is not valid
 			all = append(all, harness.Record(partition, fmt.Sprintf(`{"event_id":"bad%d","user_id":"p%d","points":"many"}`, i, member)),
 				harness.Record(partition, fmt.Sprintf(`{"event_id":"bad%d","user_id":"p%d","points":3}`, i, member)))
 		case i%10 == 0:

@@ -1,6 +1,6 @@
 package e2e
 
-// Final windows: sealed by the running consumer, and changed by nothing until they are reopened.
+// Final windows: the running consumer seals them, and nothing changes them until they are reopened.
 
 import (
 	"fmt"
@@ -46,7 +46,7 @@ func TestAFinalWindowIsChangedByNothingUntilItIsReopened(t *testing.T) {
 			place.Start(t)
 			place.AwaitCaughtUp(t, within)
 			place.TerminateAll(t)
-			consumer := place.Start(t) // which looks as soon as it has the first partition
+			consumer := place.Start(t) // it checks as soon as it owns the first partition
 			harness.Eventually(t, within, final)
 			was := place.Boards(t)[window]
 			if len(was) != 100 {
@@ -66,7 +66,7 @@ func TestAFinalWindowIsChangedByNothingUntilItIsReopened(t *testing.T) {
 				}
 			}
 			unchanged("by late events")
-			for _, b := range []string{"monthly", "yearly"} { // of then, if not of now
+			for _, b := range []string{"monthly", "yearly"} { // of the events' date, if it is not the current one
 				listing := "global:" + b + ":" + then.Format(map[string]string{"monthly": "2006-01", "yearly": "2006"}[b])
 				if n := len(place.Boards(t)[listing]); n != 150 {
 					t.Errorf("%d members are in %s, and 150 have events", n, listing)
@@ -90,7 +90,7 @@ func TestAFinalWindowIsChangedByNothingUntilItIsReopened(t *testing.T) {
 			place.Command(t, "rebuild", "--from", "earliest")
 			place.AwaitCaughtUp(t, within)
 			consumer.Terminate(t)
-			place.Check(t) // with what was late while it was final
+			place.Check(t) // including the events that came while it was final
 		})
 	}
 }

@@ -1,7 +1,7 @@
 package e2e
 
-// Final windows in a topic and in an archive: taken by one of several replicas, whichever leads, and
-// read by an independent client and by SQL.
+// Final windows in a topic and in an archive: the leader among several replicas writes them, and an
+// independent client and SQL read them.
 
 import (
 	"database/sql"
@@ -21,8 +21,9 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// publishedRows are the standings of a window's revision in the topic, by rank, each as "member points", and how
-// often that revision is there. Whatever isn't between a header and its trailer, complete and in order, is an error.
+// publishedRows returns the standings of a window's revision in the topic, by rank, each as "member points", and
+// how often the topic contains that revision. Rows outside of a header and its trailer, missing rows and rows
+// out of order are errors.
 func publishedRows(t *testing.T, place *harness.Place, window string, revision int64) (times int, all []string) {
 	t.Helper()
 	type value struct {
@@ -71,7 +72,7 @@ func publishedRows(t *testing.T, place *harness.Place, window string, revision i
 
 var reopenedUntil = regexp.MustCompile(`"reopened":\d+`)
 
-// archivedRows are a window's in an archive, by rank, each as "member points".
+// archivedRows returns a window's rows in an archive, by rank, each as "member points".
 func archivedRows(t *testing.T, path, period, name string) (revision int64, all []string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(10000)")
@@ -81,7 +82,7 @@ func archivedRows(t *testing.T, path, period, name string) (revision int64, all 
 	defer db.Close() //nolint:errcheck // it was read
 	rows, err := db.QueryContext(t.Context(), "SELECT rank, member, points, revision FROM results WHERE board = 'global' AND period = ? AND name = ? ORDER BY rank", period, name)
 	if err != nil {
-		return 0, nil // there is no table yet
+		return 0, nil // the table does not exist yet
 	}
 	defer rows.Close() //nolint:errcheck // Err is looked at
 	for rows.Next() {
@@ -128,7 +129,7 @@ func TestFinalWindowsArePublishedWhoeverLeads(t *testing.T) {
 			var want []string
 			earned := func(from, to int, at time.Time) {
 				var all []*kgo.Record
-				for i := from; i < to; i++ { // each has other points: the order is known without the time
+				for i := from; i < to; i++ { // each has different points, so the order does not depend on the time
 					r := harness.Record(i%2, fmt.Sprintf(`{"user_id":"m%d","points":%d}`, i, 10_000-i))
 					r.Timestamp = at
 					all = append(all, r)
@@ -151,7 +152,7 @@ func TestFinalWindowsArePublishedWhoeverLeads(t *testing.T) {
 					if archived, is := archivedRows(t, path, "weekly", name); archived != revision || !slices.Equal(is, want) {
 						return fmt.Sprintf("revision %d of the archive has %d rows", archived, len(is))
 					}
-					// What takes events still has a backup.
+					// An open window still has a backup.
 					if revision, is := archivedRows(t, path, "yearly", time.Now().UTC().Format("2006")); revision != 0 || len(is) == 0 {
 						return fmt.Sprintf("the backup of the year is of revision %d and has %d rows", revision, len(is))
 					}
@@ -162,10 +163,10 @@ func TestFinalWindowsArePublishedWhoeverLeads(t *testing.T) {
 			earned(0, 1, time.Now())
 			first := place.Start(t)
 			place.AwaitCaughtUp(t, within)
-			first.Kill() // wherever it is by then; the next leader waits for the end of its lease
+			first.Kill() // at any point of its work; the next leader waits until its lease expires
 			one := place.Start(t)
 			published(1)
-			earned(2500, 3500, then) // which are late for it
+			earned(2500, 3500, then) // late for the final window
 			place.AwaitCaughtUp(t, within)
 			one.Kill()
 			place.Start(t)
@@ -179,7 +180,7 @@ func TestFinalWindowsArePublishedWhoeverLeads(t *testing.T) {
 			earned(3000, 3020, then)
 			place.AwaitCaughtUp(t, within)
 			place.TerminateAll(t)
-			for shard := range place.Shards() { // the hour is over
+			for shard := range place.Shards() { // as if the hour had passed
 				key := place.KeyIn(shard, "final")
 				record := reopenedUntil.ReplaceAllString(place.RedisClient().HGet(t.Context(), key, window).Val(), `"reopened":1`)
 				if err := place.RedisClient().HSet(t.Context(), key, window, record).Err(); err != nil {

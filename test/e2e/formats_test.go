@@ -1,7 +1,7 @@
 package e2e
 
-// Events in other forms than the plain one: as CloudEvents, with fields elsewhere, on
-// several topics.
+// Events in other formats than the plain one: CloudEvents, events with fields in other places, and several
+// topics.
 
 import (
 	"encoding/base64"
@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// headers are pairs of a name and a value.
+// headers returns headers from pairs of a name and a value.
 func headers(pairs ...string) []kgo.RecordHeader {
 	var all []kgo.RecordHeader
 	for i := 0; i < len(pairs); i += 2 {
@@ -27,7 +27,7 @@ func headers(pairs ...string) []kgo.RecordHeader {
 	return all
 }
 
-// binaryMode are the headers of a CloudEvent, and others after them.
+// binaryMode returns the headers of a CloudEvent in binary mode, followed by others.
 func binaryMode(id string, at time.Time, others ...string) []kgo.RecordHeader {
 	return headers(append([]string{
 		"ce_specversion", "1.0", "ce_type", "com.example.points", "ce_source", "/game", "ce_id", id,
@@ -37,14 +37,14 @@ func binaryMode(id string, at time.Time, others ...string) []kgo.RecordHeader {
 
 const structured = "application/cloudevents+json; charset=UTF-8"
 
-// inEnvelope is a CloudEvent in structured mode with these members besides.
+// inEnvelope returns a CloudEvent in structured mode with these additional members.
 func inEnvelope(id string, at time.Time, members string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","type":"com.example.points","source":"/game","id":%q,"time":%q,%s}`,
 		id, at.UTC().Format(time.RFC3339Nano), members)
 }
 
-// Two games publish in their own ways, and each topic mixes what it has: nothing but
-// the records says how each is to be read.
+// Two games publish in their own formats, and each topic mixes several formats: only the records determine
+// how each one is read.
 func TestTopicsOfDifferentFormsFeedTheSameBoards(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{
@@ -69,7 +69,7 @@ func TestTopicsOfDifferentFormsFeedTheSameBoards(t *testing.T) {
 		}
 		switch random.IntN(20) {
 		case 0:
-			data["player"] = "a name" // no object on the way: invalid
+			data["player"] = "a name" // not an object, so the path cannot continue: invalid
 		case 1:
 			meta["at"] = "soon"
 		case 2:
@@ -103,7 +103,7 @@ func TestTopicsOfDifferentFormsFeedTheSameBoards(t *testing.T) {
 	events.Publish(t, cloud...)
 
 	consumer := place.Start(t)
-	second := place.Start(t) // and the partitions of both topics are shared
+	second := place.Start(t) // the replicas share the partitions of both topics
 	place.AwaitCaughtUp(t, within)
 	consumer.Terminate(t)
 	second.Terminate(t)
@@ -166,7 +166,7 @@ func TestEveryOddCloudEventCountsOrIsDeadLetteredForItsReason(t *testing.T) {
 	place.CheckCounts(t)
 }
 
-// What is read a second time is read by its headers and paths, too.
+// A second read also uses the headers and paths.
 func TestAnOverflowOfCloudEventsIsFoundAgainInTheLog(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{Settings: map[string]string{"max_points": "1000", "event.fields.user_id": "player.id"}})
@@ -179,7 +179,7 @@ func TestAnOverflowOfCloudEventsIsFoundAgainInTheLog(t *testing.T) {
 	binary.Headers = binaryMode("ce-1", time.Now())
 	greedy := []*kgo.Record{event("greedy", 600), binary, event("greedy", 101)}
 	modest := []*kgo.Record{event("modest", 600), event("modest", 400)}
-	place.Produce(t, append(append([]*kgo.Record{}, greedy...), modest...)...) // one batch: it waits in the log
+	place.Produce(t, append(append([]*kgo.Record{}, greedy...), modest...)...) // one batch: it is already in the log
 	place.ExpectOverflow(t, greedy...)
 	place.Expect(t, modest...)
 	consumer := place.Start(t)

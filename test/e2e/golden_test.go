@@ -1,6 +1,6 @@
 package e2e
 
-// The examples of docs/rules.md: its configuration, its events and its boards.
+// The examples of docs/rules.md: its configuration, events and boards.
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// example is some events, and the board that they come to: a row for each member under a head.
+// example has some events and the board that results from them: a heading, and a row for each member.
 type example struct {
 	board  string
 	events []string
@@ -28,7 +28,7 @@ type example struct {
 	rows   [][]string
 }
 
-// cells are those of a table's row, without the quotes of code.
+// cells returns the cells of a table's row, without the backquotes of code.
 func cells(line string) []string {
 	var all []string
 	for _, cell := range strings.Split(strings.Trim(line, "|"), "|") {
@@ -37,7 +37,7 @@ func cells(line string) []string {
 	return all
 }
 
-// examples are those of the document: each block of events with the table after it.
+// examples returns the document's examples: each block of events with the table after it.
 func examples(t *testing.T, text string) (all []example) {
 	t.Helper()
 	pair := regexp.MustCompile("(?s)```json\n(.*?)```\n\n((?:\\|[^\n]*\n)+)")
@@ -56,7 +56,7 @@ func examples(t *testing.T, text string) (all []example) {
 	return all
 }
 
-// documented are the settings of the document's configuration.
+// documented returns the settings of the document's configuration.
 func documented(t *testing.T, text string) map[string]string {
 	t.Helper()
 	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(text)
@@ -81,8 +81,8 @@ func documented(t *testing.T, text string) map[string]string {
 	return settings
 }
 
-// The events come at once, which are folded before Redis is called, and one by one, each of which
-// meets what Redis has of the others.
+// The events are applied twice: all at once, so that they are folded before Redis is called, and one by one,
+// so that each one updates the standings of the others in Redis.
 func TestTheExamplesOfTheRulesComeToTheBoardsBesideThem(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../docs/rules.md")
@@ -91,13 +91,13 @@ func TestTheExamplesOfTheRulesComeToTheBoardsBesideThem(t *testing.T) {
 	}
 	settings := documented(t, string(document))
 	for _, period := range []string{"weekly", "monthly", "yearly"} {
-		settings["periods."+period+".retention"] = "36500d" // the examples have a date
+		settings["periods."+period+".retention"] = "36500d" // the examples have fixed dates
 	}
 	all := examples(t, string(document))
 	if len(all) != 5 {
 		t.Fatalf("%d examples were found: the pattern is wrong", len(all))
 	}
-	var turns [][]*kgo.Record // the first event of each example, the second, …
+	var turns [][]*kgo.Record // the first event of each example, then the second, …
 	for _, e := range all {
 		for i, value := range e.events {
 			r := harness.Record(0, value)
@@ -112,7 +112,7 @@ func TestTheExamplesOfTheRulesComeToTheBoardsBesideThem(t *testing.T) {
 		place := harness.New(t, harness.Options{Settings: settings})
 		var consumer *harness.Consumer
 		for _, records := range parts {
-			var again []*kgo.Record // a client keeps what it publishes
+			var again []*kgo.Record // a published record belongs to the client
 			for _, r := range records {
 				again = append(again, &kgo.Record{Value: r.Value, Timestamp: r.Timestamp})
 			}
@@ -135,7 +135,7 @@ func TestTheExamplesOfTheRulesComeToTheBoardsBesideThem(t *testing.T) {
 	}
 }
 
-// occurred is an event's time.
+// occurred returns an event's time.
 func occurred(t *testing.T, value string) time.Time {
 	t.Helper()
 	var event struct {
@@ -145,7 +145,7 @@ func occurred(t *testing.T, value string) time.Time {
 	return event.Occurred
 }
 
-// dated are the rows with times in full.
+// dated returns the rows with complete times.
 func dated(rows [][]string, head []string, date string) (all [][]string) {
 	for _, row := range rows {
 		row = append([]string(nil), row...)
@@ -159,7 +159,7 @@ func dated(rows [][]string, head []string, date string) (all [][]string) {
 	return all
 }
 
-// standings are a board as the command and Redis show it, by the head of an example's table.
+// standings returns a board as the command and Redis show it, in the columns of an example's table.
 func standings(t *testing.T, place *harness.Place, e example, period, window string) (rows [][]string) {
 	t.Helper()
 	var said struct {

@@ -1,6 +1,6 @@
 package e2e
 
-// Starting, ending, and topics that change under a consumer.
+// Start, shutdown, and topics that change while a consumer runs.
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Whatever it is about as it is asked to end: what it counted is its last line, and the exit code is 0.
+// Whatever the consumer does when it is terminated, its last line has its counts, and the exit code is 0.
 func TestAConsumerThatHasJustStartedEndsInOrder(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 1})
@@ -31,8 +31,8 @@ func TestAConsumerThatHasJustStartedEndsInOrder(t *testing.T) {
 
 func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *testing.T) {
 	testenv.Slow(t)
-	// By itself: who finds Redis slow sends it small pieces, and beside other tests it may be
-	// a minute behind at the end.
+	// This runs alone, since a consumer that finds Redis slow sends small pieces, and next to other tests it
+	// may be a minute behind at the end.
 	for _, shards := range harness.OneAndFive(t) {
 		t.Run(shards+" shards", func(t *testing.T) { endsInOrder(t, shards) })
 	}
@@ -40,7 +40,7 @@ func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *
 
 func endsInOrder(t *testing.T, shards string) {
 	t.Helper()
-	const partitions, events, enough = 2, 30_000, 4 // orderly ends in the middle of the work
+	const partitions, events, enough = 2, 30_000, 4 // number of shutdowns in the middle of the work
 	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d", "fold_memory": "44MiB", "redis.shards": shards}})
 	g := generator(t, sample.Options{
 		Seed: 3, Members: 100_000, Boards: []string{"a", "b", "c", "d"}, BoardsPerEvent: 4, Spread: 30 * 24 * time.Hour, Bad: 0.01,
@@ -48,7 +48,7 @@ func endsInOrder(t *testing.T, shards string) {
 	place.Publish(t, records(g, events, partitions)...)
 	cut := 0
 	for range 2 * enough {
-		if place.Behind(t.Context()) == "" { // it was quicker than this test
+		if place.Behind(t.Context()) == "" { // the consumer was faster than the test
 			if cut > 0 {
 				break
 			}
@@ -56,7 +56,7 @@ func endsInOrder(t *testing.T, shards string) {
 		}
 		before := fmt.Sprint(place.Ledger(t))
 		consumer := place.Start(t)
-		place.AwaitBegun(t, within) // in every shard: what is committed by then has a ledger to be held against
+		place.AwaitBegun(t, within) // in every shard: from now on each committed offset can be compared with a ledger
 		harness.Eventually(t, within, func() string {
 			if !consumer.Running() {
 				t.Fatalf("the consumer has ended: %s", consumer.Log.Tail(5))
@@ -81,21 +81,21 @@ func endsInOrder(t *testing.T, shards string) {
 	place.AwaitCaughtUp(t, within)
 	place.TerminateAll(t)
 	place.Check(t)
-	place.CheckCounts(t) // each event in one process's counts, though several read it
+	place.CheckCounts(t) // each event is in one process's counts, although several processes read it
 }
 
-// Two different signals, as two of a kind that come at once are one.
+// The signals differ, because two pending signals of one kind are delivered as one.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := testenv.PrivateKafka(t, nil)
-	// It doesn't end by its timeout.
+	// The shutdown timeout must not end it.
 	place := harness.New(t, harness.Options{Kafka: server, Settings: map[string]string{"shutdown_timeout": "5m"}})
 	place.Publish(t, harness.Record(0, `{"user_id":"u","points":1}`))
 	consumer := place.Start(t)
 	place.AwaitCaughtUp(t, within)
-	server.Pause() // so that leaving the group takes its time
+	server.Pause() // so that leaving the group takes time
 	consumer.Signal(t, syscall.SIGINT)
-	// Signals that come together are one order, so it is told until it obeys.
+	// Signals that arrive together are merged into one, so the test repeats the second one until the process ends.
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
 	for until := time.Now().Add(within); consumer.Running() && time.Now().Before(until); <-again.C {

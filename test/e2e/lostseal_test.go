@@ -15,10 +15,9 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// One of several masters loses a window that is final and in the archive. What was late for it counts on that
-// master's shards as the log is read again, so the archive has other standings of that revision: they stay, and
-// the next revision is sealed. On the shards that were kept it has what it had, and that is what their seals
-// say.
+// One of several masters loses a window that is final and in the archive. When the log is read again, late events
+// count on that master's shards, so the standings differ from those of the archived revision. That revision stays,
+// and the next revision is sealed. On the other shards the window is unchanged and equals what their seals denote.
 func TestWhereAMasterLosesAFinalWindowItsNextRevisionIsWhatItsSealsSay(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	t.Parallel()
@@ -32,7 +31,7 @@ func TestWhereAMasterLosesAFinalWindowItsNextRevisionIsWhatItsSealsSay(t *testin
 	name := fmt.Sprintf("%d-W%02d", year, week)
 	earned := func(from, to int, at time.Time) {
 		var all []*kgo.Record
-		for i := from; i < to; i++ { // each has other points: the order is known without the time
+		for i := from; i < to; i++ { // each has different points, so the order does not depend on the time
 			r := harness.Record(i%2, fmt.Sprintf(`{"user_id":"m%d","points":%d}`, i, 10_000-10*i))
 			r.Timestamp = at
 			all = append(all, r)
@@ -53,7 +52,7 @@ func TestWhereAMasterLosesAFinalWindowItsNextRevisionIsWhatItsSealsSay(t *testin
 	for i := range before + after {
 		points[i] = 10_000 - 10*i
 		if place.ShardOf(fmt.Sprint("m", i)) == lost && i >= before-after && i < before {
-			points[i] *= 2 // and is still the only one of so many
+			points[i] *= 2 // no other member has that many
 		}
 	}
 	order := make([]int, 0, before+after)
@@ -75,7 +74,7 @@ func TestWhereAMasterLosesAFinalWindowItsNextRevisionIsWhatItsSealsSay(t *testin
 	place.Start(t)
 	place.AwaitCaughtUp(t, within)
 	archived(1, was)
-	earned(before-after, before+after, then) // they are late
+	earned(before-after, before+after, then) // these events are late
 	place.AwaitCaughtUp(t, within)
 	place.TerminateAll(t)
 
@@ -98,7 +97,7 @@ func TestWhereAMasterLosesAFinalWindowItsNextRevisionIsWhatItsSealsSay(t *testin
 	place.EachRecord(t, place.Topic, func(r *kgo.Record) { place.Expect(t, r) })
 	place.CheckBoards(t)
 
-	// A member of a shard that was kept, who earned points in time and late.
+	// A member of a shard that was not lost, who earned points both in time and late.
 	for i := before - after; ; i++ {
 		member := fmt.Sprint("m", i)
 		if place.ShardOf(member) == lost {

@@ -1,5 +1,5 @@
-// Package e2e runs the built consumer as processes on a Kafka and a Redis, and holds
-// what came of it against an oracle that knows nothing but the published records.
+// Package e2e runs the built consumer as processes with a Kafka and a Redis, and compares the results with an
+// oracle that knows only the published records.
 package e2e
 
 import (
@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { harness.MainWaiting(m) }
 
 const within = harness.Within
 
-// says runs a command with settings, and returns its exit code and all that it said.
+// says runs a command with settings, and returns its exit code and its combined output.
 func says(t *testing.T, place *harness.Place, settings map[string]string, args ...string) (code int, said string) {
 	t.Helper()
 	got := place.Run(t, settings, args...)

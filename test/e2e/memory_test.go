@@ -14,9 +14,9 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// TestFoldMemoryIsKeptWithinATenth measures the process itself: what a consumer of
-// 64 partitions takes at its worst, on a backlog of batches that expand more than
-// a hundredfold and hold more members than fit, over what it takes when idle.
+// TestFoldMemoryIsKeptWithinATenth measures the process: the peak memory of a consumer of 64 partitions, less its
+// memory when idle. The backlog has batches that expand more than a hundredfold and hold more members than
+// fit.
 func TestFoldMemoryIsKeptWithinATenth(t *testing.T) {
 	testenv.Slow(t)
 	testenv.RealKafka(t, "a broker inside the test's process takes the machine's memory for itself")
@@ -62,8 +62,8 @@ func TestFoldMemoryIsKeptWithinATenth(t *testing.T) {
 	}
 }
 
-// publishPadded publishes events of as many members, each with a value of 3 KB that
-// compresses to a hundredth or less.
+// publishPadded publishes events of equally many members, each with a value of 3 KB that compresses to a
+// hundredth or less.
 func publishPadded(t *testing.T, place *harness.Place, partitions, events int) {
 	t.Helper()
 	client := place.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()),
@@ -82,7 +82,7 @@ func publishPadded(t *testing.T, place *harness.Place, partitions, events int) {
 	}
 }
 
-// peak is the most that a process has had in memory, in bytes.
+// peak returns the peak memory of a process in bytes.
 func peak(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -1,6 +1,6 @@
 package e2e
 
-// The million: replicas come and go, in order and not, while events do.
+// A million events, while replicas start, stop and crash.
 
 import (
 	"context"
@@ -19,14 +19,13 @@ import (
 const (
 	millionPartitions = 6
 	million           = 1_000_000
-	backlog           = 300_000 // of these, published before anyone reads
-	ahead             = 150_000 // how far publishing stays ahead of the replicas then
-	burst             = 10_000  // records between two looks at the ledger
+	backlog           = 300_000 // of these, published before any replica reads
+	ahead             = 150_000 // how far publishing stays ahead of the replicas after that
+	burst             = 10_000  // records between two checks of the ledger
 )
 
-// feed makes the events of the million: most to a board or two, some to up to eight,
-// their times spread over more than a year back, so over the borders of weeks, months
-// and years, and in no order.
+// feed generates the events of the million: most for one or two boards, some for up to eight. Their times spread
+// over more than the past year, across the bounds of weeks, months and years, and are not in order.
 type feed struct {
 	t      *testing.T
 	place  *harness.Place
@@ -55,7 +54,7 @@ func (f *feed) publish(ctx context.Context, n int) {
 		}
 		e, _ := g.Next(nil)
 		r := &kgo.Record{
-			// Not by key: a member's events come by several partitions, and in no order.
+			// Not by key: the events of a member are in several partitions, in no order.
 			Partition: int32(f.count * 7 / 5 % millionPartitions), Key: e.Key, Value: e.Value,
 			Timestamp: time.UnixMilli(time.Now().UnixMilli()),
 		}
@@ -70,8 +69,8 @@ func (f *feed) publish(ctx context.Context, n int) {
 	}
 }
 
-// Promises 1, 2, 3 and 5 on real servers: three replicas, of which some leave in order,
-// some are killed, one is paused past its session, and new ones join, while events come in.
+// Promises 1, 2, 3 and 5 on real servers: of three replicas some shut down, some are killed, one is paused
+// past its session, and new ones join, while events arrive.
 func TestAMillionEventsCountExactlyOnceWhileReplicasComeAndGo(t *testing.T) {
 	testenv.Slow(t)
 	testenv.RealKafka(t, "a million events, and replicas that are killed")
@@ -87,7 +86,7 @@ func TestAMillionEventsCountExactlyOnceWhileReplicasComeAndGo(t *testing.T) {
 	place.Await()
 	t.Logf("%d records are in the log before anyone reads", backlog)
 
-	// What happens when so many records are counted.
+	// The steps, each with the number of counted records at which it happens.
 	var a, b, c, d *harness.Consumer
 	running := func(of *harness.Consumer) { of.Log.Await(t, within, "partition running") }
 	steps := []struct {
@@ -141,8 +140,8 @@ func TestAMillionEventsCountExactlyOnceWhileReplicasComeAndGo(t *testing.T) {
 	t.Logf("%6.1f s, all is compared: %+v; the consumers that ended in order counted %+v",
 		time.Since(began).Seconds(), place.Oracle(t).Counts(), place.Counted())
 
-	// Those that were killed can't say what they counted, and what they did isn't
-	// counted twice: the others come to no more than the records.
+	// Killed consumers cannot report their counts, and their work is not counted twice, so the others
+	// report at most the number of records.
 	for _, consumer := range place.Consumers() {
 		n, ok := consumer.Log.Counts()
 		if sum := n.Sum(); ok && n.Consumed != sum {

@@ -1,7 +1,7 @@
 package e2e
 
-// What members are called: the name of the latest event by its time, whatever the order, who counts
-// it and what becomes of Redis.
+// Members' names: the name of the latest event by its time, whatever the order, whichever replica counts it
+// and whatever happens to Redis.
 
 import (
 	"encoding/json"
@@ -17,8 +17,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// naming are events that say names, out of order and many at one time. Some say none, and a few what
-// can't be one.
+// naming returns events that carry names, out of order and many with equal times. Some have no name, and a few
+// have an invalid one.
 func naming(r *rand.Rand, now time.Time, n int) (all []*kgo.Record) {
 	names := []any{"Ada", "ada", "Zoë", "\u202eevil\x1b[31m", "5 5 \x00", nil, strings.Repeat("é", 64)}
 	for range n {
@@ -35,7 +35,7 @@ func naming(r *rand.Rand, now time.Time, n int) (all []*kgo.Record) {
 		}
 		value, err := json.Marshal(event)
 		if err != nil {
-			panic(err) // we have made it
+			panic(err) // the event was built above
 		}
 		all = append(all, harness.Record(r.IntN(3), string(value)))
 	}
@@ -47,7 +47,7 @@ func TestMembersAreCalledByTheirLatestEvents(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{"event.fields.name": "player.name"}})
 	r, now := rand.New(rand.NewPCG(11, 12)), time.Now()
-	for range 4 { // in batches of their own
+	for range 4 { // each in its own batches
 		consumer := place.Start(t)
 		place.Publish(t, naming(r, now, 400)...)
 		place.AwaitCaughtUp(t, within)
@@ -63,7 +63,7 @@ func TestMembersAreCalledByTheirLatestEvents(t *testing.T) {
 		t.Errorf("%d members are called something: %v", len(want), want)
 	}
 
-	// Whoever is shown is shown with the name; on a terminal nothing of it acts.
+	// Every listed member has a name, and none of its characters has an effect on a terminal.
 	evil := harness.Record(0, fmt.Sprintf(`{"user_id":"first","points":9999,"player":{"name":"\u202e\u001b[31m B\\"},"occurred_at":%d}`, now.UnixMilli()))
 	place.Publish(t, evil)
 	place.AwaitCaughtUp(t, within)
@@ -91,7 +91,7 @@ func TestMembersAreCalledByTheirLatestEvents(t *testing.T) {
 		}
 	}
 
-	// What the log says comes back.
+	// The log restores the names.
 	consumer.Terminate(t)
 	for shard := range place.Shards() {
 		if err := testenv.RedisClient(t).Del(t.Context(), place.KeyIn(shard, "names")).Err(); err != nil {

@@ -1,6 +1,6 @@
 package e2e
 
-// What all tests with an oracle are worth: whatever is wrong in one shard is noticed.
+// Tests of the comparison with the oracle: it detects any error in a single shard.
 
 import (
 	"errors"
@@ -49,7 +49,7 @@ func TestWhateverIsWrongInAShardIsNoticed(t *testing.T) {
 		"not caught up":          {ledger, func() error { return c.HSet(t.Context(), ledger, place.Topic+"/0", "1").Err() }},
 	} {
 		was, err1 := c.Dump(t.Context(), tamper.key).Result()
-		goes, err2 := c.PExpireTime(t.Context(), tamper.key).Result() // a moment: what is left gets less meanwhile
+		goes, err2 := c.PExpireTime(t.Context(), tamper.key).Result() // absolute, as a remaining time shrinks
 		if err := errors.Join(err1, err2, tamper.do()); err != nil {
 			t.Fatal(err)
 		}

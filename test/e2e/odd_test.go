@@ -1,6 +1,6 @@
 package e2e
 
-// One record of every odd kind, through the whole program.
+// One record of every unusual kind, through the whole program.
 
 import (
 	"crypto/rand"
@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// padded is an event of exactly so many bytes.
+// padded returns an event of exactly size bytes.
 func padded(user string, size int) string {
 	e := fmt.Sprintf(`{"user_id":%q,"points":1,"note":""}`, user)
 	return e[:len(e)-2] + strings.Repeat("x", size-len(e)) + e[len(e)-2:]
@@ -27,10 +27,10 @@ func nested(user string, depth int) string {
 	return fmt.Sprintf(`{"user_id":%q,"points":1,"note":%s%s}`, user, strings.Repeat("[", depth), strings.Repeat("]", depth))
 }
 
-// ago writes a time before now.
+// ago formats the time that lies d before now.
 func ago(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339Nano) }
 
-// oddGood are values that count.
+// oddGood returns values that count.
 func oddGood() map[string]string {
 	quoted := func(s string) string {
 		b, err := json.Marshal(s)
@@ -74,7 +74,7 @@ func oddGood() map[string]string {
 	}
 }
 
-// oddBad are values that are dead-lettered, with the reason that the README gives.
+// oddBad returns values that are dead-lettered, with the reason that the README gives.
 func oddBad() map[string][2]string {
 	return map[string][2]string{
 		"empty":                         {oracle.Malformed, ``},
@@ -117,7 +117,7 @@ func TestEveryOddRecordCountsOrIsDeadLetteredForItsReason(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{
 		TopicConfig: map[string]string{"max.message.bytes": "8388608"},
-		Settings:    map[string]string{"lateness": "10d"}, // the week before this one still takes events
+		Settings:    map[string]string{"lateness": "10d"}, // the previous week still accepts events
 	})
 	large := place.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(7<<20))
 	var all []*kgo.Record
@@ -135,7 +135,7 @@ func TestEveryOddRecordCountsOrIsDeadLetteredForItsReason(t *testing.T) {
 		add(what, harness.Record(0, bad[1]), bad[0])
 	}
 
-	// What isn't in the value.
+	// Faults outside of the value.
 	none := time.UnixMilli(-1)
 	r := harness.Record(0, fmt.Sprintf(`{"user_id":"no time","points":1,"occurred_at":"%s"}`, ago(0)))
 	r.Timestamp = none
@@ -187,8 +187,8 @@ func TestAllCodecsAreRead(t *testing.T) {
 		}
 		all = append(all, harness.Record(0, `{"user_id":"`+name+`"`))
 		if name == "gzip" || name == "lz4" || name == "zstd" {
-			// Small on the way, and larger than the memory for one record. (franz-go's
-			// snappy is one block, which has to be decompressed at once.)
+			// Compressed it is small, and decompressed it exceeds the memory for one record. (franz-go's snappy
+			// is one block, which must be decompressed at once.)
 			all = append(all, harness.WithoutValue(harness.Record(0, padded("huge", 17<<20))))
 		}
 		place.ProduceBy(t, client, all...)
@@ -201,7 +201,7 @@ func TestAllCodecsAreRead(t *testing.T) {
 	place.CheckCounts(t)
 }
 
-// incompressible is a text of n characters that no codec makes smaller than half.
+// incompressible returns a text of n characters that no codec compresses below half.
 func incompressible(n int) string {
 	var b strings.Builder
 	for b.Len() < n {
@@ -219,7 +219,7 @@ func TestADeadLetterThatTheBrokerRefusesForItsSizeGoesWithoutItsValue(t *testing
 	large := harness.WithoutValue(harness.Record(0, `{"user_id":"large","note":"`+incompressible(10_000)+`"}`))
 	large.Key = []byte("large")
 	large.Headers = []kgo.RecordHeader{{Key: "own", Value: []byte("kept")}}
-	// Only its key and headers are too large already.
+	// Its key and headers alone are already too large.
 	laden := harness.WithoutValue(harness.Record(0, `{"user_id":"laden"}`))
 	laden.Key = []byte(incompressible(8000))
 	place.Publish(t, small, large, laden, harness.Record(0, `{"user_id":"good","points":1}`))
@@ -236,7 +236,7 @@ func TestADeadLetterThatTheBrokerRefusesForItsSizeGoesWithoutItsValue(t *testing
 	}
 }
 
-// Near max_points the script refuses a member's events, and only theirs.
+// Near max_points the script refuses the events of one member, and no others.
 func TestAnOverflowTakesAllOfTheMembersEventsInTheBatchAndNoOthers(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{Settings: map[string]string{"max_points": "1000"}})
@@ -249,7 +249,7 @@ func TestAnOverflowTakesAllOfTheMembersEventsInTheBatchAndNoOthers(t *testing.T)
 	place.AwaitCaughtUp(t, within)
 	consumer.Terminate(t)
 
-	// One batch: it waits in the log.
+	// One batch, since it is complete in the log before the consumer starts.
 	greedy := []*kgo.Record{event("greedy", 300, ""), event("greedy", 101, ""), event("greedy", 1, `,"board":"eu"`), event("down", -101, "")}
 	others := []*kgo.Record{event("modest", 400, ""), event("late greedy", 1, `,"occurred_at":"2001-01-01T00:00:00Z"`), event("other", 1000, "")}
 	place.Produce(t, append(append([]*kgo.Record{}, greedy...), others...)...)

@@ -21,7 +21,7 @@ func TestReadinessFollowsKafkaRedisAndTheGroup(t *testing.T) {
 	consumer.AwaitNotReady(t, within, "joining", "topic "+place.Topic+" doesn't exist yet")
 	place.CreateTopic(t, 1, nil)
 	consumer.AwaitReady(t, within)
-	spare := place.Start(t) // of two replicas one has no partition
+	spare := place.Start(t) // one of the two replicas has no partition
 	spare.AwaitReady(t, within)
 	place.Publish(t, some("u", 0, 10)...)
 	place.AwaitCaughtUp(t, within)
@@ -35,7 +35,7 @@ func TestReadinessFollowsKafkaRedisAndTheGroup(t *testing.T) {
 			t.Errorf("a Redis that is away is no reason for a restart: %v", err)
 		}
 	}
-	harness.Eventually(t, within, func() string { // whoever has the partition says so, too
+	harness.Eventually(t, within, func() string { // the replica that owns the partition reports it, too
 		for _, c := range place.Consumers() {
 			if _, reasons, err := c.Ready(t.Context()); err == nil {
 				for _, r := range reasons {
@@ -112,14 +112,14 @@ func TestPromtoolFindsNothingWrongWithTheMetrics(t *testing.T) {
 	place.AwaitCaughtUp(t, within)
 	consumer.AwaitReady(t, within)
 	text := ""
-	harness.Eventually(t, within, func() string { // it is told a moment after the ledger has moved
+	harness.Eventually(t, within, func() string { // the metric follows the ledger with a short delay
 		if text, err = consumer.Exposition(t.Context()); err != nil {
 			return err.Error()
 		}
 		for _, series := range []string{
 			`standings_events_total{result="applied"} 50`,
 			`standings_events_dead_lettered_total{reason="malformed"} 1`,
-			`standings_dead_letters_written_total 2`, // some has one, too,
+			`standings_dead_letters_written_total 2`, // some() contains a bad event, too
 			`standings_lag_records{partition="0",topic="` + place.Topic + `"} 0`,
 			`standings_lag_seconds{partition="1",topic="` + place.Topic + `"} 0`,
 			`standings_assigned_partitions 2`,
@@ -172,10 +172,10 @@ func TestHowMuchOfTheRangeIsUsedIsToldByOneReplica(t *testing.T) {
 	place.Check(t)
 }
 
-// A scraper that hangs keeps the process from nothing; the port is closed at its end.
+// A scraper that hangs does not delay the process; the port closes when the process ends.
 func TestThePortIsOpenUntilTheEndAndNotAfterIt(t *testing.T) {
 	t.Parallel()
-	// Terminate doesn't wait for so long: an end that nothing is in the way of takes none of it.
+	// Terminate does not wait that long, so a shutdown that nothing blocks must not use the timeout.
 	place := harness.New(t, harness.Options{Settings: map[string]string{"shutdown_timeout": "5m"}})
 	consumer := place.Start(t)
 	consumer.AwaitReady(t, within)

@@ -1,6 +1,6 @@
 package e2e
 
-// Redis lost under a consumer with a long log: no reader takes half a board for the whole.
+// Redis is lost while a consumer has a long log: no reader may take a partial board for a complete one.
 
 import (
 	"fmt"
@@ -32,8 +32,8 @@ func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
 		return ""
 	})
 
-	// All keys go at once, as with a Redis that was replaced by an empty one. Once it is begun
-	// anew a hold keeps it where it is, so that there is time to look.
+	// All keys disappear at once, as if an empty Redis replaced the old one. After the restart, a hold stops
+	// the refill, so that the test has time to check.
 	client := place.RedisClient()
 	keys, err := client.Keys(t.Context(), place.Key("*")).Result()
 	if err != nil || len(keys) == 0 {

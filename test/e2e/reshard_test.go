@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// reshards changes the number of shards, and returns what the command says of it.
+// reshards changes the number of shards, and returns the command's report.
 func reshards(t *testing.T, place *harness.Place, to int) (said struct {
 	Switched         bool
 	From, To         int
@@ -32,14 +32,13 @@ func reshards(t *testing.T, place *harness.Place, to int) (said struct {
 	return said
 }
 
-// Replicas are there all the time, of the old configuration and of the new one; a reshard is
-// killed while it copies, and members earn points meanwhile, on boards by several rules. Two of
-// them are banned.
+// Replicas with the old and with the new configuration run all the time. A reshard is killed while it copies.
+// Meanwhile members earn points, on boards with several rules. Two of the members are banned.
 func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 	testenv.Slow(t)
-	// By itself: its consumers and its traffic would take what tests with deadlines need.
+	// This runs alone, since its consumers and its traffic would slow down tests with deadlines.
 	began := time.Now()
-	settings := harness.Ruled(began.Add(-time.Hour), began.Add(time.Hour)) // boards by several rules, a season
+	settings := harness.Ruled(began.Add(-time.Hour), began.Add(time.Hour)) // boards with several rules, and a season
 	settings["redis.shards"] = "1"
 	place := banning(t, settings)
 	ctx, stop := context.WithCancel(t.Context())
@@ -62,7 +61,7 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 	defer ended()
 	old := place.Start(t)
 	place.AwaitBegun(t, within)
-	harness.Eventually(t, within, func() string { // the first reshard, too, has standings to copy
+	harness.Eventually(t, within, func() string { // the first reshard must have standings to copy, too
 		if len(place.Boards(t)) == 0 {
 			return "nothing is counted yet"
 		}
@@ -71,13 +70,13 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 
 	switches := 0
 	for _, to := range []int{3, 2, 1, 4} {
-		place.Settings["redis.shards"] = fmt.Sprint(to) // a configuration that is ahead of Redis
+		place.Settings["redis.shards"] = fmt.Sprint(to) // the configuration precedes Redis
 		if to != 3 {
-			// Redis says how many there are, so this one goes by that.
+			// Redis has the number of shards, and this replica uses that number.
 			place.Start(t).Log.Await(t, within, "redis.shards is")
 		}
 		if to == 2 {
-			orders(t, place, "ban", "u7", "--reason", "aimbot") // who is hidden goes along
+			orders(t, place, "ban", "u7", "--reason", "aimbot") // hidden standings are copied, too
 			orders(t, place, "ban", "u9", "--board", "arena", "--reason", "boosted")
 			killed(t, place, 3, to)
 		}
@@ -96,7 +95,7 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 		if out := string(place.Command(t, "top", "global", "weekly")); !strings.Contains(out, "u") {
 			t.Errorf("after the switch:\n%s", out)
 		}
-		harness.Eventually(t, within, func() string { // it goes on
+		harness.Eventually(t, within, func() string { // counting continues
 			for partition, text := range place.Ledger(t) {
 				if text == "" {
 					return fmt.Sprintf("partition %d isn't counted", partition)
@@ -107,13 +106,13 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 	}
 	ended()
 	place.AwaitCaughtUp(t, within)
-	// Every command goes by what Redis says.
+	// Every command uses the number of shards in Redis.
 	outdated := map[string]string{"redis.shards": "2"}
 	for _, c := range []struct {
 		says string
 		args []string
 	}{
-		{"redis.shards is 2 in the configuration, and 4 in Redis since a reshard", []string{"check"}},
+		{"redis.shards is 2 in the configuration but 4 in Redis, which takes precedence", []string{"check"}},
 		{"replaced", []string{"rebuild"}},
 		{`"shard": 3`, []string{"top", "global", "weekly", "--json", "--shards"}},
 		{"nothing to do: the prefix", []string{"reshard", "--to", "4"}},
@@ -132,8 +131,8 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 	place.Check(t)
 }
 
-// killed is a reshard that dies under way: another's hold keeps it from coming further. Nothing
-// of the old shards changes by it.
+// killed starts a reshard that another job's hold blocks, and kills it. Nothing on the old shards may have
+// changed.
 func killed(t *testing.T, place *harness.Place, from, to int) {
 	t.Helper()
 	place.Settings["redis.shards"] = fmt.Sprint(from)
@@ -160,7 +159,7 @@ func killed(t *testing.T, place *harness.Place, from, to int) {
 	if n := place.RedisClient().Del(t.Context(), hold).Val(); n != 1 {
 		t.Error("another's hold was taken away")
 	}
-	// Its lock is over within half a minute; until then another is refused.
+	// Its lock expires within half a minute; until then another reshard is refused.
 	harness.Eventually(t, within, func() string {
 		code, out := says(t, place, nil, "reshard", "--to", fmt.Sprint(to), "--dry-run")
 		if code != 0 {
@@ -174,7 +173,7 @@ func killed(t *testing.T, place *harness.Place, from, to int) {
 	})
 }
 
-// syncedBuffer is what a process writes, read meanwhile.
+// syncedBuffer collects a process's output, which the test reads meanwhile.
 type syncedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -1,6 +1,6 @@
 package e2e
 
-// The settings that change which windows there are, or how scores are laid out.
+// The settings that change which windows exist, or the layout of scores.
 
 import (
 	"maps"
@@ -20,7 +20,7 @@ func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
 	everyPeriod := map[string]string{}
 	for _, p := range []string{"daily", "weekly", "monthly", "quarterly", "yearly", "all-time"} {
 		everyPeriod["periods."+p+".enabled"] = "true"
-		everyPeriod["periods."+p+".retention"] = "36500d" // so that what lies back is kept
+		everyPeriod["periods."+p+".retention"] = "36500d" // so that past windows are kept
 	}
 	with := func(settings ...string) map[string]string {
 		all := map[string]string{"lateness": "36500d"}
@@ -36,7 +36,7 @@ func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
 	for _, p := range []string{"daily", "weekly", "monthly", "quarterly", "yearly", "all-time"} {
 		wide["periods."+p+".layout"] = "wide"
 	}
-	// One of each kind beside the built-in ones, in zones of both hemispheres.
+	// One period of each kind in addition to the built-in ones, in time zones of both hemispheres.
 	own := func(more ...string) map[string]string {
 		all := with(more...)
 		for _, s := range [][2]string{
@@ -84,7 +84,7 @@ func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(settings)) {
 		t.Run(name, func(t *testing.T) {
 			c, now := settings[name], time.Now()
-			c.settings["redis.shards"] = []string{"1", "5"}[i%2] // by turns: time knows nothing of shards
+			c.settings["redis.shards"] = []string{"1", "5"}[i%2] // alternately: windows do not depend on shards
 			if c.now != "" {
 				var err error
 				if now, err = time.Parse(time.RFC3339, c.now); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// generator makes sample events whose faults are no concern of the oracle's: it finds
-// them itself.
+// generator returns a generator of sample events. The oracle does not use the generator's knowledge of
+// faults; it finds them itself.
 func generator(t *testing.T, o sample.Options) *sample.Generator {
 	t.Helper()
 	o.Now = time.Now()
@@ -22,7 +22,7 @@ func generator(t *testing.T, o sample.Options) *sample.Generator {
 	return g
 }
 
-// records takes sample events, spread over partitions by their members.
+// records returns sample events, spread over partitions by member.
 func records(g *sample.Generator, n, partitions int) []*kgo.Record {
 	all := make([]*kgo.Record, n)
 	for i := range all {
@@ -39,8 +39,7 @@ func records(g *sample.Generator, n, partitions int) []*kgo.Record {
 	return all
 }
 
-// Promises 1 to 5 in one small run, on whatever this machine has: also where that is
-// nothing but Go.
+// Promises 1 to 5 in one small run, on the servers that this machine has; Go alone is enough.
 func TestFiveThousandEventsCountExactlyOnceAndAreAccountedFor(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{Partitions: 3, Settings: map[string]string{"lateness": "70d"}})

@@ -1,6 +1,6 @@
 package e2e
 
-// Where a first start begins, and what is remembered of it.
+// Where a first start begins, and the origin that it records.
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-const maxFuture = 5 * 60 * 1000 // ms, by default
+const maxFuture = 5 * 60 * 1000 // ms, the default
 
-// at is events of a record time.
+// at returns events with a given record time.
 func at(user string, when time.Time, n int) []*kgo.Record {
 	all := some(user, 0, n-1)
 	for _, r := range all {
@@ -25,7 +25,7 @@ func at(user string, when time.Time, n int) []*kgo.Record {
 	return all
 }
 
-// origin is the offset and the time from which events are in.
+// origin returns the offset and the time from which the standings contain all events.
 func origin(t *testing.T, place *harness.Place) (offset, since int64) {
 	t.Helper()
 	text := place.Hash(t, "origin")[place.Topic+"/0"]
@@ -35,7 +35,7 @@ func origin(t *testing.T, place *harness.Place) (offset, since int64) {
 	return offset, since
 }
 
-// begin starts a consumer on records that lie before its start and ones that don't.
+// begin starts a consumer on some records before its start offset and some from there on.
 func begin(t *testing.T, place *harness.Place, start string, before, after []*kgo.Record) {
 	t.Helper()
 	place.Produce(t, before...)
@@ -58,7 +58,7 @@ func cut(t *testing.T, place *harness.Place, before int64) {
 	}
 }
 
-// Where brokers set the times, the first record that is left bounds those before it.
+// If brokers set the times, the first remaining record bounds the times of the deleted ones.
 func TestWhereBrokersSetTheTimesTheFirstRecordBoundsWhatIsGone(t *testing.T) {
 	t.Parallel()
 	kafka := testenv.RealKafka(t, "LogAppendTime set on a topic")
@@ -82,7 +82,7 @@ func TestStartLatestReadsWhatComesAfter(t *testing.T) {
 	began := place.RedisTime(t)
 	consumer := place.Start(t)
 	place.AwaitCaughtUp(t, within)
-	place.CheckBoards(t) // none
+	place.CheckBoards(t) // none exist
 	place.Publish(t, some("after", 0, 9)...)
 	place.AwaitCaughtUp(t, within)
 	consumer.Terminate(t)
@@ -109,8 +109,7 @@ func TestStartAtATimeReadsFromTheFirstRecordOfThatTime(t *testing.T) {
 	}
 }
 
-// The earliest window that lives by default is the earliest year that ended at most 800
-// days ago.
+// The earliest window that lives by default is the earliest year that ended at most 800 days ago.
 func TestStartWindowReadsWhatCanHoldEventsOfWindowsThatLive(t *testing.T) {
 	t.Parallel()
 	place := harness.New(t, harness.Options{})
@@ -119,7 +118,7 @@ func TestStartWindowReadsWhatCanHoldEventsOfWindowsThatLive(t *testing.T) {
 	for year.Add(800 * 24 * time.Hour).After(now) {
 		year = year.AddDate(-1, 0, 0)
 	}
-	// The year before this one ended too long ago: this is the first that lives.
+	// The year before this one ended too long ago: this is the first one that lives.
 	first := year
 	begin(t, place, "window",
 		at("before", first.Add(-6*time.Minute), 10),

@@ -14,8 +14,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// producer is a transactional producer, and what it has published in the transaction
-// that is open.
+// producer is a transactional producer with the records that it has published in its open transaction.
 type producer struct {
 	client *kgo.Client
 	place  *harness.Place
@@ -42,7 +41,7 @@ func (p *producer) publish(t *testing.T, records ...*kgo.Record) {
 	p.open = append(p.open, records...)
 }
 
-// end ends the transaction; what it committed has to count.
+// end ends the transaction; committed records must count.
 func (p *producer) end(t *testing.T, commit bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -56,7 +55,7 @@ func (p *producer) end(t *testing.T, commit bool) {
 	p.open = nil
 }
 
-// some are events of a user, each with other points, and a bad one.
+// some returns events of a user, each with different points, and a bad one.
 func some(user string, partition, n int) []*kgo.Record {
 	var all []*kgo.Record
 	for i := range n {
@@ -72,8 +71,8 @@ func TestAbortedEventsNeverCountAndAnOpenTransactionHoldsBackOnlyWhatFollowsIt(t
 	for _, p := range []*producer{committed, aborted, open} {
 		p.begin(t)
 	}
-	// Partition 0 has all three, interleaved with plain events; partition 1 only ever
-	// sees transactions that end; partition 2 ends in an abort's marker.
+	// Partition 0 has all three kinds, interleaved with plain events; partition 1 has only transactions that
+	// end; partition 2 ends with an abort marker.
 	for range 3 {
 		committed.publish(t, some("committed", 0, 3)...)
 		place.Publish(t, some("plain", 0, 2)...)
@@ -96,7 +95,7 @@ func TestAbortedEventsNeverCountAndAnOpenTransactionHoldsBackOnlyWhatFollowsIt(t
 	if at := place.Ledger(t)[0]; at != strconv.FormatInt(first, 10) {
 		t.Errorf("partition 0 stands at %s, and its open transaction begins at %d", at, first)
 	}
-	place.Check(t) // what lies before the open one is in, and nothing after it
+	place.Check(t) // the events before the open transaction count, and none after it
 
 	open.end(t, true)
 	place.Expect(t, behind...)
@@ -104,7 +103,7 @@ func TestAbortedEventsNeverCountAndAnOpenTransactionHoldsBackOnlyWhatFollowsIt(t
 	place.AwaitCaughtUp(t, within)
 	place.Check(t)
 
-	// One more that is aborted ends partition 0 in a marker, while the consumer waits there.
+	// One more aborted transaction ends partition 0 with a marker, while the consumer waits there.
 	aborted.begin(t)
 	aborted.publish(t, some("aborted", 0, 3)...)
 	aborted.end(t, false)

@@ -8,7 +8,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// The consumer is killed as soon as all counts, mostly before it has committed any of it.
+// The consumer is killed as soon as all events count, mostly before it has committed them.
 func TestACrashBetweenApplyAndCommitCountsNothingTwice(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{Partitions: 2})
@@ -16,7 +16,7 @@ func TestACrashBetweenApplyAndCommitCountsNothingTwice(t *testing.T) {
 	first := place.Start(t)
 	place.AwaitCaughtUp(t, harness.Within)
 	first.Kill()
-	// Where no event follows, whoever comes next commits for the dead one.
+	// If no event follows, the next consumer commits for the dead one.
 	idle := place.Start(t)
 	place.AwaitCommitted(t, harness.Within)
 	if counts := idle.Terminate(t); counts.Consumed != 0 {
@@ -34,7 +34,7 @@ func TestACrashBetweenApplyAndCommitCountsNothingTwice(t *testing.T) {
 	place.CheckCommitted(t)
 }
 
-// another is the events of a sweep for whoever missed one.
+// another returns events for another sweep, if the test missed the previous one.
 func another() []*kgo.Record { return harness.Earned(5, 60_000, 40_000, 1) }
 
 // awaitSweep waits until a consumer is in the middle of a sweep of the first partition.

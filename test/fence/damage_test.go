@@ -8,8 +8,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// restricted gives the consumers a user of their own, whose rights the test takes
-// away and gives back.
+// restricted gives the consumers their own user. rights changes the user's rights.
 func restricted(t *testing.T, o harness.Options) (place *harness.Place, rights func(rules ...string)) {
 	t.Helper()
 	settings := map[string]string{"redis.username": "counter", "redis.password": "secret"}
@@ -30,7 +29,7 @@ func restricted(t *testing.T, o harness.Options) (place *harness.Place, rights f
 	return place, rights
 }
 
-// It dies at its last write: the right to PEXPIREAT is missing.
+// The script dies at its last write, since the right to PEXPIREAT is missing.
 func TestAScriptThatDiesMidwayHaltsAndNothingIsAddedTwice(t *testing.T) {
 	t.Parallel()
 	place, rights := restricted(t, harness.Options{})
@@ -40,7 +39,7 @@ func TestAScriptThatDiesMidwayHaltsAndNothingIsAddedTwice(t *testing.T) {
 	before := place.Ledger(t)[0]
 
 	rights("-pexpireat")
-	// A board of its own, so that there is an expiry to set.
+	// A new board, so that the script must set an expiry.
 	place.Publish(t, harness.Record(0, `{"user_id":"new","points":7,"board":"fresh"}`))
 	halt := c.Log.AwaitHalt(t, harness.Within, "torn")
 	if remedy := fmt.Sprint(halt.Fields["remedy"]); !strings.Contains(remedy, "rebuild") {
@@ -51,7 +50,7 @@ func TestAScriptThatDiesMidwayHaltsAndNothingIsAddedTwice(t *testing.T) {
 	}
 	written := place.Boards(t)
 
-	// With the right given back nothing says what was written.
+	// After the right is granted again, what the script has written is still unknown.
 	rights("+pexpireat")
 	place.Publish(t, harness.Record(0, `{"user_id":"new","points":7,"board":"fresh"}`))
 	awaitLine(t, place, 0, "halted", "torn")
@@ -62,7 +61,7 @@ func TestAScriptThatDiesMidwayHaltsAndNothingIsAddedTwice(t *testing.T) {
 	second := place.Start(t)
 	second.Log.AwaitHalt(t, harness.Within, "torn")
 
-	// From the log alone, as long as it reaches back.
+	// The log alone restores everything that it still contains.
 	harness.Must(t, place.RedisClient().FlushAll(t.Context()).Err())
 	second.Log.Await(t, harness.Within, "Redis was lost")
 	place.Finish(t)
@@ -80,7 +79,7 @@ func TestARightThatIsTakenAwayHaltsUntilItIsGivenBack(t *testing.T) {
 			rights("-" + right)
 			place.Publish(t, harness.Earned(56, 500, 100, 1)...)
 			halt := c.Log.AwaitHalt(t, harness.Within, "redis")
-			// Redis up to 7.0 doesn't name a right that is missing inside of a script.
+			// Redis up to 7.0 does not name a right that is missing inside of a script.
 			if what := fmt.Sprint(halt.Fields["what"]); !strings.Contains(what, "permissions to run the '"+right+"'") && !strings.Contains(what, "can't run this command") {
 				t.Errorf("the halt doesn't say that a right is missing: %s", what)
 			}

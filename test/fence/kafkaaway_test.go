@@ -1,6 +1,6 @@
 package fence
 
-// Outages of Kafka, and a topic that isn't what it was.
+// Outages of Kafka, and a topic that has changed.
 
 import (
 	"fmt"
@@ -36,8 +36,8 @@ func TestAKafkaThatIsAwayInASweepOrHangsForAWhileLosesNothing(t *testing.T) {
 	place.Finish(t)
 }
 
-// publishes tries to publish, and says why that didn't work: a client learns late
-// that a topic has grown.
+// publishes tries to publish a record, and returns the reason if it fails: a client learns with a delay that a
+// topic has grown.
 func publishes(t *testing.T, place *harness.Place, r *kgo.Record) string {
 	t.Helper()
 	client := place.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -72,7 +72,7 @@ func TestARecreatedTopicHalts(t *testing.T) {
 	if what := fmt.Sprint(halt.Fields["what"]); !strings.Contains(what, "was deleted and created again") {
 		t.Errorf("the halt says %q", what)
 	}
-	var longer []*kgo.Record // than the first
+	var longer []*kgo.Record // longer than the first topic
 	for _, r := range harness.Earned(94, 600, 100, 1) {
 		r.Topic = place.Topic
 		longer = append(longer, r)

@@ -7,8 +7,8 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// hangs stops Redis under traffic, so that a call that applies is on its way, until the consumer has
-// given that call up. Redis carries it out once it goes on.
+// hangs stops Redis under traffic while an apply call is on its way, and returns after the consumer has given up that
+// call. Redis executes it once it resumes.
 func hangs(t *testing.T, place *harness.Place, c *harness.Consumer) (events *harness.Traffic) {
 	t.Helper()
 	events = place.Traffic(t, 2)
@@ -25,32 +25,31 @@ func hangs(t *testing.T, place *harness.Place, c *harness.Consumer) (events *har
 		if time.Now().After(until) {
 			t.Fatalf("it gives no call up that applies; its log ends with\n%s", c.Log.Tail(5))
 		}
-		place.Redis.Resume() // it was between two calls that apply
+		place.Redis.Resume() // it was between two apply calls
 		events.More(t, 500)
 	}
 }
 
-// A Redis that hangs loses answers: the worker gives a call up and sends it again, and Redis carries out
-// both once it goes on.
+// A Redis that hangs loses answers: the worker gives up a call and sends it again. Redis receives both once it
+// resumes.
 func TestAnApplyWhoseAnswerIsLostIsSentAgainAndCountsOnce(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{Partitions: 2, Settings: map[string]string{
-		"kafka.session_timeout": "60s", // who loses its partitions can't tell what became of a call: see CheckCounts
+		"kafka.session_timeout": "60s", // no worker may lose its partition: see CheckCounts
 	}})
 	c := place.Start(t)
 	events := hangs(t, place, c)
 	place.Redis.Resume()
 	events.Stop()
 	place.AwaitCaughtUp(t, harness.Within)
-	// The last answer may be lost, too: until it has sent that piece again it doesn't
-	// know that it counts.
+	// The last answer may be lost, too: the worker knows that the piece counts only after sending it again.
 	place.AwaitCommitted(t, harness.Within)
 	place.Finish(t)
 	place.CheckCounts(t)
 }
 
-// A consumer dies with a call on its way that is still in order. Its successor finds that the ledger
-// moved, and what the dead one has sent counts.
+// A consumer dies while one of its calls, which is still in order, is on its way. Its successor finds that the
+// ledger moved, and the call of the dead consumer counts.
 func TestALateCallOfADeadOwnerCountsIfItIsStillInOrder(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{Partitions: 2})

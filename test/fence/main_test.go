@@ -1,8 +1,7 @@
-// Package fence shows what real servers do to the exactness: the built consumer runs as
-// processes on a real Kafka and a real Redis that are killed, paused, rolled back and damaged
-// under it, once for each kind of fault. Each test ends in the oracle's standings, or in the
-// halt that docs/halts.md lists for it. When faults meet, test/simulate and test/chaos
-// show it.
+// Package fence verifies exactness against faults of real servers: the built consumer runs as processes on a real
+// Kafka and a real Redis that are killed, paused, rolled back and damaged, with one test for each kind of fault.
+// Each test ends with the oracle's standings, or with the halt that docs/halts.md lists for the fault. test/simulate
+// and test/chaos cover combinations of faults.
 package fence
 
 import (
@@ -17,18 +16,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Most of a test's time is an outage that has to last: more of them than there
-	// are cores may wait at once.
+	// The tests spend most of their time waiting for the end of an outage, so more of them than there are
+	// cores may wait at once.
 	harness.MainWaiting(m)
 }
 
-// quick are settings under which a lost owner and a lost answer are found soon.
+// quick are settings with which a lost owner and a lost answer are detected quickly.
 var quick = map[string]string{
 	"kafka.session_timeout": "3s", "redis.timeout": "1s",
 }
 
-// newPlace is a place on the shared Kafka with a Redis of its own, which only a real
-// one can be.
+// newPlace returns a place on the shared Kafka with its own Redis, which must be a real one.
 func newPlace(t *testing.T, o harness.Options, redisArgs ...string) *harness.Place {
 	t.Helper()
 	if o.Kafka == nil {
@@ -43,7 +41,7 @@ func newPlace(t *testing.T, o harness.Options, redisArgs ...string) *harness.Pla
 	return harness.New(t, o)
 }
 
-// one is an event of a member for a partition.
+// one returns an event of a member for a partition.
 func one(partition int, member string, points int) *kgo.Record {
 	return harness.Record(partition, fmt.Sprintf(`{"user_id":%q,"points":%d}`, member, points))
 }

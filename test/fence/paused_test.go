@@ -8,7 +8,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// owns waits until a consumer's latest generation has so many partitions.
+// owns waits until a consumer's latest generation has this number of partitions.
 func owns(t *testing.T, c *harness.Consumer, partitions int) {
 	t.Helper()
 	harness.Eventually(t, harness.Within, func() string {
@@ -32,7 +32,7 @@ func TestAPausedOwnerThatWakesAfterItsPartitionMovedAddsNothing(t *testing.T) {
 	sleeper, other := place.Start(t), place.Start(t)
 	owns(t, sleeper, 1)
 	owns(t, other, 1)
-	// Asleep in the middle of whatever it does, mostly of a sweep.
+	// Stopped at any point, mostly during a sweep.
 	place.Publish(t, harness.Earned(10, 60_000, 40_000, 2)...)
 	harness.Eventually(t, harness.Within, func() string {
 		if at := place.Ledger(t); at[0] <= "0" && at[1] <= "0" { // "" or "0"
@@ -49,7 +49,7 @@ func TestAPausedOwnerThatWakesAfterItsPartitionMovedAddsNothing(t *testing.T) {
 	owns(t, sleeper, 1)
 	owns(t, other, 1)
 	place.Publish(t, harness.Earned(30, 2000, 500, 2)...)
-	// What was applied by a call whose answer came in the sleep nobody has counted as
-	// applied: the standings are exact, and the counters as good as is known.
+	// If an answer arrived while its consumer was stopped, no consumer counts the call as applied: the standings are
+	// exact, and the counters are as good as the consumers' knowledge.
 	place.Finish(t)
 }

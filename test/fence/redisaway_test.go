@@ -1,7 +1,6 @@
 package fence
 
-// Outages of Redis: nothing is lost, it is said what is waited for, and all goes on
-// by itself.
+// Outages of Redis: no event is lost, the consumer reports what it waits for, and it continues by itself.
 
 import (
 	"fmt"
@@ -12,8 +11,8 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// says waits until the consumer says once more what it waits for, to go on or to join its group: with
-// text in the reason.
+// says waits until the consumer logs once more that it waits, to continue or to join its group, with text in the
+// reason.
 func says(t *testing.T, c *harness.Consumer, text string) {
 	t.Helper()
 	before := said(c, text)
@@ -25,7 +24,7 @@ func says(t *testing.T, c *harness.Consumer, text string) {
 	})
 }
 
-// said returns how many warnings have had an error with the text.
+// said returns the number of warnings whose error contains the text.
 func said(c *harness.Consumer, text string) (n int) {
 	for _, line := range c.Log.Lines() {
 		if line.Level == "warn" && strings.Contains(fmt.Sprint(line.Fields["error"]), text) {
@@ -48,7 +47,7 @@ func TestARedisThatIsAwayLosesNothing(t *testing.T) {
 	place.Redis.Dump()
 	place.Redis.Kill()
 	says(t, c, place.Redis.Addr())
-	place.Redis.Start() // with the dump: it went back, too
+	place.Redis.Start() // with the dump, so it also goes back
 	events.More(t, 500)
 	events.Stop()
 	place.AwaitCaughtUp(t, harness.Within)
@@ -104,8 +103,8 @@ func TestARedisThatRefusesForAWhileLosesNothing(t *testing.T) {
 	}
 }
 
-// saysFull requires a full Redis to be shown as one: by readiness and the metrics, and by
-// status, although no consumer can write there how it is.
+// saysFull requires that a full Redis is reported as such by readiness, by the metrics, and by status, although
+// no consumer can write its state to Redis.
 func saysFull(t *testing.T, place *harness.Place, c *harness.Consumer) {
 	t.Helper()
 	waits := c.AwaitNotReady(t, harness.Within, "waiting", "OOM")
@@ -121,7 +120,7 @@ func saysFull(t *testing.T, place *harness.Place, c *harness.Consumer) {
 		}
 		return fmt.Sprintf("the metrics say %v of %v bytes: %v", m[used], m[most], err)
 	})
-	harness.Eventually(t, harness.Within, func() string { // once the state that was reported last is stale
+	harness.Eventually(t, harness.Within, func() string { // once the last reported state is stale
 		cmd := exec.CommandContext(t.Context(), harness.Binary(t), "status")
 		cmd.Env = place.Environment(place.Settings)
 		out, err := cmd.CombinedOutput()
@@ -141,7 +140,7 @@ func do(t *testing.T, place *harness.Place, commands [][]any) {
 
 func TestARedisThatStillLoadsItsDumpIsAwaited(t *testing.T) {
 	t.Parallel()
-	// A millisecond a key makes loading last; events are served in between.
+	// A delay of a millisecond per key prolongs loading; Redis serves events in between.
 	place := newPlace(t, harness.Options{}, "--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
 	c := place.Start(t)
 	place.Publish(t, harness.Earned(64, 500, 100, 1)...)

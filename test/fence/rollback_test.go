@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -11,7 +12,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// The last time it goes back nothing comes afterwards: an idle worker finds it.
+// After the last rollback no event follows: an idle worker must detect it.
 func TestARedisThatGoesBackInTimeLosesNothing(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{Partitions: 2})
@@ -30,6 +31,56 @@ func TestARedisThatGoesBackInTimeLosesNothing(t *testing.T) {
 	place.Redis.Restart(older)
 	c.Log.Await(t, harness.Within, "the ledger moved")
 	place.Finish(t)
+}
+
+// One replica has the number of shards of a reshard, and one that starts has that of the configuration, which nobody has
+// changed since. Whichever records its number first, both count with that.
+func TestReplicasUseOneNumberOfShardsAfterRedisIsLost(t *testing.T) {
+	for number, paused := range map[string]bool{"3": false, "1": true} {
+		t.Run(number, func(t *testing.T) {
+			t.Parallel()
+			place := newPlace(t, harness.Options{Partitions: 2})
+			a := place.Start(t)
+			events := place.Traffic(t, 2)
+			place.AwaitBegun(t, harness.Within)
+			events.More(t, 1000)
+			place.Command(t, "reshard", "--to", "3")
+			a.Log.Await(t, harness.Within, "the boards have another number of shards")
+			recorded := func(number string) {
+				harness.Eventually(t, harness.Within, func() string {
+					if n := place.RedisClient().Get(t.Context(), place.Prefix+":{0}:shards").Val(); n != number {
+						return "the number of shards is " + n
+					}
+					return ""
+				})
+			}
+			if paused {
+				a.Signal(t, syscall.SIGSTOP)
+			}
+			harness.Must(t, place.RedisClient().FlushAll(t.Context()).Err())
+			if !paused {
+				recorded(number)
+			}
+			b := place.Start(t)
+			if paused {
+				recorded(number)
+				a.Signal(t, syscall.SIGCONT)
+				harness.Eventually(t, harness.Within, func() string {
+					if n := a.Log.Count("the boards have another number of shards; going on with that"); n != 2 {
+						return fmt.Sprintf("it has changed the number of shards %d times", n)
+					}
+					return ""
+				})
+			} else {
+				b.Log.Await(t, harness.Within, "redis.shards is 1 in the configuration but 3 in Redis")
+			}
+			place.Settings["redis.shards"] = number
+			events.More(t, 1000)
+			events.Stop()
+			place.AwaitCaughtUp(t, harness.Within)
+			place.Finish(t)
+		})
+	}
 }
 
 func TestAWipedRedisWhoseLogNoLongerReachesBackHaltsOrGoesOnIncomplete(t *testing.T) {
@@ -72,8 +123,7 @@ func TestAWipedRedisWhoseLogNoLongerReachesBackHaltsOrGoesOnIncomplete(t *testin
 	place.TerminateAll(t)
 }
 
-// expectKept expects what Kafka still has: a partition's records before an offset
-// are gone.
+// expectKept expects the records that Kafka still has: those of a partition before an offset are gone.
 func expectKept(t *testing.T, place *harness.Place, records []*kgo.Record, partition int32, from int64) {
 	t.Helper()
 	for _, r := range records {
@@ -83,7 +133,7 @@ func expectKept(t *testing.T, place *harness.Place, records []*kgo.Record, parti
 	}
 }
 
-// awaitLine waits until a partition's line for status has a state and a reason.
+// awaitLine waits until the status entry of a partition has a state and a reason.
 func awaitLine(t *testing.T, place *harness.Place, partition int, state, reason string) {
 	t.Helper()
 	harness.Eventually(t, harness.Within, func() string {

@@ -13,7 +13,7 @@ import (
 
 const kept, lost, instead = 50, 100, 150
 
-// of are events of one point for members of a name.
+// of returns events of one point each, for members whose ids begin with name.
 func of(name string, n int) (all []*kgo.Record) {
 	for i := range n {
 		all = append(all, one(0, fmt.Sprint(name, i%20), 1))
@@ -21,7 +21,7 @@ func of(name string, n int) (all []*kgo.Record) {
 	return all
 }
 
-// In order, of each topic:
+// For each topic, the events happen in this order:
 //
 //	broker 2                   broker 3                    consumer
 //	has 50 events              has 50 events               counts 50
@@ -31,8 +31,8 @@ func of(name string, n int) (all []*kgo.Record) {
 //	                           starts, is elected
 //	                           gets 150 others             position 150, of 200
 //
-// The offsets from 50 to 149 are of other events now. One consumer runs all the time, and the other one is started
-// after that.
+// The offsets from 50 to 149 have other events now. One consumer runs all the time; the other one starts after all
+// of this.
 func TestAnUncleanElectionOfARealClusterHaltsWithEpochAndOffset(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -51,7 +51,7 @@ func TestAnUncleanElectionOfARealClusterHaltsWithEpochAndOffset(t *testing.T) {
 	cluster.Brokers[2].Stop()
 	for _, place := range places {
 		cluster.AwaitLeader(t, place.Topic, 2)
-		// By a client of its own: its producer's sequence is lost with the events.
+		// A separate client, since its producer's sequence is lost with the events.
 		c := place.Kafka.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		for _, r := range of("lost", lost) {
 			r.Topic = place.Topic

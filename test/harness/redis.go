@@ -216,15 +216,15 @@ func (p *Place) positions(ctx context.Context) string {
 	return all
 }
 
-// leftByReshard reports whether a key is one that a reshard leaves forever: the number of shards, or a mark
-// in place of an old shard's schema.
+// leftByReshard reports whether a key is the mark that a reshard leaves in place of an old shard's schema.
 func (p *Place) leftByReshard(ctx context.Context, key string) bool {
 	text, err := p.redis.Get(ctx, key).Result()
-	if err != nil {
-		return false
-	}
-	marked := strings.HasPrefix(text, `{"moved":`) && strings.HasSuffix(key, ":schema")
-	return marked || key == p.Prefix+":{0}:shards" && text == strconv.Itoa(p.Shards())
+	return err == nil && strings.HasPrefix(text, `{"moved":`) && strings.HasSuffix(key, ":schema")
+}
+
+// isNumber reports whether a key is the record of the place's number of shards.
+func (p *Place) isNumber(ctx context.Context, key string) bool {
+	return key == p.Prefix+":{0}:shards" && p.redis.Get(ctx, key).Val() == strconv.Itoa(p.Shards())
 }
 
 // Boards returns the sorted sets of the place by their names in the listing: the bits of every member's
@@ -237,7 +237,7 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 	err := p.eachKey(ctx, func(key string) {
 		name, ours := p.inAShard(key)
 		switch {
-		case key == p.Prefix+":{0}:leader", key == p.Prefix+":{0}:stays": // for any number of shards
+		case key == p.Prefix+":{0}:leader", key == p.Prefix+":{0}:stays", p.isNumber(ctx, key): // for any number of shards
 		case !ours && p.leftByReshard(ctx, key):
 		case !ours:
 			t.Errorf("a key outside of the shards: %q", key)

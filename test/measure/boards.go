@@ -1,7 +1,6 @@
 package main
 
-// What many boards take: memory while the backlog is read, and the processor once it is
-// through and little comes.
+// The cost of many boards: memory while the backlog is read, and processor time at a low rate afterwards.
 
 import (
 	"context"
@@ -12,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// boards publishes events of members of their own to so many boards, all alike, and has
-// them consumed; then some hundred a second come.
+// boards publishes events to the given number of boards, drawn with equal probability, and lets a consumer read them;
+// then it publishes some hundred events a second.
 func (m *measurement) boards(ctx context.Context, boards int) error {
 	if err := m.toBoards(ctx, boards, m.events, 0); err != nil {
 		return err
@@ -41,7 +40,7 @@ func (m *measurement) boards(ctx context.Context, boards int) error {
 	return m.report(ctx, c, int64(m.events), took, before, redisBefore)
 }
 
-// toBoards publishes n events, so many a second if that isn't 0.
+// toBoards publishes n events, at rate events per second if rate is not 0.
 func (m *measurement) toBoards(ctx context.Context, boards, n, rate int) error {
 	for i := range n {
 		value := fmt.Appendf(nil, `{"user_id":"player-%07d","board":"board-%06d","points":5}`, rand.IntN(m.members), rand.IntN(boards))

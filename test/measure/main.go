@@ -1,11 +1,10 @@
-// Command measure takes the figures of docs/performance.md and docs/scaling.md: what the built
-// consumer does end to end, on the Kafka and the Redis that it is given.
+// Command measure takes the figures of docs/performance.md and docs/scaling.md: the end-to-end performance of the
+// built consumer, on a given Kafka and Redis.
 //
 //	go build -o bin/ ./cmd/consumer ./test/measure ./test/testenv/cmd/testenv
 //	bin/testenv bin/measure -consumer bin/consumer backlog
 //
-// What it prints are sums over the whole run: seconds of the wall, of the
-// consumer's processor time and of Redis's.
+// It prints sums over the whole run: seconds of elapsed time, of the consumer's processor time and of Redis's.
 package main
 
 import (
@@ -37,7 +36,7 @@ func main() {
 	}
 }
 
-// measurement is one run: its own topic and prefix, on shared servers.
+// measurement is one run with its own topic and prefix, on shared servers.
 type measurement struct {
 	consumer string
 	topic    string
@@ -51,7 +50,7 @@ type measurement struct {
 	masters  []*redis.Client // each master of redis
 	prefix   string
 	shards   int
-	each     bool   // rate and events are those of each master
+	each     bool   // rate and events are per master
 	producer string // the built consumer that publishes
 	env      []string
 }
@@ -123,7 +122,7 @@ func (m *measurement) createTopic(ctx context.Context) error {
 	return nil
 }
 
-// backlog publishes everything first, and then has it consumed.
+// backlog publishes all events first, and then starts a consumer.
 func (m *measurement) backlog(ctx context.Context) error {
 	if err := m.produce(ctx, "--count", strconv.Itoa(m.events)); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (m *measurement) backlog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.begun(ctx); err != nil { // joining the group isn't what is measured
+	if err := m.begun(ctx); err != nil { // the time to join the group is not measured
 		return err
 	}
 	begun, before := time.Now(), c.usage()
@@ -146,7 +145,7 @@ func (m *measurement) backlog(ctx context.Context) error {
 	return m.report(ctx, c, int64(m.events), time.Since(begun), before, redisBefore)
 }
 
-// live consumes while events come at a steady rate.
+// live runs a consumer while events arrive at a steady rate.
 func (m *measurement) live(ctx context.Context) error {
 	if err := m.produce(ctx, "--count", "10000"); err != nil {
 		return err
@@ -172,7 +171,7 @@ func (m *measurement) live(ctx context.Context) error {
 	return m.report(ctx, c, int64(m.events), time.Since(begun), before, redisBefore)
 }
 
-// delay publishes single events and waits for each in Redis.
+// delay publishes single events and waits until each is in Redis.
 func (m *measurement) delay(ctx context.Context) error {
 	c, err := m.start(ctx)
 	if err != nil {
@@ -203,7 +202,7 @@ func (m *measurement) delay(ctx context.Context) error {
 			}
 		}
 		all = append(all, time.Since(acknowledged))
-		time.Sleep(20 * time.Millisecond) // the pace of a quiet load
+		time.Sleep(20 * time.Millisecond) // the pace of a low load
 	}
 	slices.Sort(all)
 	fmt.Printf("record to standing, from the producer's acknowledgement, %d events: median %v, 99th percentile %v, worst %v\n",
@@ -230,12 +229,12 @@ func (m *measurement) start(ctx context.Context) (*process, error) {
 	return m.command(ctx, "run", "STANDINGS_LISTEN=off")
 }
 
-// command starts one that goes on.
+// command starts a command of the consumer in the background.
 func (m *measurement) command(ctx context.Context, name string, env ...string) (*process, error) {
 	return started(ctx, m.consumer, []string{name}, append(m.env[:len(m.env):len(m.env)], env...))
 }
 
-// started starts a program that goes on.
+// started starts a program in the background.
 func started(ctx context.Context, program string, args, env []string) (*process, error) {
 	log, err := os.CreateTemp("", "measure-*.log")
 	if err != nil {
@@ -259,7 +258,7 @@ func (p *process) stop() error {
 	return nil
 }
 
-// usage is the processor time so far, in seconds.
+// usage returns the processor time so far, in seconds.
 func (p *process) usage() float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
@@ -275,7 +274,7 @@ func (p *process) usage() float64 {
 }
 
 func (p *process) status(name string) string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)) // shown empty
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)) // an empty value is shown
 	for line := range strings.Lines(string(text)) {
 		if v, ok := strings.CutPrefix(line, name+":"); ok {
 			return strings.TrimSpace(v)
@@ -284,7 +283,7 @@ func (p *process) status(name string) string {
 	return ""
 }
 
-// redisCPU is the processor time of all masters so far, in seconds.
+// redisCPU returns the processor time of all masters so far, in seconds.
 func (m *measurement) redisCPU(ctx context.Context) (float64, error) {
 	all, err := worked(ctx, m.masters)
 	sum := 0.0
@@ -294,7 +293,7 @@ func (m *measurement) redisCPU(ctx context.Context) (float64, error) {
 	return sum, err
 }
 
-// ledger is the ledger's key of a shard.
+// ledger returns the key of a shard's ledger.
 func (m *measurement) ledger(shard int) string {
 	if m.shards == 1 {
 		return m.prefix + ":{0}:ledger"
@@ -302,8 +301,8 @@ func (m *measurement) ledger(shard int) string {
 	return fmt.Sprintf("%s:{%s}:%d:ledger", m.prefix, ranking.Tag(shard, ledger.Shards(m.shards)), m.shards)
 }
 
-// counted is, summed over partitions, the offset before which every event counts in all
-// shards, and in how many partitions all shards have a position.
+// counted returns, summed over partitions, the offset before which every event counts in all shards, and the number
+// of partitions that have a position in all shards.
 func (m *measurement) counted(ctx context.Context) (sum int64, begun int, err error) {
 	lowest, have := map[string]int64{}, map[string]int{}
 	for shard := range m.shards {
@@ -331,7 +330,7 @@ func (m *measurement) counted(ctx context.Context) (sum int64, begun int, err er
 	return sum, begun, nil
 }
 
-// begun waits until the ledger has every partition, which comes before the first read.
+// begun waits until the ledger has every partition, which happens before the first read.
 func (m *measurement) begun(ctx context.Context) error {
 	return until(ctx, func() (bool, error) {
 		_, n, err := m.counted(ctx)

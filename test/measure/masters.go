@@ -1,6 +1,6 @@
 package main
 
-// Redis Clusters of so many masters, without replicas: child processes of this one.
+// Redis Clusters of several masters without replicas, as child processes.
 
 import (
 	"context"
@@ -18,17 +18,17 @@ import (
 	"github.com/standings/standings/internal/embedded"
 )
 
-// slots is how many a cluster deals out over its masters.
+// slots is the number of slots of a cluster.
 const slots = 16384
 
-// masters are the servers of a cluster, with equal parts of the slots.
+// masters are the servers of a cluster, each with an equal share of the slots.
 type masters struct {
 	servers []*embedded.RedisServer
 	each    []*redis.Client
 	whole   *redis.ClusterClient
 }
 
-// startMasters starts so many, and returns once each of them knows all.
+// startMasters starts n masters, and returns once each of them knows all.
 func startMasters(ctx context.Context, n int) (_ *masters, err error) {
 	program := os.Getenv("STANDINGS_TEST_REDIS_SERVER")
 	if program == "" {
@@ -58,7 +58,7 @@ func startMasters(ctx context.Context, n int) (_ *masters, err error) {
 	return all, nil
 }
 
-// meet makes the servers a cluster.
+// meet joins the servers into a cluster.
 func (m *masters) meet(ctx context.Context) error {
 	for i, c := range m.each {
 		first, last := i*slots/len(m.each), (i+1)*slots/len(m.each)-1
@@ -95,7 +95,7 @@ func (m *masters) addresses() []string {
 	return all
 }
 
-// flush empties all, so that no run finds what another has left.
+// flush empties all masters, so that a run does not find data of an earlier one.
 func (m *masters) flush(ctx context.Context) error {
 	for _, c := range m.each {
 		if err := c.FlushAll(ctx).Err(); err != nil {
@@ -117,13 +117,13 @@ func (m *masters) stop() {
 	}
 }
 
-// work is what a server has done so far.
+// work is the work of a server so far.
 type work struct {
-	seconds float64 // of processor time
-	calls   float64 // of scripts
+	seconds float64 // processor time
+	calls   float64 // script calls
 }
 
-// worked is what some servers have done so far, each.
+// worked returns the work of each server so far.
 func worked(ctx context.Context, servers []*redis.Client) ([]work, error) {
 	all := make([]work, len(servers))
 	for i, c := range servers {
@@ -142,7 +142,7 @@ func worked(ctx context.Context, servers []*redis.Client) ([]work, error) {
 	return all, nil
 }
 
-// add adds a number as INFO writes it: 1.5, or calls=3,usec=… If there is none, it adds nothing.
+// add adds a number in INFO's format: 1.5, or calls=3,usec=… An empty text adds nothing.
 func add(to *float64, text string) error {
 	if text == "" {
 		return nil
@@ -153,7 +153,7 @@ func add(to *float64, text string) error {
 	return err
 }
 
-// since is what some servers have done since then, together, and the one that was busiest.
+// since returns the work between two times, of all servers together and of the busiest one.
 func since(before, after []work) (all, busiest work, err error) {
 	if len(before) != len(after) {
 		return work{}, work{}, errors.New("other servers than before")

@@ -1,7 +1,7 @@
 package main
 
-// What reads cost: the API of consumer serve, and the commands that each read needs at least on bare
-// Redis. The two take turns, so that whatever else the machine does meets both.
+// The cost of reads: the API of consumer serve, compared with the minimal commands for each read on bare Redis. The
+// two alternate, so that other load on the machine affects both.
 
 import (
 	"context"
@@ -22,13 +22,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// read is an operation: the commands that it needs at least, and the API's request.
+// read is an operation: its minimal Redis commands, and its API request.
 type read struct {
 	name    string
-	members int // how many it is about
+	members int // number of members that it reads
 	bare    func(ctx context.Context, r *redis.Client, board string, members []string) error
-	path    func(members []string) string // under the window's
-	lookup  bool                          // the members are in the body
+	path    func(members []string) string // below the path of the window
+	lookup  bool                          // the request's body has the members
 }
 
 var reads = []read{
@@ -45,7 +45,7 @@ func bareTop(n int64) func(context.Context, *redis.Client, string, []string) err
 	}
 }
 
-// bareRanks reads the score and the rank of each, in one round trip.
+// bareRanks reads the score and the rank of each member, in one round trip.
 func bareRanks(ctx context.Context, r *redis.Client, board string, members []string) error {
 	_, err := r.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for _, m := range members {
@@ -57,7 +57,7 @@ func bareRanks(ctx context.Context, r *redis.Client, board string, members []str
 	return err
 }
 
-// bareAround takes two round trips: the range depends on the rank.
+// bareAround needs two round trips, since the range depends on the rank.
 func bareAround(ctx context.Context, r *redis.Client, board string, members []string) error {
 	rank, err := r.ZRevRank(ctx, board, members[0]).Result()
 	if err != nil {
@@ -69,22 +69,21 @@ func bareAround(ctx context.Context, r *redis.Client, board string, members []st
 // window is the path of the window that is read.
 const window = "/v1/boards/global/periods/yearly/windows/current"
 
-// way is one of the two.
+// way is one of the two ways to read.
 type way struct {
 	do  func(ctx context.Context, of *read, members []string) error
-	cpu func() float64 // of the server, besides Redis
+	cpu func() float64 // of the server other than Redis
 }
 
-// taken are the figures of a way, for an operation and a number of clients.
+// taken has the figures of a way, for an operation and a number of clients.
 type taken struct {
-	took    []time.Duration // of each request
-	seconds float64         // of the wall
-	redis   float64         // seconds of processor time, as is server
+	took    []time.Duration // per request
+	seconds float64         // elapsed
+	redis   float64         // seconds of processor time, like server
 	server  float64
 }
 
-// readsInTurn measures all operations on a board of so many members: by one client, and by some at
-// a time.
+// readsInTurn measures all operations on a board with every member: with one client, and with several at once.
 func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds int) error {
 	if err := m.everyMember(ctx); err != nil {
 		return err
@@ -127,14 +126,14 @@ func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds
 			all := make([]taken, len(ways))
 			for round := range rounds + 1 {
 				for turn := range ways {
-					if round%2 == 1 { // what comes first in one round comes last in the next
+					if round%2 == 1 { // the order alternates between rounds
 						turn = len(ways) - 1 - turn
 					}
 					one, err := m.timed(ctx, ways[turn], &reads[i], requests, at)
 					if err != nil {
 						return err
 					}
-					if round > 0 { // in the first one connections are dialed, and caches filled
+					if round > 0 { // the first round opens connections and fills caches
 						all[turn].add(one)
 					}
 				}
@@ -145,26 +144,26 @@ func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds
 	return errors.Join(out.Flush(), serve.stop())
 }
 
-// String is the part of a table's line that both ways have.
+// String returns the part of a table's line that both ways have.
 func (t *taken) String() string {
 	n := float64(len(t.took))
 	us := func(percent int) float64 { return float64(quantile(t.took, percent).Nanoseconds()) / 1e3 }
 	return fmt.Sprintf("%.0f\t%.0f\t%.0f\t%.0f\t", us(50), us(99), n/t.seconds, 1e6*t.redis/n)
 }
 
-// body is that of the request; nil for none.
+// body returns the body of the request, nil if it has none.
 func (r *read) body(members []string) []byte {
 	if !r.lookup {
 		return nil
 	}
 	text, err := json.Marshal(map[string][]string{"members": members})
 	if err != nil {
-		panic(err) // of strings
+		panic(err) // only strings
 	}
 	return text
 }
 
-// get sends a request, with a body a POST, and reads the answer, which has to be 200.
+// get sends a request, as a POST if it has a body, and reads the answer, whose status must be 200.
 func get(ctx context.Context, c *http.Client, url string, body []byte) error {
 	method := http.MethodGet
 	if body != nil {
@@ -185,7 +184,7 @@ func get(ctx context.Context, c *http.Client, url string, body []byte) error {
 	return errors.Join(err, got.Body.Close())
 }
 
-// timed sends n requests by so many clients at a time: each sends its next once it has the answer.
+// timed sends n requests with several clients at once. A client sends its next request after the answer.
 func (m *measurement) timed(ctx context.Context, w way, of *read, n, clients int) (taken, error) {
 	redisBefore, err := m.redisCPU(ctx)
 	if err != nil {
@@ -219,7 +218,7 @@ func (m *measurement) timed(ctx context.Context, w way, of *read, n, clients int
 	return t, err
 }
 
-// add adds a round.
+// add adds the figures of a round.
 func (t *taken) add(o taken) {
 	t.took = append(t.took, o.took...)
 	slices.Sort(t.took)
@@ -228,7 +227,7 @@ func (t *taken) add(o taken) {
 	t.server += o.server
 }
 
-// quantile is one of sorted values, in percent.
+// quantile returns the given percentile of sorted values.
 func quantile(sorted []time.Duration, percent int) time.Duration {
 	return sorted[min(len(sorted)-1, len(sorted)*percent/100)]
 }

@@ -1,6 +1,6 @@
 package main
 
-// How long a rebuild and a reshard keep ingestion waiting, and what readers notice of it.
+// How long a rebuild and a reshard delay ingestion, and how they affect readers.
 
 import (
 	"bytes"
@@ -15,8 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// rebuild rebuilds the boards of so many members, three times, while events come at a
-// steady rate.
+// rebuild rebuilds the boards with every member three times, while events arrive at a steady rate.
 func (m *measurement) rebuild(ctx context.Context) error {
 	return m.whileEventsCome(ctx, func() error {
 		for range 3 {
@@ -36,8 +35,8 @@ func (m *measurement) rebuild(ctx context.Context) error {
 	})
 }
 
-// reshard copies the boards of so many members to other numbers of shards, one after another,
-// while events come at a steady rate.
+// reshard copies the boards with every member to other numbers of shards, one after another, while events arrive at
+// a steady rate.
 func (m *measurement) reshard(ctx context.Context) error {
 	return m.whileEventsCome(ctx, func() error {
 		for _, to := range []int{3, 12, 1} {
@@ -58,7 +57,7 @@ func (m *measurement) reshard(ctx context.Context) error {
 	})
 }
 
-// whileEventsCome has a consumer count every member, and does something beside events at a rate.
+// whileEventsCome lets a consumer count every member, and then calls do while events arrive at a steady rate.
 func (m *measurement) whileEventsCome(ctx context.Context, do func() error) error {
 	if err := m.everyMember(ctx); err != nil {
 		return err
@@ -73,7 +72,7 @@ func (m *measurement) whileEventsCome(ctx context.Context, do func() error) erro
 	producing, stop := context.WithCancel(ctx)
 	var traffic sync.WaitGroup
 	traffic.Go(func() {
-		// It ends by being stopped, which is no error here.
+		// It ends when it is stopped, which is not an error here.
 		_ = m.produce(producing, "--count", "100000000", "--rate", strconv.Itoa(m.rate))
 	})
 	err = do()
@@ -88,7 +87,7 @@ func (m *measurement) whileEventsCome(ctx context.Context, do func() error) erro
 	return c.stop()
 }
 
-// everyMember publishes one event of each.
+// everyMember publishes one event for each member.
 func (m *measurement) everyMember(ctx context.Context) error {
 	var all sync.WaitGroup
 	var failed error
@@ -108,8 +107,8 @@ func (m *measurement) everyMember(ctx context.Context) error {
 	return nil
 }
 
-// rewritten runs a command that replaces the boards, and returns how long the slowest of all reads of
-// the first ten took meanwhile.
+// rewritten runs a command that replaces the boards. It returns the duration of the slowest read of the top ten
+// meanwhile.
 func (m *measurement) rewritten(ctx context.Context, said any, args ...string) (worst time.Duration, err error) {
 	board := fmt.Sprintf("%s:{0}:global:yearly:%d", m.topic, time.Now().UTC().Year())
 	watching, stop := context.WithCancel(ctx)

@@ -1,6 +1,6 @@
 package main
 
-// What shards cost: the same load with several numbers of shards and masters, in turn.
+// The cost of shards: the same load with several numbers of shards and masters, alternately.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// variant is one way of several that take turns.
+// variant is one of several setups that are measured alternately.
 type variant struct {
 	label    string
 	consumer string
@@ -25,16 +25,16 @@ type variant struct {
 	masters  *masters
 }
 
-// figures are those of one run.
+// figures has the results of one run.
 type figures struct {
 	events          int64
-	seconds         float64 // of the wall
+	seconds         float64 // elapsed
 	consumer        float64 // seconds of processor time
 	redis, busiest  work
-	applied, writes int64 // as the consumer counts them
+	applied, writes int64 // as the consumer reports them
 }
 
-// shardsInTurn measures a load, backlog or live, for each of some "shards" or "shards:masters".
+// shardsInTurn measures a load, backlog or live, for each entry "shards" or "shards:masters" of numbers.
 func (m *measurement) shardsInTurn(ctx context.Context, load, numbers, against string, rounds int) error {
 	if m.each && load != "live" {
 		return errors.New("-each is for -load live: a backlog is read by all variants in turn")
@@ -64,7 +64,7 @@ func (m *measurement) shardsInTurn(ctx context.Context, load, numbers, against s
 	for round := range rounds {
 		for turn := range all {
 			i := turn
-			if round%2 == 1 { // what comes first in one round comes last in the next
+			if round%2 == 1 { // the order alternates between rounds
 				i = len(all) - 1 - turn
 			}
 			v := all[i]
@@ -82,7 +82,7 @@ func (m *measurement) shardsInTurn(ctx context.Context, load, numbers, against s
 	return table(all, taken)
 }
 
-// variants starts a cluster for each.
+// variants starts a cluster for each variant.
 func (m *measurement) variants(ctx context.Context, numbers, against string) (all []variant, err error) {
 	if against != "" {
 		all = append(all, variant{label: "1 on 1, " + filepath.Base(against), consumer: against, shards: 1, on: 1})
@@ -109,15 +109,15 @@ func (m *measurement) variants(ctx context.Context, numbers, against string) (al
 	return all, nil
 }
 
-// with is the measurement of one run of a variant: by a group and a prefix of its own it
-// reads the whole topic.
+// with returns the measurement for one run of a variant. It has its own group and prefix, and so reads the whole
+// topic.
 func (m *measurement) with(v variant, name string) *measurement {
 	one := *m
 	one.consumer, one.prefix, one.shards = v.consumer, name, v.shards
 	one.redis, one.masters = v.masters.whole, v.masters.each
 	one.env = append(m.env[:len(m.env):len(m.env)], "STANDINGS_KAFKA_GROUP="+name, "STANDINGS_REDIS_PREFIX="+name,
 		"STANDINGS_REDIS_ADDRESSES="+strings.Join(v.masters.addresses(), ","), "STANDINGS_REDIS_CLUSTER=true")
-	if v.shards > 1 { // a version without shards knows no such option
+	if v.shards > 1 { // a version without shards does not know this setting
 		one.env = append(one.env, "STANDINGS_REDIS_SHARDS="+strconv.Itoa(v.shards))
 	}
 	if m.each {
@@ -126,26 +126,26 @@ func (m *measurement) with(v variant, name string) *measurement {
 	return &one
 }
 
-// readBacklog has everything consumed that is in the topic.
+// readBacklog runs a consumer until it has read everything in the topic.
 func readBacklog(ctx context.Context, m *measurement) (figures, error) {
 	c, err := m.start(ctx)
 	if err != nil {
 		return figures{}, err
 	}
-	if err := m.begun(ctx); err != nil { // joining the group isn't what is measured
+	if err := m.begun(ctx); err != nil { // the time to join the group is not measured
 		return figures{}, err
 	}
 	return m.between(ctx, c, int64(m.events), func() error { return nil })
 }
 
-// follow has events consumed as they come, to a topic of their own.
+// follow runs a consumer on its own topic while events arrive.
 func follow(ctx context.Context, m *measurement) (figures, error) {
 	m.topic = m.prefix
 	m.env = append(m.env, "STANDINGS_KAFKA_TOPICS="+m.topic)
 	if err := m.createTopic(ctx); err != nil {
 		return figures{}, err
 	}
-	if err := m.produce(ctx, "--count", "10000"); err != nil { // boards aren't empty
+	if err := m.produce(ctx, "--count", "10000"); err != nil { // so that boards are not empty
 		return figures{}, err
 	}
 	c, err := m.start(ctx)
@@ -160,7 +160,7 @@ func follow(ctx context.Context, m *measurement) (figures, error) {
 	})
 }
 
-// between takes the figures from now on until a load is through.
+// between measures from now on until a load is consumed.
 func (m *measurement) between(ctx context.Context, c *process, events int64, load func() error) (figures, error) {
 	began, used := time.Now(), c.usage()
 	before, err := worked(ctx, m.masters)
@@ -188,7 +188,7 @@ func (m *measurement) between(ctx context.Context, c *process, events int64, loa
 	return f, err
 }
 
-// counts are the events and the updates of the consumer's last line.
+// counts returns the numbers of events and updates from the consumer's last line.
 func (p *process) counts() (applied, updates int64, err error) {
 	log, err := os.ReadFile(p.log.Name())
 	if err != nil {
@@ -205,8 +205,8 @@ func (p *process) counts() (applied, updates int64, err error) {
 	return last.Applied, last.Updates, nil
 }
 
-// columns are the figures of the table. Of those that are compared, the ratio to the first
-// variant is taken in each round: what else the machine has to do changes from round to round.
+// columns are the columns of the table. For a compared one, the ratio to the first variant is taken in each round,
+// since other load on the machine changes between rounds.
 var columns = []struct {
 	head     string
 	compared bool
@@ -222,7 +222,7 @@ var columns = []struct {
 	{"events/call", false, "%.1f", func(f figures) float64 { return float64(f.events) / f.redis.calls }},
 }
 
-// perEvent is how many updates an event cost: members in a window, each written once a batch.
+// perEvent returns the updates per event. An update is a member in a window, written once per batch.
 func (f figures) perEvent() float64 { return float64(f.writes) / float64(f.applied) }
 
 // table prints the medians of the runs.

@@ -1,7 +1,7 @@
 package main
 
-// What streams cost: many clients of one board, which changes ten times a second, on a server that
-// does nothing else.
+// The cost of streams: many clients of one board that changes ten times a second, on a server that does nothing
+// else.
 
 import (
 	"bufio"
@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	streamsFor  = 30 * time.Second // how long each of the two is measured
+	streamsFor  = 30 * time.Second // duration of each of the two measurements
 	updatesASec = 10
 )
 
-// streams opens so many streams of the top ten, and measures the server while nothing happens and
-// while the board changes.
+// streams opens the given number of streams of the top ten, and measures the server while the board does not change
+// and while it changes.
 func (m *measurement) streams(ctx context.Context, clients int) error {
 	counting, err := m.start(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (m *measurement) streams(ctx context.Context, clients int) error {
 	}
 	if err := until(ctx, func() (bool, error) {
 		_, err := metric(ctx, operations, "standings_api_streams")
-		return err == nil, nil // it isn't up yet
+		return err == nil, nil // an error means that it is not up yet
 	}); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (m *measurement) streams(ctx context.Context, clients int) error {
 		defer conn.Close() //nolint:errcheck // it is only read
 	}
 	if err := until(ctx, func() (bool, error) {
-		return events.Load() >= int64(clients), nil // each has the first event
+		return events.Load() >= int64(clients), nil // each client has the first event
 	}); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (m *measurement) streams(ctx context.Context, clients int) error {
 					return err
 				}
 			}
-			// Uneven, so that records don't keep step with the server's reads.
+			// The pauses are irregular, so that events do not synchronize with the server's reads.
 			time.Sleep(time.Second/(2*updatesASec) + rand.N(time.Second/updatesASec))
 		}
 		seconds := time.Since(began).Seconds()
@@ -106,7 +106,7 @@ func (m *measurement) streams(ctx context.Context, clients int) error {
 	return counting.stop()
 }
 
-// play publishes so many events of ten members: each changes the top ten.
+// play publishes n events of ten members: each changes the top ten.
 func (m *measurement) play(ctx context.Context, n int) error {
 	var all []*kgo.Record
 	for range n {
@@ -118,7 +118,7 @@ func (m *measurement) play(ctx context.Context, n int) error {
 	return nil
 }
 
-// openStream opens a stream, whose events are counted until the connection ends.
+// openStream opens a stream, and counts its events until the connection ends.
 func openStream(ctx context.Context, address string, events *atomic.Int64) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)
@@ -151,7 +151,7 @@ func (m *measurement) streamFigures(ctx context.Context, p *process, operations 
 	return f, nil
 }
 
-// metric is one without labels.
+// metric reads a metric without labels.
 func metric(ctx context.Context, operations, name string) (float64, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+operations+"/metrics", nil)
 	if err != nil {
@@ -173,7 +173,7 @@ func metric(ctx context.Context, operations, name string) (float64, error) {
 	return 0, fmt.Errorf("there is no metric %s", name)
 }
 
-// freePorts are two that nobody listens on right now.
+// freePorts returns two ports that are free at the moment.
 func freePorts(ctx context.Context) (one, other string, err error) {
 	var all [2]string
 	for i := range all {
@@ -188,7 +188,7 @@ func freePorts(ctx context.Context) (one, other string, err error) {
 	return all[0], all[1], nil
 }
 
-// kilobytes is the resident memory, in KiB.
+// kilobytes returns the resident memory, in KiB.
 func (p *process) kilobytes() int {
 	n, _ := strconv.Atoi(strings.TrimSuffix(p.status("VmRSS"), " kB")) // the kernel's format
 	return n

@@ -2,25 +2,25 @@ package model
 
 import "fmt"
 
-// log is one setting to search of what says which windows are complete: what a partition is
-// appended, what happens to it and to Redis, and the rule that is broken.
+// log is one setting to search for the rules by which windows are complete: the records that a
+// partition receives, the faults of the partition and of Redis, and the broken rule.
 type log struct {
 	narrator
 	records []record
-	regrown []record // what takes their place where the log was cut
+	regrown []record // replace the records of the part that was cut
 	from    startFrom
-	keep    int8 // for so many steps a window lives once it is over
-	last    int8 // where the clock stops
+	keep    int8 // steps for which a window lives after its end
+	last    int8 // the last step of the clock
 	halts   bool // on_gap: halt
-	// disorder is the operator's word, -1 without one.
+	// disorder is the disorder setting, -1 if it is unset.
 	disorder int8
-	appended bool // the times are the broker's
-	sparse   bool // of three marks in a row the one in the middle goes
+	appended bool // record times are assigned by the broker (LogAppendTime)
+	sparse   bool // a mark that lies between two others is dropped
 	faults   mishaps
 	variant  brokenRule
 }
 
-// record has a time, 0 for none, and its event one.
+// record is a record's time, 0 for none, and the time of its event.
 type record struct{ time, event int8 }
 
 func timed(times ...int8) []record {
@@ -39,10 +39,10 @@ const (
 	fromLatest   startFrom = "latest"
 )
 
-// mishaps are how often each may still happen.
+// mishaps limits how often each fault may still happen.
 type mishaps struct{ crash, rollback, wipe, rebuild, cut int8 }
 
-// brokenRule is a rule of "Complete" that is broken, empty for none.
+// brokenRule is a rule of "Complete" that is broken; "" breaks none.
 type brokenRule string
 
 const (
@@ -62,7 +62,7 @@ const (
 	untimedIgnored brokenRule = "a record without a time is taken for one that says nothing"
 )
 
-// boards are all that Redis holds, so all that goes back in time with it.
+// boards is the whole state of Redis, which goes back in time together.
 type boards struct {
 	ledger  int8 // none: -1
 	counted set
@@ -71,60 +71,60 @@ type boards struct {
 
 type origin struct{ offset, time int8 }
 
-// work is what a consumer is about to do, or where it is.
+// work is a consumer's next step, or its current phase.
 type work uint8
 
 const (
-	away   work = iota // knows nothing but its trail
+	away   work = iota // knows only its trail
 	asking             // has read Redis
 	begins             // has a start to write
-	wrote              // has written one, and commits it
+	wrote              // has written a start, and commits it
 	works              // reads and applies
-	halted             // over a gap, or a cut log; looks again
+	halted             // because of a gap or a cut log; checks again
 )
 
-// reader is what the consumer knows.
+// reader holds all that the consumer knows.
 type reader struct {
 	work
-	now, found int8  // of Redis; found is the ledger
-	start      start // that it begins with
+	now, found int8  // read from Redis together; found is the ledger
+	start      start // the start that it is about to write
 	at, read   int8
-	bound      int8  // of all before read
-	trail      trail // its own
+	bound      int8  // of the times of all records before read
+	trail      trail // the consumer's own
 	saw        bool  // it located after the log was cut
 }
 
-// start is a call of start.lua: what it expects, and what it writes.
+// start is a call of start.lua: the ledger that it expects, and its writes.
 type start struct {
 	on, recovers bool
 	from, at     int8
 	origin       origin
-	lacks        bool // by what the log ever had, and not by what the consumer knows
+	lacks        bool // some event that the log ever had for a live window is missing; the consumer cannot know this
 	trail        trail
 }
 
-// lateCall is what a consumer left behind that died: a piece, or a start.
+// lateCall is a piece or a start that a consumer had sent when it died.
 type lateCall struct {
 	on       bool
 	from, to int8 // of a piece
 	start    start
 }
 
-// completeState is everything at one moment.
+// completeState is one state of the whole model.
 type completeState struct {
-	clock, begin, end int8  // begin and end are the log's
-	cut               int8  // from where on records are regrown ones; -1: nowhere
-	unseen            bool  // nobody committed since it was cut
+	clock, begin, end int8  // the log is [begin, end)
+	cut               int8  // first offset with a regrown record; -1: none
+	unseen            bool  // no consumer has committed since the cut
 	committed         int8  // -1: nothing
-	memory            trail // that was committed with it
+	memory            trail // the trail that was committed with it
 	boards
 	older    boards
 	hasOlder bool
 	reader   reader
 	late     lateCall
 	mishaps  mishaps
-	lowered  bool // an origin went down
-	silent   bool // a lost Redis was filled from less
+	lowered  bool // an origin decreased
+	silent   bool // a lost Redis was filled from a log that lacks events, without a halt
 }
 
 func (l *log) space() space[completeState] {
@@ -141,7 +141,7 @@ func (l *log) space() space[completeState] {
 	}
 }
 
-// record is what is, or was, at an offset.
+// record returns the record that is, or was, at offset i.
 func (l *log) record(s *completeState, i int8) record {
 	if s.cut >= 0 && i >= s.cut {
 		return l.regrown[i]
@@ -166,7 +166,7 @@ func (l *log) wrong(s completeState) string {
 	return ""
 }
 
-// next emits all that can happen in a state.
+// next emits every state that can follow s.
 func (l *log) next(s completeState, out func(completeState, string)) {
 	if s.clock < l.last {
 		t := s
@@ -178,7 +178,7 @@ func (l *log) next(s completeState, out func(completeState, string)) {
 	l.redisSteps(s, out)
 }
 
-// kafkaSteps are what happens to the log.
+// kafkaSteps emits the changes of the log: a record is appended or deleted, or the log is cut.
 func (l *log) kafkaSteps(s completeState, out func(completeState, string)) {
 	if int(s.end) < len(l.records) && !s.unseen {
 		if r := l.record(&s, s.end); max(r.time, r.event) <= s.clock {
@@ -202,7 +202,7 @@ func (l *log) kafkaSteps(s completeState, out func(completeState, string)) {
 	}
 }
 
-// redisSteps are Redis's own misfortunes, and a rebuild.
+// redisSteps emits late calls, Redis's own faults, and a rebuild.
 func (l *log) redisSteps(s completeState, out func(completeState, string)) {
 	if s.late.on {
 		t := s
@@ -236,8 +236,8 @@ func (l *log) redisSteps(s completeState, out func(completeState, string)) {
 	}
 }
 
-// rebuild reads what the log has up to the ledger, and replaces the windows that this makes
-// complete. Those before stay, and the origin doesn't come down to where they are.
+// rebuild reads the log up to the ledger, and replaces the windows that this makes complete. Earlier
+// windows stay, and the origin does not decrease to their start.
 func (l *log) rebuild(s completeState, out func(completeState, string)) {
 	t := s
 	t.mishaps.rebuild--
@@ -262,7 +262,7 @@ func (l *log) rebuild(s completeState, out func(completeState, string)) {
 	out(t, l.say("a rebuild replaces the windows from %d on", from.time))
 }
 
-// apply counts up to an offset.
+// apply counts the events before an offset.
 func (s *completeState) apply(to int8) {
 	for i := s.ledger; i < to; i++ {
 		s.counted |= 1 << i
@@ -270,7 +270,7 @@ func (s *completeState) apply(to int8) {
 	s.ledger = to
 }
 
-// write is start.lua; false where the ledger has moved.
+// write is start.lua. It returns false if the ledger has moved.
 func (l *log) write(s *completeState, b start) bool {
 	if s.ledger != b.from {
 		return false

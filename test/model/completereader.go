@@ -1,7 +1,7 @@
 package model
 
-// latest bounds the times of the records before an offset where the log begins, or ends
-// with nothing behind; 0 if there is none.
+// latest bounds the times of the records before offset, which is the log's begin or end. It returns 0
+// if there are no records before it.
 func (l *log) latest(s *completeState, offset, end, now int8, t trail) int8 {
 	if offset == 0 {
 		return 0
@@ -49,7 +49,7 @@ func (l *log) originOf(offset, latest int8) origin {
 	return origin{offset, latest + 1}
 }
 
-// readerSteps are what the consumer can do, and that it dies.
+// readerSteps emits what the consumer can do, and its death.
 func (l *log) readerSteps(s completeState, out func(completeState, string)) {
 	r := s.reader
 	t := s
@@ -70,7 +70,7 @@ func (l *log) readerSteps(s completeState, out func(completeState, string)) {
 	case wrote:
 		t.commit(r.start.at, r.start.trail)
 		t.reader = reader{trail: r.trail}
-		if r.start.from >= 0 { // a gap is skipped: it goes on from there at once
+		if r.start.from >= 0 { // a gap is skipped: it continues from the new position at once
 			bound, _ := l.known(r.trail, r.start.at)
 			t.reader = reader{work: works, at: r.start.at, read: r.start.at, bound: bound, trail: r.trail, saw: r.saw}
 		}
@@ -99,8 +99,8 @@ func (s *completeState) commit(at int8, t trail) {
 	s.unseen = s.unseen && !s.reader.saw
 }
 
-// locate is the start table: what Kafka answers, all of one moment. Were the log's head
-// deleted in between, its first record wouldn't be found, and all be asked again.
+// locate applies the start table to Kafka's answers, which are all of one moment: if the log's head
+// were deleted between them, the first record would be missing and the consumer would ask again.
 func (l *log) locate(s completeState, out func(completeState, string)) {
 	r := s.reader
 	now := s.clock
@@ -121,7 +121,7 @@ func (l *log) locate(s completeState, out func(completeState, string)) {
 		bound, ok := l.known(known, r.found)
 		if !ok && r.found > 0 && l.variant != unbridged {
 			_, last := known.last()
-			bound = max(r.now, last) // the ledger is of that moment
+			bound = max(r.now, last) // the ledger was read at that moment
 			known = known.add(r.found, bound, false)
 		}
 		t.reader = reader{work: works, at: r.found, read: r.found, bound: bound, trail: known, saw: s.unseen}
@@ -144,8 +144,8 @@ func (l *log) locate(s completeState, out func(completeState, string)) {
 	}
 }
 
-// start resolves where a topic begins, or begins again once Redis was lost, from what is
-// committed.
+// start resolves the offset at which a topic begins. After a loss of Redis it resolves it again, from
+// what is committed.
 func (l *log) start(s, t completeState, now int8, what string, out func(completeState, string)) {
 	known := s.memory
 	if l.variant != beyondBelieved {
@@ -186,7 +186,7 @@ func (l *log) start(s, t completeState, now int8, what string, out func(complete
 	out(t, l.say("%s, and will begin at %d", what, at))
 }
 
-// count is reading, applying, committing, and looking whether the ledger is where it was.
+// count reads, applies, commits, and checks whether the ledger is where the consumer left it.
 func (l *log) count(s completeState, out func(completeState, string)) {
 	r := s.reader
 	lost := func(what string) {

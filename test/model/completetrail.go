@@ -4,8 +4,8 @@ import "fmt"
 
 const maxRecords = 4
 
-// trail bounds the times of the records before an offset: at its index one more than the
-// bound, or 0 where it has no mark.
+// trail bounds the times of the records before each offset. The value at an offset is the bound plus
+// one, or 0 if the offset has no mark.
 type trail [maxRecords + 1]int8
 
 func (t trail) last() (offset, bound int8) {
@@ -17,7 +17,7 @@ func (t trail) last() (offset, bound int8) {
 	return 0, 0
 }
 
-// latest is the first mark's at or after an offset.
+// latest returns the bound of the first mark at or after an offset.
 func (t trail) latest(offset int8) (int8, bool) {
 	for _, m := range t[offset:] {
 		if m > 0 {
@@ -27,7 +27,7 @@ func (t trail) latest(offset int8) (int8, bool) {
 	return 0, false
 }
 
-// before is what a reader takes who takes the last mark up to an offset.
+// before returns the bound of the last mark up to an offset, which a broken variant uses.
 func (t trail) before(offset int8) (int8, bool) {
 	for o := offset; o > 0; o-- {
 		if t[o] > 0 {
@@ -37,7 +37,8 @@ func (t trail) before(offset int8) (int8, bool) {
 	return 0, false
 }
 
-// add notes a mark, unless the newest bounds its offset as well or better.
+// add notes a mark, unless the newest mark is at a later offset, or at the same offset with a bound at least
+// as low.
 func (t trail) add(offset, bound int8, sparse bool) trail {
 	bound = max(bound, 0)
 	last, at := t.last()
@@ -57,7 +58,7 @@ func (t trail) add(offset, bound int8, sparse bool) trail {
 	return t
 }
 
-// with is what two trails of the same log know together.
+// with combines two trails of the same log.
 func (t trail) with(other trail) (both trail) {
 	for o := int8(1); o <= maxRecords; o++ {
 		for _, m := range []int8{max(t[o], other[o]), min(t[o], other[o])} {
@@ -69,7 +70,7 @@ func (t trail) with(other trail) (both trail) {
 	return both
 }
 
-// within is the trail of a log that ends at an offset.
+// within restricts a trail to a log that ends at end.
 func (t trail) within(end int8) (kept trail) {
 	for o := int8(1); o <= maxRecords; o++ {
 		if t[o] == 0 {

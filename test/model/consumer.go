@@ -2,12 +2,12 @@ package model
 
 import "fmt"
 
-// consumerSteps are what consumer k can do, or what happens to it.
+// consumerSteps emits what consumer k can do, and its crash.
 func (w *world) consumerSteps(s state, k int, out func(state, string)) {
 	c := s.consumers[k]
 	if !c.waiting && !c.stopped {
-		// Reading the ledger, choosing a piece and sending it are one step: whatever
-		// happens in between could as well happen while the call is on its way.
+		// Reading the ledger, choosing a piece and sending it are one step: whatever happens between
+		// them can also happen while the call is on its way.
 		w.goOn(s, k, s.ledger, s.torn, w.say("consumer %d reads the ledger: %v", k, s.ledger), out)
 	}
 	if c.waiting {
@@ -22,7 +22,7 @@ func (w *world) consumerSteps(s state, k int, out func(state, string)) {
 	}
 }
 
-// sendAgain is a timeout: the first call may be lost, or still be carried out.
+// sendAgain emits a timeout: the first call may be lost, or may still be executed.
 func (w *world) sendAgain(s state, k int, out func(state, string)) {
 	flies := s.flies(k)
 	if flies && s.budget.timeout == 0 {
@@ -39,13 +39,13 @@ func (w *world) sendAgain(s state, k int, out func(state, string)) {
 	}
 }
 
-// goOn is consumer k with the ledger as it knows it: it sends a piece, any that the
-// protocol allows, or has nothing to do.
+// goOn continues consumer k with the ledger as k knows it: the consumer sends any piece that the
+// protocol permits, or has nothing to do.
 func (w *world) goOn(s state, k int, at position, torn bool, what string, out func(state, string)) {
 	s.consumers[k] = consumer{}
 	switch {
 	case torn && w.variant != tornIgnored:
-		out(s, what+", torn: it halts") // and looks again
+		out(s, what+", torn: it halts") // and reads the ledger again
 		return
 	case at == w.all():
 		s.consumers[k].stopped = w.variant == neverLooks
@@ -55,7 +55,7 @@ func (w *world) goOn(s state, k int, at position, torn bool, what string, out fu
 	w.pieces(at, func(next position, events set) {
 		t := s
 		if at.isPlain() && (w.variant != lettersAtEnd || next.isPlain()) {
-			// All of the batch's are acknowledged before its first piece is sent.
+			// Kafka acknowledges all dead letters of the batch before the first piece is sent.
 			for i := at.from(); i < next.end(); i++ {
 				if w.hashes[i] == 0 {
 					t.letters |= 1 << i
@@ -69,8 +69,8 @@ func (w *world) goOn(s state, k int, at position, torn bool, what string, out fu
 	})
 }
 
-// pieces are all that may follow a position: where a batch ends is anyone's choice, where
-// a sweep ends is not, and it goes upwards.
+// pieces emits every piece that may follow a position. A new batch may end anywhere; a sweep that was
+// begun ends at its own end and proceeds upwards by hash.
 func (w *world) pieces(at position, out func(next position, events set)) {
 	if at == none {
 		out(plain(0), 0) // the start: nothing counts yet
@@ -91,7 +91,7 @@ func (w *world) pieces(at position, out func(next position, events set)) {
 		}
 		for bound := at.hash() + 1; bound <= highest; bound++ {
 			if w.between(at.from(), end, at.hash(), bound) == 0 {
-				continue // a piece has a member
+				continue // each piece has at least one member
 			}
 			switch w.variant {
 			case outOfOrder:
@@ -106,11 +106,11 @@ func (w *world) pieces(at position, out func(next position, events set)) {
 	}
 }
 
-// execute is Redis carrying out a call, in one go.
+// execute lets Redis carry out a call atomically.
 func (w *world) execute(s state, i int, out func(state, string)) {
 	c := s.network[i]
 	if s.hold {
-		return // answered "held", and sent again: as if it waited
+		return // The answer is "held", and the consumer sends the call again: the same as waiting.
 	}
 	found, torn := s.ledger, s.torn
 	applied := w.fenceOpens(s, c)
@@ -149,7 +149,7 @@ func (w *world) execute(s state, i int, out func(state, string)) {
 	}
 }
 
-// fenceOpens is apply.lua's comparison.
+// fenceOpens reports whether apply.lua's comparison of the ledger lets the call write.
 func (w *world) fenceOpens(s state, c call) bool {
 	switch {
 	case w.variant == notCompared, w.variant == resentUnfenced && c.resent:
@@ -164,7 +164,7 @@ func (w *world) fenceOpens(s state, c call) bool {
 
 func (c call) String() string { return fmt.Sprintf("%v to %v", c.expected, c.next) }
 
-// send puts a call on the network, if there is room for one more.
+// send puts a call on the network. It returns false if the network is full.
 func (s *state) send(c call) bool {
 	for i := range s.network {
 		if !s.network[i].on {
@@ -186,7 +186,7 @@ func (s *state) flies(k int) bool {
 	return false
 }
 
-// giveUp leaves the calls of consumer k to themselves.
+// giveUp makes consumer k stop waiting for its calls, which stay on the network.
 func (s *state) giveUp(k int) {
 	for i := range s.network {
 		if s.network[i].waiter == int8(k) {

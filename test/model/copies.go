@@ -2,42 +2,42 @@ package model
 
 import "fmt"
 
-// copies is one setting of a job that builds a second copy of the standings beside the live
-// one: the events, what the job does, the faults, and the rule that is broken.
+// copies is one setting of a job that builds a second copy of the standings beside the live copy: the
+// events, what the job does, the faults, and the broken rule.
 type copies struct {
 	narrator
 	actor int8
-	// members are of each partition's events: 1 and 2 are of the first shard, by their hash in
-	// it, 3 and 4 of the second.
+	// members is indexed by partition, then by event. Members 1 and 2 are on the first shard, 3 and 4 on
+	// the second, in the order of their hashes.
 	members [][]int8
 	way     copyWay
 	workers int // worker k applies partition k % len(members)
-	// jobs that may run at once: the first may have lost its lease to the second.
+	// jobs is the number of jobs that may run at once: the first may have lost its lease to the second.
 	jobs    int
 	faults  copyFaults
 	variant copyRule
 }
 
-// copyWay is how the second copy becomes the live one.
+// copyWay is how the second copy becomes the live copy.
 type copyWay uint8
 
 const (
 	reshards   copyWay = iota // pause, copy to other shards, switch
-	renames                   // build from the log, rename shard by shard: every open window
-	renamesOne                // the same, but another window is kept: the ledgers must be equal
+	renames                   // build from the log, rename shard by shard: every open window is replaced
+	renamesOne                // the same, but one window is kept: the ledgers must be equal
 )
 
-// copyFaults are how often each may still happen.
+// copyFaults limits how often each fault may still happen.
 type copyFaults struct {
 	crash    int8 // of a worker, which may leave a call on its way
 	death    int8 // of a job
-	lapse    int8 // of a hold of a job that lives
+	lapse    int8 // of the hold of a running job
 	rollback int8 // of one shard
-	ban      int8 // a ban of the members with the hash 1, or its end
+	ban      int8 // the members with hash 1 are banned or unbanned
 	seal     int8 // of one shard's window, by a leader that has taken the job's lease
 }
 
-// copyRule is a rule of the copy that is broken, empty for none.
+// copyRule is a rule of the copy that is broken; "" breaks none.
 type copyRule string
 
 const (
@@ -62,27 +62,27 @@ const (
 
 // copyHold is the hold on one shard.
 type copyHold struct {
-	by     int8        // 0: none; else the job, from 1 on
-	target [2]position // of each partition; none: no target
+	by     int8        // 0: no hold; otherwise the job, from 1 on
+	target [2]position // per partition; none: no target
 }
 
-// newCopy is what one attempt of a job has built behind one shard.
+// newCopy is what one attempt of a job has built for one shard.
 type newCopy struct {
 	ledger position // of a build
-	parts  int8     // of a copy: how many are there
+	parts  int8     // of a copy: number of parts that it has
 	sealed bool     // the window is final in it
 	window [2]counts
 }
 
-// copiedShard is all that one shard holds, so all that goes back in time with it.
+// copiedShard is the whole state of one shard, which goes back in time together.
 type copiedShard struct {
 	ledger [2]position
-	window [2]counts // of each partition
-	banned bool      // what the members with the hash 1 have is in the hidden set
+	window [2]counts // per partition
+	banned bool      // the standings of the members with hash 1 are in the hidden set
 	hold   copyHold
-	copy   [2]newCopy // of each job
+	copy   [2]newCopy // per job
 
-	kept, final counts // other windows, where the job renames
+	kept, final counts // two more windows, if the job renames
 	sealed      sealing
 	sealedAt    position
 }
@@ -95,18 +95,18 @@ const (
 	reopened
 )
 
-// copiesState is everything at one moment.
+// copiesState is one state of the whole model.
 type copiesState struct {
 	shards   [shardCount]copiedShard
-	older    copiedShard // what one shard may go back to
-	olderOf  int8        // which; -1: none
+	older    copiedShard // the state that one shard may go back to
+	olderOf  int8        // that shard; -1: none
 	workers  [2]copyWorker
 	late     copyCall // of a worker that crashed
 	lateTo   int8
 	jobs     [2]copyJob
 	switched bool
 	lockLost bool // another leader has the lock
-	unsealed bool // a switch made a final window an open one
+	unsealed bool // a switch reopened a final window
 	faults   copyFaults
 }
 
@@ -114,7 +114,7 @@ func (w *copies) space() space[copiesState] {
 	begin := copiesState{olderOf: -1, faults: w.faults}
 	for i := range begin.shards {
 		sh := &begin.shards[i]
-		sh.ledger = [2]position{plain(0), none} // other partitions start meanwhile
+		sh.ledger = [2]position{plain(0), none} // other partitions start later
 		sh.hold.target = [2]position{none, none}
 	}
 	for j := range begin.jobs {
@@ -132,7 +132,7 @@ func (w *copies) space() space[copiesState] {
 	}
 }
 
-// The processes that fairness is promised to: workers and jobs by their numbers.
+// The processes to which weak fairness applies: workers and jobs by their numbers, and a timer.
 const (
 	fault       = 0
 	firstWorker = 1
@@ -140,7 +140,7 @@ const (
 	timer       = 5
 )
 
-// next emits all that can happen in a state.
+// next emits every state that can follow s.
 func (w *copies) next(s copiesState, out func(copiesState, string)) {
 	for k := range w.workers {
 		w.actor = int8(firstWorker + k)
@@ -170,7 +170,7 @@ func (w *copies) next(s copiesState, out func(copiesState, string)) {
 	w.faultSteps(s, out)
 }
 
-// holdSteps are the end of a hold that no job renews, and of one that a job renews too late.
+// holdSteps emits the expiry of a hold that no job renews, and of one that a job renews too late.
 func (w *copies) holdSteps(s copiesState, i int, out func(copiesState, string)) {
 	by := s.shards[i].hold.by
 	if by == 0 {
@@ -233,7 +233,7 @@ func (w *copies) faultSteps(s copiesState, out func(copiesState, string)) {
 	}
 }
 
-// counted are the events of a partition that a position in a shard says are counted.
+// counted returns the events of a partition that a position counts in a shard.
 func (w *copies) counted(part, shard int, p position) (events set) {
 	if p == none {
 		return 0
@@ -247,12 +247,12 @@ func (w *copies) counted(part, shard int, p position) (events set) {
 	return events
 }
 
-// between are the events that a piece adds.
+// between returns the events that a piece adds.
 func (w *copies) between(part, shard int, from, to position) set {
 	return w.counted(part, shard, to) &^ w.counted(part, shard, from)
 }
 
-// end is where all events of a partition count.
+// end returns the position at which all events of a partition count.
 func (w *copies) end(part int) position { return plain(len(w.members[part])) }
 
 func (w *copies) wrong(s copiesState) string {
@@ -276,7 +276,7 @@ func (w *copies) wrong(s copiesState) string {
 	return ""
 }
 
-// done is where every event counts, no job runs, and no hold is left.
+// done reports whether every event counts, no job runs, and no hold is left.
 func (w *copies) done(s copiesState) bool {
 	for _, sh := range s.shards {
 		for part := range w.members {

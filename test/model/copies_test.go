@@ -37,7 +37,7 @@ func TestACopyHasWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
 	}
 }
 
-// Each broken rule with a small world that shows what it is for.
+// Each broken rule is paired with a small world in which it causes a violation.
 func TestEveryBrokenRuleOfCopiesIsCaught(t *testing.T) {
 	t.Parallel()
 	two := [][]int8{{1, 3}}

@@ -1,13 +1,13 @@
 package model
 
-// covers reports whether all that q counts p counts, too, by their texts alone.
+// covers reports, by the positions' texts alone, whether p counts every event that q counts.
 func (p position) covers(q position) bool {
 	return p == q || q.end() <= p.from() ||
 		q.from() == p.from() && q.end() == p.end() && q.hash() <= p.hash() && !p.isPlain() ||
 		q.isPlain() && q.from() <= p.from()
 }
 
-// renameSteps are a job that builds each shard from the log beside the live one, and renames it.
+// renameSteps emits the steps of a job that builds each shard from the log beside the live one, and renames it.
 func (w *copies) renameSteps(s copiesState, j int, out func(copiesState, string)) {
 	for i := range s.shards {
 		sh, job := &s.shards[i], &s.jobs[j]
@@ -67,7 +67,7 @@ func (w *copies) build(s copiesState, j, i int, out func(copiesState, string)) {
 	}
 }
 
-// renameShard is the one script that replaces the windows of a shard and its ledger.
+// renameShard is the script that replaces the windows of a shard and its ledger.
 func (w *copies) renameShard(s copiesState, j, i int, out func(copiesState, string)) {
 	sh, job := &s.shards[i], &s.jobs[j]
 	what := w.say("job %d renames shard %d from %v to %v", j, i, sh.ledger[0], sh.copy[j].ledger)
@@ -88,12 +88,12 @@ func (w *copies) renameShard(s copiesState, j, i int, out func(copiesState, stri
 	out(s, what)
 }
 
-// sealSteps make a window of a shard final, and take that back.
+// sealSteps seals a window of a shard, and takes the seal back.
 func (w *copies) sealSteps(s copiesState, i int, out func(copiesState, string)) {
 	sh := &s.shards[i]
 	switch at := sh.ledger[0]; {
 	case s.faults.seal > 0 && sh.sealed == open && sh.hold.by == 0:
-		// Only a leader seals: a job that runs has lost its lock to it.
+		// Only a leader seals: a job that is running has lost its lock to that leader.
 		s.faults.seal--
 		sh.sealed, s.lockLost = sealedNow, s.jobs[0].runs()
 		out(s, w.say("another leader seals a window of shard %d", i))

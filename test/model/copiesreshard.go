@@ -1,14 +1,14 @@
 package model
 
-// copyJob is what a job knows.
+// copyJob is a job's memory.
 type copyJob struct {
 	phase  copyPhase
-	at     int8        // the shard that is next, or of a copy the part
-	read   [2]position // of each partition, on the first shard
-	target [2]position // of each partition
-	begun  int8        // how often it began
+	at     int8        // the next shard, or in a copy the next part
+	read   [2]position // per partition, on the first shard
+	target [2]position // per partition
+	begun  int8        // number of times that it began
 	done   set         // the shards that it has renamed
-	equal  set         // the shards whose ledgers were compared, for a rule that is broken
+	equal  set         // the shards whose ledgers it compared, for a broken rule
 }
 
 type copyPhase uint8
@@ -26,7 +26,7 @@ const (
 
 var idleJob = copyJob{read: [2]position{none, none}, target: [2]position{none, none}}
 
-// goesOn is the next call of a phase, or the next phase after so many.
+// goesOn advances to the next call of a phase, or after the last call to the next phase.
 func (j *copyJob) goesOn(phase copyPhase, calls int8) {
 	if j.at++; j.at == calls {
 		j.phase, j.at = phase, 0
@@ -35,8 +35,8 @@ func (j *copyJob) goesOn(phase copyPhase, calls int8) {
 
 func (j *copyJob) runs() bool { return j.phase != noJob && j.phase != jobEnded }
 
-// begins is a job's new attempt. Its new copy has keys of its own, so that of an earlier
-// attempt nothing counts that is still there, comes late or comes back.
+// begins starts a new attempt of a job. Its new copy has its own keys, so nothing of an earlier
+// attempt counts, whether it still exists, arrives late or comes back with a rollback.
 func (s *copiesState) begins(w *copies, j int) {
 	job := idleJob
 	job.phase, job.begun = takesHolds, s.jobs[j].begun
@@ -59,7 +59,7 @@ func (s *copiesState) begins(w *copies, j int) {
 	}
 }
 
-// again is a job that begins anew, unless another one has its lease.
+// again starts the job again, unless another job has its lease.
 func (w *copies) again(s copiesState, j int, why string, out func(copiesState, string)) {
 	if j == 0 && s.jobs[1].runs() || s.lockLost {
 		s.ends(j)
@@ -78,7 +78,7 @@ func (s *copiesState) ends(j int) {
 	s.older.copy[j] = newCopy{}
 }
 
-// parts are those of one shard: by hash, and what is hidden.
+// parts returns the number of parts of one shard: one per hash, and the hidden members.
 func (w *copies) parts() int8 {
 	if w.faults.ban > 0 {
 		return 3
@@ -86,7 +86,7 @@ func (w *copies) parts() int8 {
 	return 2
 }
 
-// reshardSteps are a job that pauses, copies and switches: each step is one call to one shard.
+// reshardSteps emits the steps of a job that pauses, copies and switches. Each step is one call to one shard.
 func (w *copies) reshardSteps(s copiesState, j int, out func(copiesState, string)) {
 	job, i := &s.jobs[j], s.jobs[j].at
 	me := int8(j + 1)
@@ -125,8 +125,8 @@ func (w *copies) reshardSteps(s copiesState, j int, out func(copiesState, string
 	}
 }
 
-// seekLevel reads the positions of a shard in the call that compares the hold. All are level
-// once they are plain, equal and none is below its target.
+// seekLevel reads the positions of a shard in the call that compares the hold. The shards are level
+// once all positions are plain, equal and not below their targets.
 func (w *copies) seekLevel(s copiesState, j int, out func(copiesState, string)) {
 	job, i := &s.jobs[j], s.jobs[j].at
 	sh := &s.shards[i]
@@ -136,7 +136,7 @@ func (w *copies) seekLevel(s copiesState, j int, out func(copiesState, string)) 
 	}
 	for _, p := range sh.ledger {
 		if p != none && !p.isPlain() {
-			return // somebody finishes the sweep
+			return // a worker finishes the sweep
 		}
 	}
 	what := w.say("job %d finds shard %d at %v", j, i, sh.ledger)
@@ -170,15 +170,15 @@ func (w *copies) seekLevel(s copiesState, j int, out func(copiesState, string)) 
 		}
 		what += ": all are level"
 	case named && (w.variant == targetKept || w.variant == goneHoldIgnored):
-		// It waits on.
+		// It continues to wait.
 	default:
 		job.phase, job.target = namesTargets, raised
 	}
 	out(s, what)
 }
 
-// copyPart reads a part and writes it: the calls are two, and nothing depends on what happens
-// between them but the reading one's comparison.
+// copyPart reads a part and writes it. These are two calls, but only the reading call's comparison
+// depends on what happens between them, so the model makes them one step.
 func (w *copies) copyPart(s copiesState, j int, out func(copiesState, string)) {
 	job := &s.jobs[j]
 	i, part := job.at/w.parts(), job.at%w.parts()
@@ -216,8 +216,8 @@ func (w *copies) copyPart(s copiesState, j int, out func(copiesState, string)) {
 	out(s, w.say("job %d copies part %d of shard %d at %v", j, part, i, sh.ledger))
 }
 
-// switchOver is the one write that makes the new copy the live one. What comes for the old copy
-// from then on counts there alone. generations.go takes its checks apart.
+// switchOver is the one write that makes the new copy live. Later calls for the old copy count only
+// in the old copy. generations.go models the checks of the switch in detail.
 func (w *copies) switchOver(s copiesState, j int, out func(copiesState, string)) {
 	if s.lockLost && w.variant != lockUncompared {
 		w.again(s, j, "it has lost its lock", out)

@@ -1,6 +1,6 @@
 package model
 
-// copyCall is a piece, a move without events, or a start: whatever lies between two positions.
+// copyCall is a piece, a move without events, or a start. Its events are those between its positions.
 type copyCall struct {
 	on             bool
 	expected, next position
@@ -11,7 +11,7 @@ type copyLane struct {
 	call    copyCall
 	at      position
 	to      int8 // the end of the batch in hand
-	through int8 // the end of the batches that are through
+	through int8 // the end of the last finished batch
 }
 
 // copyWorker applies one partition. Two workers of one partition cover a zombie and a takeover.
@@ -32,7 +32,7 @@ func (r copyResult) String() string {
 	return [...]string{"applied", "it is elsewhere", "it is held"}[r]
 }
 
-// execute is apply.lua, or start.lua.
+// execute is apply.lua or start.lua.
 func (w *copies) execute(s *copiesState, i, part int, c copyCall) copyResult {
 	sh := &s.shards[i]
 	if sh.ledger[part] != c.expected {
@@ -55,7 +55,7 @@ func (w *copies) execute(s *copiesState, i, part int, c copyCall) copyResult {
 	return applied
 }
 
-// part is the partition of worker k.
+// part returns the partition of worker k.
 func (w *copies) part(k int) int { return k % len(w.members) }
 
 func (w *copies) workerSteps(s copiesState, k int, out func(copiesState, string)) {
@@ -78,15 +78,15 @@ func (w *copies) workerSteps(s copiesState, k int, out func(copiesState, string)
 	if a == b {
 		w.batches(s, k, a, "", out)
 	}
-	// It reads the ledgers again: to move what lags, or as it finds them elsewhere.
+	// It reads the ledgers again, to move the shards that lag or because it finds that they have moved.
 	s.workers[k] = copyWorker{}
 	out(s, w.say("worker %d verifies its ledgers", k))
 }
 
-// reached is up to where nothing is left to apply.
+// reached returns the offset before which the worker has nothing left to apply.
 func (l *copyLane) reached() int8 { return max(int8(l.at.from()), l.through) }
 
-// answerTo has a shard carry out a worker's call.
+// answerTo lets a shard execute a worker's call.
 func (w *copies) answerTo(s copiesState, k, i int, out func(copiesState, string)) {
 	l := &s.workers[k].lanes[i]
 	c := l.call
@@ -106,8 +106,8 @@ func (w *copies) answerTo(s copiesState, k, i int, out func(copiesState, string)
 	}
 }
 
-// readPositions is a worker that starts, takes over, or drops what it had: it starts the shards
-// without the partition, finishes sweeps, levels, or begins a batch.
+// readPositions is the step of a worker that starts, takes over, or has dropped its work: it starts
+// the shards without the partition, finishes sweeps, levels shards, or begins a batch.
 func (w *copies) readPositions(s copiesState, k int, out func(copiesState, string)) {
 	part := w.part(k)
 	c := copyWorker{reads: true}
@@ -150,7 +150,7 @@ func (w *copies) readPositions(s copiesState, k int, out func(copiesState, strin
 	w.send(s, k, lanes, what, out)
 }
 
-// batches begins a batch that ends anywhere, at a worker that knows the shards to be level.
+// batches begins a batch that ends at any offset. The worker knows that the shards are level.
 func (w *copies) batches(s copiesState, k int, from int8, what string, out func(copiesState, string)) {
 	part := w.part(k)
 	for to := from + 1; to <= int8(len(w.members[part])); to++ {
@@ -159,7 +159,7 @@ func (w *copies) batches(s copiesState, k int, from int8, what string, out func(
 		for i := range t.workers[k].lanes {
 			l := &t.workers[k].lanes[i]
 			l.through = to
-			if w.between(part, i, l.at, plain(int(to))) != 0 { // with all that the shard lags
+			if w.between(part, i, l.at, plain(int(to))) != 0 { // including the events that the shard lags behind
 				l.to, lanes = to, append(lanes, i)
 			}
 		}
@@ -167,7 +167,7 @@ func (w *copies) batches(s copiesState, k int, from int8, what string, out func(
 	}
 }
 
-// send has lanes send their next piece: all that is left of the batch, or the lower hash of it.
+// send makes each lane send its next piece: the rest of the batch, or only its lower hash.
 func (w *copies) send(s copiesState, k int, lanes []int, what string, out func(copiesState, string)) {
 	if len(lanes) == 0 {
 		out(s, what)
@@ -186,7 +186,7 @@ func (w *copies) send(s copiesState, k int, lanes []int, what string, out func(c
 	to2(plain(to))
 }
 
-// crash is the end of a worker, another takes its place. One call that it leaves may come late.
+// crash ends a worker; another takes its place. One call of the crashed worker may arrive late.
 func (w *copies) crash(s copiesState, k int, out func(copiesState, string)) {
 	c := s.workers[k]
 	if s.faults.crash == 0 || !c.reads {

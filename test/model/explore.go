@@ -2,24 +2,23 @@ package model
 
 import "fmt"
 
-// space is everything that can happen: where it begins, what can follow a state, and
-// what must hold.
+// space defines a search: the first state, the states that can follow a state, and the invariants.
 type space[S comparable] struct {
 	begin S
-	// next emits every state that can follow, each with what happened if that is to be told.
+	// next emits every state that can follow s. If telling is set, each comes with a description of the step.
 	next func(s S, telling bool, emit func(S, string))
-	// wrong says what is wrong with a state, or nothing.
+	// wrong describes the violation in a state, or returns "".
 	wrong func(S) string
-	// done reports whether all is counted. From every state one such can be reached.
+	// done reports whether a state is an end. An end must be reachable from every state.
 	done func(S) bool
-	// actor, if set, returns the process that takes the step being emitted, from 1 on, or 0 if
-	// the step is a fault. Then no state may rely on a fault to reach the end, and no run
-	// without faults may go on forever without reaching it, provided that a process which can
-	// always take a step takes one (weak fairness). A step that changes nothing is no step.
+	// actor, if set, returns the process that takes the step being emitted, from 1 on, or 0 if the step
+	// is a fault. Then the search also requires two things: from every state, an end is reachable
+	// without faults; and every run without faults reaches an end, provided that a process that can
+	// always take a step takes one (weak fairness). A step that changes nothing does not count.
 	actor func() int8
 }
 
-// narrator words what happens, which millions of states are searched without.
+// narrator formats descriptions of steps. A search leaves telling off, as it visits millions of states.
 type narrator struct{ telling bool }
 
 func (n *narrator) say(format string, args ...any) string {
@@ -29,22 +28,22 @@ func (n *narrator) say(format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// found is the result of a search that came to its end.
+// found is the result of a search that found no violation.
 type found struct{ states, transitions, ends int }
 
 func (f found) String() string {
 	return fmt.Sprintf("%d states, %d transitions, %d ends", f.states, f.transitions, f.ends)
 }
 
-// violation is a state that must not be, and one of the shortest ways to it.
+// violation is a forbidden state, with one of the shortest paths to it.
 type violation struct {
 	what  string
 	story []string
-	after int // states seen until then
+	after int // number of states seen until then
 }
 
-// search visits every state that can be reached, breadth first, so that the story of
-// a violation is as short as any. States are compared whole: no hash can hide one.
+// search visits every reachable state, breadth first, so that the story of a violation is one of the
+// shortest. It compares whole states, so no hash collision can hide a state.
 func search[S comparable](sp space[S]) (found, *violation) {
 	states, parents := []S{sp.begin}, []int32{0}
 	index := map[S]int32{sp.begin: 0}
@@ -96,7 +95,7 @@ func search[S comparable](sp space[S]) (found, *violation) {
 	return f, nil
 }
 
-// step is what happened between two states.
+// step describes the step between two states.
 func step[S comparable](sp space[S], before, after S) (what string) {
 	sp.next(before, true, func(s S, w string) {
 		if s == after && what == "" {
@@ -106,8 +105,8 @@ func step[S comparable](sp space[S], before, after S) (what string) {
 	return what
 }
 
-// dead is the first state from which no end can be reached, -1 if there is none, and
-// the number of ends: a walk from the ends, against the transitions.
+// dead returns the first state from which no end can be reached, -1 if there is no such state, and the
+// number of ends. It follows the transitions backwards from the ends.
 func dead[S comparable](states []S, from, to []int32, done func(S) bool) (first int32, ends int) {
 	begin := make([]int32, len(states)+1)
 	for _, j := range to {

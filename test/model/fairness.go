@@ -1,9 +1,9 @@
 package model
 
-// endless returns a state of a cycle outside the ends in which every process takes a step or
-// is unable to at some point, or -1: a fair run can stay in that cycle forever. Both conditions
-// only become easier in a larger cycle, so looking at strongly connected components is exact.
-// from is in ascending order.
+// endless returns a state of a cycle without an end in which a fair run can stay forever, or -1. That
+// is a cycle in which every process takes a step, or is unable to take one in some state. If a cycle
+// meets these conditions, so does every larger cycle, so checking the strongly connected components is
+// exact. from must be in ascending order.
 func endless[S comparable](states []S, from, to []int32, by []int8, done func(S) bool) int32 {
 	begin := make([]int32, len(states)+1)
 	for _, i := range from {
@@ -13,7 +13,7 @@ func endless[S comparable](states []S, from, to []int32, by []int8, done func(S)
 		begin[i+1] += begin[i]
 	}
 	component := components(states, begin, to, done)
-	// A bit a process: in which components it takes a step, or can't take any in some state.
+	// One bit per process: it takes a step within the component, or cannot take any step in one of its states.
 	fair, cycles := make([]uint8, len(states)), make([]bool, len(states))
 	var all uint8
 	for _, a := range by {
@@ -41,8 +41,8 @@ func endless[S comparable](states []S, from, to []int32, by []int8, done func(S)
 	return -1
 }
 
-// components numbers the strongly connected components of the states that are no ends; an end
-// has -1 (Tarjan's algorithm).
+// components numbers the strongly connected components of the states that are not ends, by Tarjan's
+// algorithm. An end has -1.
 func components[S comparable](states []S, begin, to []int32, done func(S) bool) []int32 {
 	component, low, order := make([]int32, len(states)), make([]int32, len(states)), int32(0)
 	for i := range states {

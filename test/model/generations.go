@@ -1,17 +1,17 @@
 package model
 
-// generations is one setting of copies of the standings that replace each other as the live
-// one: the faults, and the rule that is broken.
+// generations is one setting to search for copies of the standings that replace each other as the live
+// copy: the faults, and the broken rule.
 type generations struct {
 	narrator
 	actor   int8
 	workers int
-	jobs    int // that may run at once: the first may have lost its lease
+	jobs    int // number that may run at once: the first may have lost its lease
 	faults  generationFaults
 	variant generationRule
 }
 
-// generationFaults are how often each may still happen.
+// generationFaults limits how often each fault may still happen.
 type generationFaults struct {
 	death    int8 // of a job
 	restart  int8 // of a worker
@@ -21,7 +21,7 @@ type generationFaults struct {
 	ban      int8
 }
 
-// generationRule is a rule of generations that is broken, empty for none.
+// generationRule is a rule of generations that is broken; "" breaks none.
 type generationRule string
 
 const (
@@ -43,14 +43,14 @@ const (
 )
 
 const (
-	copyCount   = 3 // the first one, and one of each job
+	copyCount   = 3 // the first copy, and one for each job
 	logEnd      = 1 // of both shards
 	noShard     = -1
 	allInLine   = 1<<shardCount - 1
 	firstNumber = 1
 )
 
-// generationFault is what a step did that no step may do.
+// generationFault is a violation by a step.
 type generationFault uint8
 
 const (
@@ -70,33 +70,33 @@ func (f generationFault) String() string {
 	}[f]
 }
 
-// liveCopy is the text of lb:{0}:generation: the number of the generation, and which copy is live.
+// liveCopy is the text of lb:{0}:generation: the generation's number, and the live copy.
 type liveCopy struct{ number, copy int8 }
 
 func (r liveCopy) newer(than liveCopy) bool { return r.number > than.number }
 
 // shardOfCopy is one shard of one copy. It is live if the record that it knows names its copy.
 type shardOfCopy struct {
-	ledger  int8 // noShard: it isn't there, or without its completion mark
+	ledger  int8 // noShard: the shard does not exist, or lacks its completion mark
 	knows   liveCopy
 	banned  bool
 	expires bool
 }
 
-// copiesInRedis is all that Redis holds. Master i has the shards i; the first has the record.
+// copiesInRedis is the whole state of Redis. Master i has the shards i; master 0 also has the record.
 type copiesInRedis struct {
-	record liveCopy // number 0: none
+	record liveCopy // number 0: no record
 	shards [copyCount][shardCount]shardOfCopy
 }
 
-// replica is a process that applies, bans and answers.
+// replica is a process that applies events and bans, and answers requests.
 type replica struct {
-	record liveCopy // number 0: it knows none
-	met    liveCopy // a mark, on the way to the record
-	inLine set      // the shards where it has applied its bans
+	record liveCopy // number 0: it knows no record
+	met    liveCopy // a mark that it met, until it has read the record
+	inLine set      // the shards in which it has applied its bans
 }
 
-// generationJob is what a job knows.
+// generationJob is a job's memory.
 type generationJob struct {
 	phase  generationPhase
 	at     int8
@@ -119,12 +119,12 @@ const (
 type generationsState struct {
 	copiesInRedis
 	older     copiesInRedis
-	olderOf   set // which masters may go back to it
+	olderOf   set // the masters that may go back to it
 	workers   [2]replica
 	jobs      [2]generationJob
 	committed liveCopy // in Kafka
 	banned    bool     // in Kafka
-	promised  liveCopy // of the newest switch that was reported
+	promised  liveCopy // the record of the newest switch that was reported
 	faults    generationFaults
 	named     set // the copies that a switch has named
 	violated  generationFault
@@ -186,8 +186,8 @@ func (w *generations) wrong(s generationsState) string {
 	return ""
 }
 
-// done is where all that are there go by one record, whose copy is whole and at the log's end.
-// A switch that was reported is in force, also if the master of {0} alone goes back.
+// done reports whether all shards and replicas use one record, whose copy is whole and at the log's
+// end. A switch that was reported is in force, also after the master of {0} alone went back.
 func (w *generations) done(s generationsState) bool {
 	if s.promised.newer(s.record) {
 		return false
@@ -210,7 +210,7 @@ func (w *generations) done(s generationsState) bool {
 	return true
 }
 
-// whole reports whether all shards of a copy are there.
+// whole reports whether all shards of a copy exist.
 func (r *copiesInRedis) whole(c int8) bool {
 	for _, sh := range r.shards[c] {
 		if sh.ledger == noShard {
@@ -220,15 +220,15 @@ func (r *copiesInRedis) whole(c int8) bool {
 	return true
 }
 
-// raise is the one script by which a shard learns of a newer record. A copy that isn't live
-// expires later.
+// raise is the script by which a shard learns of a newer record. A copy that is not live gets an
+// expiry.
 func (w *generations) raise(s *generationsState, c int8, i int, to liveCopy) {
 	if sh := &s.shards[c][i]; sh.ledger != noShard && to.newer(sh.knows) {
 		sh.knows, sh.expires = to, to.copy != c || sh.expires && w.variant == expiryKept
 	}
 }
 
-// faultSteps are masters that go back or are lost, replicas that restart, jobs that die, and a ban.
+// faultSteps emits masters that go back or are lost, replicas that restart, jobs that die, and a ban.
 func (w *generations) faultSteps(s generationsState, out func(generationsState, string)) {
 	if s.faults.ban > 0 {
 		t := s
@@ -282,7 +282,7 @@ func (w *generations) faultSteps(s generationsState, out func(generationsState, 
 	}
 }
 
-// goBack restores what was saved. Replicas then read the bans again.
+// goBack restores the saved state. Replicas then read the bans again.
 func (w *generations) goBack(s generationsState, out func(generationsState, string)) {
 	for m := range shardCount {
 		if !s.olderOf.has(m) {
@@ -298,7 +298,7 @@ func (w *generations) goBack(s generationsState, out func(generationsState, stri
 	masters := s.olderOf
 	s.older, s.olderOf = copiesInRedis{}, 0
 	if masters != 1<<0 || w.faults.apart > 1 {
-		s.promised = liveCopy{} // what the others know is left only if the first one goes back alone
+		s.promised = liveCopy{} // only if master 0 goes back alone do the other shards still know of the switch
 	}
 	for k := range s.workers {
 		s.workers[k].inLine = 0

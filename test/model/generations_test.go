@@ -33,7 +33,7 @@ func TestOneCopyIsLiveWhateverHappens(t *testing.T) {
 	}
 }
 
-// Each broken rule with a small world that shows what it is for.
+// Each broken rule is paired with a small world in which it causes a violation.
 func TestEveryBrokenRuleOfGenerationsIsCaught(t *testing.T) {
 	t.Parallel()
 	for variant, w := range map[generationRule]*generations{

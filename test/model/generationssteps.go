@@ -1,7 +1,7 @@
 package model
 
-// workerSteps are a replica that finds out which copy is live, repairs what is older than what
-// it knows, applies its bans, and applies events.
+// workerSteps emits the steps of a replica: it finds out which copy is live, repairs records that are
+// older than the one it knows, applies its bans, and applies events.
 func (w *generations) workerSteps(s generationsState, k int, out func(generationsState, string)) {
 	c := &s.workers[k]
 	if s.record.number == 0 {
@@ -39,7 +39,7 @@ func (w *generations) workerSteps(s generationsState, k int, out func(generation
 	}
 }
 
-// checkRecord is a replica that finds another record than the one it goes by.
+// checkRecord handles a record that differs from the one that the replica uses.
 func (w *generations) checkRecord(s generationsState, k int, out func(generationsState, string)) {
 	c := &s.workers[k]
 	if c.record.newer(s.record) {
@@ -64,7 +64,7 @@ func (w *generations) apply(s generationsState, k, i int, out func(generationsSt
 		if w.variant == emptyStarted {
 			w.refill(s, c.record.copy, i, out)
 		}
-		// Else it halts, and looks again.
+		// Otherwise the replica halts, and looks again.
 	case sh.knows == c.record || w.variant == schemaUnread:
 		if s.banned && !c.inLine.has(i) {
 			sh.banned = true
@@ -85,18 +85,18 @@ func (w *generations) apply(s generationsState, k, i int, out func(generationsSt
 	}
 }
 
-// restore is the record of a lost {0}: the newest that a commit or a shard knows of. In an empty
-// Redis it is the first one.
+// restore writes the record of a lost {0}: the newest one that a commit or a shard knows of. In an
+// empty Redis it writes the first record.
 func (w *generations) restore(s generationsState, k int, out func(generationsState, string)) {
 	found := s.committed
 	switch w.variant {
 	case configured:
-		found = liveCopy{firstNumber, copyCount - 1} // of another number of shards
+		found = liveCopy{firstNumber, copyCount - 1} // with another number of shards
 	case commitTrusted:
 	default:
 		found = s.newest(found)
 	}
-	if s.newest(s.committed).number == 0 { // nothing is left that knows of one: an empty Redis
+	if s.newest(s.committed).number == 0 { // no shard and no commit knows a record: Redis is empty
 		found, s.promised = liveCopy{firstNumber, 0}, liveCopy{}
 	}
 	if found.number == 0 {
@@ -109,7 +109,7 @@ func (w *generations) restore(s generationsState, k int, out func(generationsSta
 	out(s, w.say("replica %d restores the record %v", k, found))
 }
 
-// newest is the newest of a record and of those that shards know.
+// newest returns the newest of a given record and those that shards know.
 func (r *copiesInRedis) newest(found liveCopy) liveCopy {
 	for c := range r.shards {
 		for _, sh := range r.shards[c] {
@@ -121,7 +121,7 @@ func (r *copiesInRedis) newest(found liveCopy) liveCopy {
 	return found
 }
 
-// refill is a shard that is lost, from the log.
+// refill starts a lost shard again from the log.
 func (w *generations) refill(s generationsState, live int8, i int, out func(generationsState, string)) {
 	for c := range s.shards {
 		if s.whole(int8(c)) {
@@ -132,12 +132,12 @@ func (w *generations) refill(s generationsState, live int8, i int, out func(gene
 	out(s, w.say("shard %d of copy %d is refilled", i, live))
 }
 
-// remedy is the operator's answer to a live copy that lacks a shard: another whole copy becomes live, or, without
-// one, the lost shards are refilled. Old copies expire meanwhile.
+// remedy emits the operator's repair of a live copy that lacks a shard: another whole copy becomes
+// live, or, if none is whole, the lost shards are refilled. Meanwhile, old copies expire.
 func (w *generations) remedy(s generationsState, out func(generationsState, string)) {
 	for c := range s.shards {
 		for i, sh := range s.shards[c] {
-			// That takes a day, and to repair what a shard knows takes a second.
+			// An old copy expires after a day; repairing what a shard knows takes a second.
 			if sh.expires && int8(c) != s.record.copy {
 				t := s
 				t.shards[c][i] = shardOfCopy{ledger: noShard}
@@ -172,7 +172,7 @@ func (w *generations) remedy(s generationsState, out func(generationsState, stri
 	}
 }
 
-// jobSteps are a job that copies shard by shard, checks, switches, and marks.
+// jobSteps emits the steps of a job that copies shard by shard, checks, switches, and marks.
 func (w *generations) jobSteps(s generationsState, j int, out func(generationsState, string)) {
 	job := &s.jobs[j]
 	to := liveCopy{job.source.number + 1, job.copy}
@@ -194,7 +194,7 @@ func (w *generations) jobSteps(s generationsState, j int, out func(generationsSt
 		if w.variant == numberIsName {
 			job.copy = s.record.number
 		}
-		w.actor = fault // no progress relies on it
+		w.actor = fault // progress must not rely on a new job
 		out(s, w.say("job %d begins at %v", j, s.record))
 	case jobCopies:
 		from, sh := s.shards[job.source.copy][i], &s.shards[job.copy][i]

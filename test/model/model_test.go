@@ -42,7 +42,7 @@ func TestTheScoresAreWhatTheLedgerDenotesWhateverHappens(t *testing.T) {
 	}
 }
 
-// Each broken rule with the smallest world that shows what it is for.
+// Each broken rule is paired with the smallest world in which it causes a violation.
 func TestEveryBrokenRuleIsCaught(t *testing.T) {
 	t.Parallel()
 	two := []int{2, 1}

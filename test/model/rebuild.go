@@ -1,11 +1,10 @@
 package model
 
-// rebuildSteps are a rebuild beside the live consumers: it folds the log into a shadow,
-// never past the live ledger, and swaps where both stand at the very same position.
+// rebuildSteps emits the steps of a rebuild beside the live consumers. It folds the log into a
+// shadow, never past the live ledger, and swaps when both are at exactly the same position.
 func (w *world) rebuildSteps(s state, out func(state, string)) {
 	if s.rebuild != rebuilding {
-		// Whoever finds a torn shard can ask for one; else there are as many as the
-		// budget has.
+		// An operator may always start a rebuild of a torn shard; other rebuilds are limited by the budget.
 		if s.budget.rebuild > 0 || s.torn {
 			t := s
 			t.budget.rebuild = max(0, t.budget.rebuild-1)
@@ -35,9 +34,9 @@ func (w *world) rebuildSteps(s state, out func(state, string)) {
 	out(t, "the rebuild is killed, and what it left expires")
 }
 
-// swap is the shadow in the place of the live boards, in one script. Over a torn ledger a
-// kept window holds nobody knows what of the piece that was torn: that is refused, unless
-// whoever asked accepts that it is shown as incomplete from then on.
+// swap replaces the live boards by the shadow, in one script. Over a torn ledger, the content of a
+// kept window is unknown, since the torn piece may have changed it. The script refuses then, unless
+// the operator accepts that the window is shown as incomplete from then on.
 func (w *world) swap(s state, out func(state, string)) {
 	what, accepted := w.say("the rebuild swaps at %v, over %v", s.shadow, s.ledger), s.damaged
 	if s.torn && w.kept && w.variant != keptUnnamed {
@@ -50,8 +49,8 @@ func (w *world) swap(s state, out func(state, string)) {
 	if s.budget.death == 0 {
 		return
 	}
-	// Its first write marks the ledger. Then boards are removed, and others take their
-	// place: of the shadow nothing is left that the rebuild could go on with.
+	// The first write marks the ledger. Then the script removes boards and moves others in their place:
+	// nothing of the shadow is left that the rebuild could continue with.
 	t = s
 	t.budget.death--
 	t.torn = w.variant != tornUnmarked
@@ -62,8 +61,8 @@ func (w *world) swap(s state, out func(state, string)) {
 	out(t, what+", and dies where the new is there")
 }
 
-// rebuildFolds are the positions that the shadow can come to next. A torn ledger counts
-// as the position before the piece that was torn.
+// rebuildFolds emits every position that the shadow can reach next. A torn ledger counts as the
+// position before the torn piece.
 func (w *world) rebuildFolds(s state, out func(state, string)) {
 	to := func(next position) {
 		t := s

@@ -5,31 +5,31 @@ import (
 	"math/bits"
 )
 
-// ruled is one setting to search in which rules change: what each record comes to by each of
-// them, the faults, and the part of the protocol that is broken.
+// ruled is one setting to search in which rules change: the member that each record changes under
+// each rule, the faults, and the broken part of the protocol.
 type ruled struct {
 	narrator
-	// members are by rules, and of each record: 1 and 2 are of the first shard, by their hash in it,
-	// 3 and 4 of the second; by rules of which it is 0 a record counts for nobody.
+	// members is indexed by rule, then by record. Members 1 and 2 are on the first shard, 3 and 4 on the
+	// second, in the order of their hashes. 0: under this rule the record changes no member.
 	members [ruleCount][]int8
 	shards  int // 1 or 2
-	workers int // that believe at once that they own the partition: the first goes by A, another by B
-	// beyond: with two shards, what isn't promised there happens, too.
+	workers int // number that believe at once that they own the partition: the first uses rule A, the next rule B
+	// beyond: with two shards, the search includes faults for which nothing is promised.
 	beyond  bool
 	faults  ruledFaults
 	variant ruledVariant
 }
 
-// ruledFaults are how often each may still happen.
+// ruledFaults limits how often each fault may still happen.
 type ruledFaults struct {
-	replaced int8 // a worker ends, and one of any rules takes its place
-	late     int8 // calls on their way then that may be carried out later
+	replaced int8 // a worker ends, and a worker with either rule takes its place
+	late     int8 // calls on their way at that moment that may be executed later
 	rollback int8 // all of Redis goes back
 	apart    int8 // one master goes back
-	forget   int8 // texts of rules are cleaned up
+	forget   int8 // rule texts are cleaned up
 }
 
-// ruledVariant is a part of the protocol of rules that is broken, empty for none.
+// ruledVariant is a part of the protocol of rules that is broken; "" breaks none.
 type ruledVariant string
 
 const (
@@ -45,16 +45,16 @@ const (
 	textForgotten   ruledVariant = "texts are cleaned up that something is by"
 )
 
-// ruleCount is how many rules there are.
+// ruleCount is the number of rules.
 const ruleCount = 2
 
-// rule is rules that workers go by, as their fingerprint: 1 to ruleCount, 0 for none.
+// rule is a rule's fingerprint: 1 to ruleCount, 0 for none.
 type rule int8
 
 func (r rule) String() string { return "-AB"[r : r+1] }
 
-// ruledPosition is a position with the fingerprint of the rules that its sweep is by; a plain one
-// has none.
+// ruledPosition is a position with the fingerprint of its sweep's rule. A plain position has no
+// fingerprint.
 type ruledPosition struct {
 	position
 	by rule
@@ -69,12 +69,12 @@ func (p ruledPosition) String() string {
 	return fmt.Sprintf("%v#%v", p.position, p.by)
 }
 
-// ruledShard is all that Redis holds of one shard.
+// ruledShard is the whole state of one shard.
 type ruledShard struct {
 	ledger ruledPosition
-	noted  rule              // what the partition is counted by
-	texts  uint8             // of which rules the text is there
-	window [ruleCount]counts // by which rules each record counts, and how often
+	noted  rule              // the rule by which the partition is counted
+	texts  uint8             // bit r: the text of rule r is stored
+	window [ruleCount]counts // per rule, how often each record counts
 }
 
 func (sh *ruledShard) has(r rule) bool { return sh.texts>>r&1 == 1 }
@@ -85,16 +85,16 @@ type ruledCall struct {
 	expected, next ruledPosition
 	events         set
 	by             rule
-	note           bool // the rules come with it
+	note           bool // it carries the rule's text
 }
 
-// ruledState is everything at one moment.
+// ruledState is one state of the whole model.
 type ruledState struct {
 	shards  [2]ruledShard
-	older   [2]ruledShard // what Redis, or a master, may go back to
-	olderOf uint8         // which shards may
+	older   [2]ruledShard // the state that Redis, or a master, may go back to
+	olderOf uint8         // bit i: shard i may go back
 	workers [2]ruledWorker
-	late    [2]ruledCall // of somebody who was replaced, one a shard
+	late    [2]ruledCall // calls of replaced workers, one per shard
 	faults  ruledFaults
 }
 
@@ -116,7 +116,7 @@ func (w *ruled) space() space[ruledState] {
 
 func (w *ruled) records() int { return len(w.members[0]) }
 
-// done is where every record counts, in all shards.
+// done reports whether every record counts, in all shards.
 func (w *ruled) done(s ruledState) bool {
 	for i := range w.shards {
 		if s.shards[i].ledger != plainly(w.records()) {
@@ -126,8 +126,8 @@ func (w *ruled) done(s ruledState) bool {
 	return true
 }
 
-// of are the records of [from, end) that by some rules are of a shard's members with a hash of at
-// least low.
+// of returns the records of [from, end) that, under rule r, change a member of shard i with a hash
+// of at least low.
 func (w *ruled) of(r rule, i int, from, end, low int) (events set) {
 	for e := max(0, from); e < end; e++ {
 		if m := int(w.members[r-1][e]); m > 0 && (m-1)/2 == i && (m-1)%2+1 >= low {
@@ -137,8 +137,8 @@ func (w *ruled) of(r rule, i int, from, end, low int) (events set) {
 	return events
 }
 
-// wrong says which record doesn't count by one of the rules, once, in all shards that have come
-// past it.
+// wrong names a record that does not count exactly once by one of the rules, in all shards that have
+// passed it.
 func (w *ruled) wrong(s ruledState) string {
 	for e := range w.records() {
 		counts := false
@@ -152,14 +152,14 @@ func (w *ruled) wrong(s ruledState) string {
 	return ""
 }
 
-// countsBy reports whether all that a record has changed so far is what it comes to by some rules,
-// as far as the ledgers say that it counts.
+// countsBy reports whether all changes of a record so far are those of rule r, in the shards whose
+// ledgers count the record.
 func (w *ruled) countsBy(s *ruledState, e int, r rule) bool {
 	for i := range w.shards {
 		sh := &s.shards[i]
 		at := sh.ledger
 		if at.from() <= e && e < at.end() && at.by != r {
-			return false // its sweep ends by others
+			return false // the record's sweep uses the other rule
 		}
 		passed := e < at.from() || e < at.end() && w.of(r, i, e, e+1, at.hash()) == 0
 		for other := rule(1); other <= ruleCount; other++ {
@@ -175,7 +175,7 @@ func (w *ruled) countsBy(s *ruledState, e int, r rule) bool {
 	return true
 }
 
-// shown is how often a record counts in each shard, by which rules.
+// shown describes how often a record counts in each shard, per rule.
 func (w *ruled) shown(s *ruledState, e int) (all string) {
 	for i := range w.shards {
 		all += fmt.Sprintf(" shard %d at %v:", i, s.shards[i].ledger)
@@ -186,7 +186,7 @@ func (w *ruled) shown(s *ruledState, e int) (all string) {
 	return all[1:]
 }
 
-// next emits all that can happen in a state.
+// next emits every state that can follow s.
 func (w *ruled) next(s ruledState, out func(ruledState, string)) {
 	for k := range w.workers {
 		w.workerSteps(s, k, out)
@@ -202,7 +202,7 @@ func (w *ruled) next(s ruledState, out func(ruledState, string)) {
 	w.goBack(s, out)
 }
 
-// goBack is all of Redis, or the master of one shard, in an earlier state.
+// goBack emits the save and the return of an earlier state, for all of Redis or for one shard's master.
 func (w *ruled) goBack(s ruledState, out func(ruledState, string)) {
 	const all = 1<<2 - 1
 	if s.olderOf != 0 {
@@ -212,7 +212,7 @@ func (w *ruled) goBack(s ruledState, out func(ruledState, string)) {
 				t.shards[i] = s.older[i]
 			}
 		}
-		if w.shards > 1 && !w.beyond { // what is on its way then is lost
+		if w.shards > 1 && !w.beyond { // calls on their way are lost then
 			t.late = [2]ruledCall{}
 			for k := range t.workers {
 				t.workers[k] = ruledWorker{own: s.workers[k].own}
@@ -238,7 +238,7 @@ func (w *ruled) goBack(s ruledState, out func(ruledState, string)) {
 	}
 }
 
-// execute is apply.lua: it compares, and writes all or nothing.
+// execute is apply.lua: it compares the ledger, and writes all or nothing.
 func (w *ruled) execute(s ruledState, i int, c ruledCall, out func(ruledState, string), answer func(*ruledState, bool)) {
 	sh := &s.shards[i]
 	what := w.say("shard %d, at %v, is sent %v to %v with %v by %v", i, sh.ledger, c.expected, c.next, c.events, c.by)
@@ -265,7 +265,7 @@ func (w *ruled) execute(s ruledState, i int, c ruledCall, out func(ruledState, s
 	out(s, what)
 }
 
-// forget cleans up the texts that nothing in a shard is by, and that aren't of the worker who does.
+// forget cleans up the texts that are neither used in a shard nor the text of the worker's own rule.
 func (w *ruled) forget(s ruledState, i int, out func(ruledState, string)) {
 	if s.faults.forget == 0 {
 		return

@@ -9,7 +9,7 @@ func (w *ruled) String() string {
 	return fmt.Sprintf("members %v, shards %d, workers %d, %+v", w.members, w.shards, w.workers, w.faults)
 }
 
-// What records come to by A and by B: another member's, nobody's, or one's of another shard.
+// The members of each record under A and under B: another member, none, or a member of another shard.
 var (
 	inOne  = [ruleCount][]int8{{2, 1, 2}, {1, 2, 0}}
 	inTwo  = [ruleCount][]int8{{1, 3, 2}, {3, 1, 4}}
@@ -40,7 +40,7 @@ func TestEachRecordCountsByOneOfTheRulesWhateverHappens(t *testing.T) {
 	}
 }
 
-// Each broken rule with the smallest world that shows what it is for.
+// Each broken rule is paired with the smallest world in which it causes a violation.
 func TestEveryBrokenRuleOfRulesIsCaught(t *testing.T) {
 	t.Parallel()
 	for variant, w := range map[ruledVariant]*ruled{
@@ -66,7 +66,8 @@ func TestEveryBrokenRuleOfRulesIsCaught(t *testing.T) {
 	}
 }
 
-// What guarantees.md lists as not promised: whoever makes one of these hold takes it out of both.
+// guarantees.md lists these cases as not promised. A change that makes one of them hold must remove it
+// from both.
 func TestWhatIsntPromisedWhereRulesOfSeveralShardsChangeCanHappen(t *testing.T) {
 	t.Parallel()
 	for what, faults := range map[string]ruledFaults{

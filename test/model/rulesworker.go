@@ -1,35 +1,35 @@
 package model
 
-// ruledPhase is where a worker is.
+// ruledPhase is a worker's phase.
 type ruledPhase uint8
 
 const (
 	readsLedgers ruledPhase = iota
-	finishes                // sweeps that were begun, by the rules that they were begun by
-	levels                  // shards that are behind others, by the rules of whoever brought those there
-	readsOn                 // by its own rules
-	awaits                  // it found a shard elsewhere, and waits for the other's answer
+	finishes                // sweeps that were begun, each by its own rule
+	levels                  // shards that lag, by the rule that the shards ahead of them used
+	readsOn                 // by its own rule
+	awaits                  // it found that a shard had moved, and waits for the answer of the other
 )
 
-// ruledWorker is what a worker knows.
+// ruledWorker is a worker's memory.
 type ruledWorker struct {
 	own rule
 	ruledPhase
 	at    [2]ruledPosition
 	noted [2]rule
 
-	level   int8 // up to where shards are levelled, 0 where there is nothing to level
+	level   int8 // offset up to which shards are levelled, 0 if all are level
 	levelBy rule
 
-	by        rule // of the reading
-	read, end int8 // the batch in hand is [read, end); none: end is read
-	until     int8 // the end of the sweeps that are finished
+	by        rule // of the current reading
+	read, end int8 // the batch in hand is [read, end); if end equals read there is none
+	until     int8 // the end of the sweeps that are being finished
 	without   uint8
 
 	calls [2]ruledCall
 }
 
-// workerSteps are what a worker can do, and that it is replaced.
+// workerSteps emits what a worker can do, and its replacement.
 func (w *ruled) workerSteps(s ruledState, k int, out func(ruledState, string)) {
 	c := s.workers[k]
 	switch {
@@ -53,8 +53,8 @@ func (w *ruled) workerSteps(s ruledState, k int, out func(ruledState, string)) {
 	}
 }
 
-// replace has a worker of any rules take the place of one that ends. What it had on its way is
-// lost, or late.
+// replace lets a worker with either rule replace worker k. The calls of worker k that are on their way
+// are lost or arrive late.
 func (w *ruled) replace(s ruledState, k int, out func(ruledState, string)) {
 	c := s.workers[k]
 	for own := rule(1); own <= ruleCount; own++ {
@@ -76,7 +76,7 @@ func (w *ruled) replace(s ruledState, k int, out func(ruledState, string)) {
 	}
 }
 
-// losesLate are the late calls that can't be on their way where a worker by some rules goes on.
+// losesLate drops the late calls that cannot be on their way once a worker with rule own has started.
 func (s *ruledState) losesLate(w *ruled, own rule) {
 	for i, c := range s.late {
 		if !w.mayBeLate(s, c, own) {
@@ -85,8 +85,9 @@ func (s *ruledState) losesLate(w *ruled, own rule) {
 	}
 }
 
-// mayBeLate reports whether a call may still be on its way once a worker by some rules has come:
-// where there are several shards, not the one that begins a batch by others.
+// mayBeLate reports whether a call may still be on its way once a worker with rule own has started.
+// With several shards, a call of another rule that begins a batch may not, unless a ledger has reached the
+// end of that batch.
 func (w *ruled) mayBeLate(s *ruledState, c ruledCall, own rule) bool {
 	if w.shards == 1 || w.beyond || c.by == own || c.expected.by != 0 {
 		return true
@@ -99,8 +100,8 @@ func (w *ruled) mayBeLate(s *ruledState, c ruledCall, own rule) bool {
 	return false
 }
 
-// readLedgers is where a worker starts, unless it finds a fingerprint whose text isn't there: then
-// it halts, and looks again.
+// readLedgers starts a worker from the ledgers. If the text of a fingerprint is missing, the worker
+// halts and looks again.
 func (w *ruled) readLedgers(s ruledState, k int, out func(ruledState, string)) {
 	c := ruledWorker{own: s.workers[k].own}
 	what := w.say("a worker by %v reads the ledgers:", c.own)
@@ -136,9 +137,9 @@ func (w *ruled) readLedgers(s ruledState, k int, out func(ruledState, string)) {
 	out(s, what)
 }
 
-// goOn is the next reading: sweeps that were begun are finished first, those that end first and are
-// by the same rules together, and what lies within them goes along. Then shards are levelled. Then
-// it is read on from the lowest position.
+// goOn chooses the next reading. The worker first finishes the sweeps that were begun: those that end
+// first and have the same rule together, with the shards whose plain positions are within them. Then
+// it levels shards. Then it reads on from the lowest position.
 func (c *ruledWorker) goOn(w *ruled) {
 	c.without, c.until = 0, 0
 	lowest := int8(maxEvents)
@@ -172,7 +173,7 @@ func (c *ruledWorker) goOn(w *ruled) {
 	c.end = c.read
 }
 
-// beginBatch folds to the sweep's own end, up to where the others are, or to anywhere.
+// beginBatch folds to the sweep's own end, to the position of the other shards, or to any offset.
 func (w *ruled) beginBatch(s ruledState, k int, out func(ruledState, string)) {
 	c := s.workers[k]
 	if c.waits() {
@@ -192,9 +193,9 @@ func (w *ruled) beginBatch(s ruledState, k int, out func(ruledState, string)) {
 	}
 }
 
-// share are the records of the batch in hand that a shard lacks, and whether the shard is written at
-// all. What is by others' rules brings every shard to its end: to read it again, by its own rules,
-// would find something else.
+// share returns the records of the batch in hand that a shard lacks, and whether the worker writes to
+// the shard at all. A batch by another rule brings every shard to its end, since reading it again by
+// the worker's own rule would find different changes.
 func (w *ruled) share(c *ruledWorker, i int) (events set, in bool) {
 	at := c.at[i]
 	if c.without>>i&1 == 1 || at.from() >= int(c.end) {
@@ -205,7 +206,7 @@ func (w *ruled) share(c *ruledWorker, i int) (events set, in bool) {
 	return events, events != 0 || at.by != 0 || exact
 }
 
-// sweep sends the next piece of every shard that has changes, or the batch is through.
+// sweep sends the next piece of every shard that has changes, or finishes the batch.
 func (w *ruled) sweep(s ruledState, k int, out func(ruledState, string)) {
 	c := s.workers[k]
 	left := false
@@ -237,8 +238,8 @@ func (w *ruled) sweep(s ruledState, k int, out func(ruledState, string)) {
 	out(s, w.say("the batch to %d is through", c.end))
 }
 
-// piece is a call with what is to be noted. The first piece of a sweep has the text always: what its
-// worker has read of what is there may be of another past.
+// piece builds a call, with the rule's text if it must be noted. The first piece of a sweep always
+// carries the text, since Redis may have gone back since the worker read that the text is there.
 func (w *ruled) piece(s *ruledState, c *ruledWorker, i int, next ruledPosition, events set) ruledCall {
 	note := c.by != c.noted[i]
 	switch {
@@ -251,7 +252,7 @@ func (w *ruled) piece(s *ruledState, c *ruledWorker, i int, next ruledPosition, 
 	return ruledCall{on: true, expected: c.at[i], next: next, events: events, by: c.by, note: note}
 }
 
-// through is the end of a batch.
+// through ends a batch.
 func (c *ruledWorker) through(w *ruled) {
 	c.read = c.end
 	if c.ruledPhase != readsOn && (c.ruledPhase != levels || c.read >= c.level) {
@@ -275,7 +276,7 @@ func (w *ruled) lag(s ruledState, k int, out func(ruledState, string)) {
 	}
 }
 
-// look finds a shard elsewhere while nothing is sent.
+// look starts the worker again if a ledger has moved while no call is on its way.
 func (w *ruled) look(s ruledState, k int, out func(ruledState, string)) {
 	c := s.workers[k]
 	if c.waits() {
@@ -290,10 +291,10 @@ func (w *ruled) look(s ruledState, k int, out func(ruledState, string)) {
 	}
 }
 
-// waits reports whether an answer is still to come.
+// waits reports whether an answer is outstanding.
 func (c *ruledWorker) waits() bool { return c.calls[0].on || c.calls[1].on }
 
-// answer is what the worker makes of one.
+// answer handles the answer to a call.
 func (w *ruled) answer(s *ruledState, k, i int, call ruledCall, applied bool) {
 	c := &s.workers[k]
 	c.calls[i] = ruledCall{}

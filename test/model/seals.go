@@ -1,18 +1,19 @@
 package model
 
-// seals is one setting of final windows to search: whose the events are, the faults, and the rule that
-// is broken. All events are of one window, by their time; the partition's ledger is one of two shards.
+// seals is one setting of final windows to search: each event's shard, the faults, and the broken
+// rule. By their times, all events belong in one window; the one partition has a ledger on each of two
+// shards.
 type seals struct {
 	narrator
-	members []int8 // of each event the shard
+	members []int8 // per event, its shard
 	faults  sealFaults
 	variant sealRule
 }
 
-// sealFaults are how often each may still happen.
+// sealFaults limits how often each fault may still happen.
 type sealFaults struct{ crash, rollback, reopen int8 }
 
-// sealRule is a rule of final windows that is broken, empty for none.
+// sealRule is a rule of final windows that is broken; "" breaks none.
 type sealRule string
 
 const (
@@ -26,18 +27,18 @@ const (
 	passedUnnoted  sealRule = "nobody notes what passed by until a seal was taken back"
 )
 
-// sealShard is all that one master holds of the window, so all that goes back in time with it.
+// sealShard is one master's state of the window, which goes back in time together.
 type sealShard struct {
 	ledger   int8
-	window   set // events that are in
+	window   set // events in the window
 	final    bool
 	revision int8 // of the last seal
-	at       int8 // the ledger then
-	was      set  // in it then
-	reopened bool // since, as is noted
-	taken    bool // since, as is so
-	passed   set  // events that came while it was final, and it was reopened since, as is noted
-	same     bool // it is final as the revision that it had before it was reopened
+	at       int8 // the ledger at the last seal
+	was      set  // the window at the last seal
+	reopened bool // the seal was taken back since, according to what is noted
+	taken    bool // the seal was taken back since, in fact
+	passed   set  // events that arrived while it was final before, as noted when the seal was taken back
+	same     bool // it is final with the revision that it had before it was reopened
 }
 
 // sealCall is a piece on its way to a shard.
@@ -45,28 +46,28 @@ type sealCall struct {
 	on             bool
 	expected, next int8
 	events         set
-	without        bool // it leaves the window out for some event
+	without        bool // it omits the window for some event
 }
 
-// sealPhase is where the sealer is; it may be paused in any for as long as it likes.
+// sealPhase is the sealer's phase. The sealer may pause in each for any time.
 type sealPhase uint8
 
 const (
 	sealerIdle sealPhase = iota
-	sealerDue            // it has seen that the window is past
-	sealerEnds           // and where the log ends since
+	sealerDue            // it has found that the window is due
+	sealerEnds           // and has then looked up the log's end
 )
 
 type sealState struct {
 	shards  [2]sealShard
-	older   sealShard // what one master may go back to
-	olderOf int8      // which; -1: none
-	log     int8      // events that are in the log
-	closed  int8      // how many were as the window took nothing any more; -1: it takes events
-	known   [2]bool   // the worker leaves the window out, by shard
+	older   sealShard // the state that one master may go back to
+	olderOf int8      // that master; -1: none
+	log     int8      // number of events in the log
+	closed  int8      // number of events in the log when the window closed; -1: the window is open
+	known   [2]bool   // per shard, whether the worker omits the window
 	calls   [2]sealCall
 	phase   sealPhase
-	end     int8 // as the sealer knows it
+	end     int8 // the log's end as the sealer knows it
 	faults  sealFaults
 }
 
@@ -90,7 +91,8 @@ func (w *seals) space() space[sealState] {
 	}
 }
 
-// world appends an event, or has the window close: its end and lateness are past by every clock.
+// world appends an event, or closes the window: its end plus lateness is past by every clock. It also
+// crashes the process.
 func (w *seals) world(s sealState, emit func(sealState, string)) {
 	if int(s.log) < len(w.members) {
 		n := s
@@ -102,7 +104,7 @@ func (w *seals) world(s sealState, emit func(sealState, string)) {
 		n.closed = s.log
 		emit(n, w.say("the window takes no events any more; the log ends at %d", s.log))
 	}
-	if s.faults.crash > 0 { // what it has sent may still come
+	if s.faults.crash > 0 { // a call that it sent may still arrive
 		n := s
 		n.faults.crash--
 		n.known = [2]bool{}
@@ -111,7 +113,7 @@ func (w *seals) world(s sealState, emit func(sealState, string)) {
 	}
 }
 
-// sealer finds the window due, looks up where the log ends, and seals a shard.
+// sealer finds the window due, looks up the log's end, and seals a shard.
 func (w *seals) sealer(s sealState, emit func(sealState, string)) {
 	if w.variant == endBeforeDue && s.phase == sealerIdle && s.end < 0 {
 		n := s
@@ -152,7 +154,7 @@ func (w *seals) sealer(s sealState, emit func(sealState, string)) {
 	}
 }
 
-// next is the revision that a seal now is.
+// next returns the revision that a seal would have now.
 func (sh *sealShard) next() int8 {
 	if sh.reopened || sh.revision == 0 {
 		return sh.revision + 1
@@ -160,7 +162,7 @@ func (sh *sealShard) next() int8 {
 	return sh.revision
 }
 
-// worker sends a piece to a shard, and learns by its answer.
+// worker sends a piece to a shard, and handles the answer.
 func (w *seals) worker(s sealState, i int, emit func(sealState, string)) {
 	sh := s.shards[i]
 	if c := s.calls[i]; !c.on {
@@ -199,7 +201,7 @@ func (w *seals) worker(s sealState, i int, emit func(sealState, string)) {
 	}
 }
 
-// master is what happens to what a shard holds: its seal is taken back, it is saved, it goes back.
+// master emits the faults of a shard: its seal is taken back, it is saved, it goes back.
 func (w *seals) master(s sealState, i int, emit func(sealState, string)) {
 	sh := s.shards[i]
 	if sh.final && s.faults.reopen > 0 {
@@ -225,7 +227,7 @@ func (w *seals) master(s sealState, i int, emit func(sealState, string)) {
 	}
 }
 
-// of are the events of a shard's members from an offset on and before another.
+// of returns the events of [from, to) on a shard.
 func (w *seals) of(shard int, from, to int8) (events set) {
 	for e := from; e < to; e++ {
 		if int(w.members[e]) == shard {
@@ -235,16 +237,16 @@ func (w *seals) of(shard int, from, to int8) (events set) {
 	return events
 }
 
-// wrong says what is wrong with a state. What was in the log before the window closed is in it as far as
-// the ledger has come, whatever becomes of seals.
+// wrong describes the violation in a state. Whatever happens to seals, an event that was in the log
+// before the window closed is in the window once the ledger has passed it.
 func (w *seals) wrong(s sealState) string {
 	for i := range s.shards {
 		sh := &s.shards[i]
-		counted := w.of(i, 0, sh.ledger) // before the close
+		counted := w.of(i, 0, sh.ledger) // before the window closed
 		if s.closed >= 0 {
 			counted = w.of(i, 0, min(sh.ledger, s.closed))
 		}
-		in := w.of(i, 0, sh.at) &^ sh.passed // of what is kept of the seals
+		in := w.of(i, 0, sh.at) &^ sh.passed // what the seals' ledgers count
 		switch {
 		case counted&^sh.window != 0:
 			return "what came before the window closed isn't in it, and its ledger is past it"

@@ -30,7 +30,7 @@ func TestAFinalWindowHasWhatItsSealsLedgerDenotesWhateverHappens(t *testing.T) {
 	}
 }
 
-// Each broken rule with a small world that shows what it is for.
+// Each broken rule is paired with a small world in which it causes a violation.
 func TestEveryBrokenRuleOfSealsIsCaught(t *testing.T) {
 	t.Parallel()
 	of := []int8{0, 1}

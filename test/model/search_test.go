@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// holds searches a space, in which nothing may happen that must not.
+// holds searches a space and fails the test on a violation.
 func holds[S comparable](t *testing.T, sp space[S]) {
 	t.Helper()
 	f, v := search(sp)
@@ -15,7 +15,7 @@ func holds[S comparable](t *testing.T, sp space[S]) {
 	t.Log(f)
 }
 
-// fails searches a space that lacks a rule, and has to find what that is for.
+// fails searches a space with a broken rule and fails the test unless it finds a violation.
 func fails[S comparable](t *testing.T, sp space[S]) {
 	t.Helper()
 	f, v := search(sp)

@@ -2,24 +2,23 @@ package model
 
 import "fmt"
 
-// shardCount is how many shards the third model has.
+// shardCount is the number of shards in the models from the third on.
 const shardCount = 2
 
-// shards is one setting of two shards to search: whose the events are, the faults, and the
-// rule that is broken.
+// shards is one setting of two shards to search: each event's member, the faults, and the broken rule.
 type shards struct {
 	narrator
-	// members are of each event: 1 and 2 are of the first shard, by their hash in it, 3 and 4
-	// of the second; 0 is an event that carries nothing.
+	// members is indexed by event. Members 1 and 2 are on the first shard, 3 and 4 on the second, in the
+	// order of their hashes. 0: the event changes no member.
 	members []int8
 	faults  shardFaults
 	variant shardRule
 }
 
-// shardFaults are how often each may still happen.
+// shardFaults limits how often each fault may still happen.
 type shardFaults struct{ crash, rollback, wipe, death, forget, delete int8 }
 
-// shardRule is a rule of several shards that is broken, empty for none.
+// shardRule is a rule of several shards that is broken; "" breaks none.
 type shardRule string
 
 const (
@@ -44,12 +43,12 @@ const (
 	gapUnnamed       shardRule = "a gap of one shard is skipped, and nobody says so"
 )
 
-// shard is all that one master holds, so all that goes back in time with it.
+// shard is one master's whole state, which goes back in time together.
 type shard struct {
 	ledger position
 	torn   bool
 	origin int8
-	named  bool // that events before the origin are missing
+	named  bool // it is recorded that events before the origin are missing
 	window counts
 }
 
@@ -58,45 +57,45 @@ type shardCall struct {
 	on             bool
 	expected, next position
 	events         set
-	start          bool // it writes the origin, where next is
+	start          bool // it writes the origin, which is next
 	named          bool
 }
 
-// shardPhase is where the worker is.
+// shardPhase is the worker's phase.
 type shardPhase uint8
 
 const (
 	knowsNothing shardPhase = iota
 	starts                  // a start is on its way
 	sweeps                  // it reads and applies
-	drops                   // it found a shard elsewhere, and waits for the other's answer
+	drops                   // it found that a shard had moved, and waits for the answer of the other
 )
 
-// shardWorker is what the owner of the partition knows.
+// shardWorker is the memory of the partition's owner.
 type shardWorker struct {
 	shardPhase
 	at        [shardCount]position
-	read, end int8 // the batch in hand is [read, end); none: end is read
-	resuming  bool // some shards are still in sweeps of others
-	committed bool // the start is
+	read, end int8 // the batch in hand is [read, end); if end equals read there is none
+	resuming  bool // some shards are still in mid-sweep
+	committed bool // the start is committed
 	calls     [shardCount]shardCall
 }
 
-// shardsState is everything at one moment.
+// shardsState is one state of the whole model.
 type shardsState struct {
 	shards     [shardCount]shard
-	older      shard // what one master may go back to
-	olderOf    int8  // which; -1: none
+	older      shard // the state that one master may go back to
+	olderOf    int8  // that master; -1: none
 	worker     shardWorker
-	late       [shardCount]shardCall // of somebody who is dead
+	late       [shardCount]shardCall // calls of a dead worker
 	begin, log int8                  // the log is [begin, log)
 	committed  int8                  // -1: nothing
 	faults     shardFaults
-	first      int8 // where the topic was resolved to begin, the latest of them
-	counted    bool // events have
-	unknown    bool // Kafka forgot, and nothing was committed since: what counted may be taken for nothing
-	forgotten  bool // a first start came after that, and later
-	above      bool // what was committed was above the lowest
+	first      int8 // the latest offset at which the topic was resolved to begin
+	counted    bool // some event has counted
+	unknown    bool // Kafka forgot, and nothing was committed since: events that counted may be treated as never counted
+	forgotten  bool // a first start happened after events had counted, at a later offset
+	above      bool // the committed offset was above the lowest position
 }
 
 func (w *shards) space() space[shardsState] {
@@ -115,7 +114,7 @@ func (w *shards) space() space[shardsState] {
 	}
 }
 
-// done is where every event counts, and Kafka knows.
+// done reports whether every event counts, and Kafka knows it.
 func (w *shards) done(s shardsState) bool {
 	all := int8(len(w.members))
 	for _, sh := range s.shards {
@@ -126,7 +125,7 @@ func (w *shards) done(s shardsState) bool {
 	return s.log == all && s.committed == all
 }
 
-// of are the events of [from, end) of a shard, of members with a hash of at least low.
+// of returns the events of [from, end) on shard i whose members have a hash of at least low.
 func (w *shards) of(i int, from, end, low int) (events set) {
 	for e := max(0, from); e < end; e++ {
 		if m := int(w.members[e]); m > 0 && (m-1)/2 == i && (m-1)%2+1 >= low {
@@ -136,7 +135,7 @@ func (w *shards) of(i int, from, end, low int) (events set) {
 	return events
 }
 
-// denoted are the events that a position in a shard says are counted.
+// denoted returns the events that a position counts in shard i.
 func (w *shards) denoted(i int, p position) set {
 	if p == none {
 		return 0
@@ -176,7 +175,7 @@ func (w *shards) wrong(s shardsState) string {
 	return ""
 }
 
-// next emits all that can happen in a state.
+// next emits every state that can follow s.
 func (w *shards) next(s shardsState, out func(shardsState, string)) {
 	w.workerSteps(s, out)
 	for i := range s.shards {

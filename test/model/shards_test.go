@@ -34,7 +34,7 @@ func TestEachShardHasWhatItsLedgerDenotesWhateverHappens(t *testing.T) {
 	}
 }
 
-// Each broken rule with the smallest world that shows what it is for.
+// Each broken rule is paired with the smallest world in which it causes a violation.
 func TestEveryBrokenRuleOfShardsIsCaught(t *testing.T) {
 	t.Parallel()
 	of := []int8{1, 3}

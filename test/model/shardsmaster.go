@@ -1,7 +1,7 @@
 package model
 
-// masterSteps are what happens in shard i: calls are executed, now or late, and its master
-// goes back, is wiped or is rebuilt, without the other's.
+// masterSteps emits the steps of shard i: it executes calls, in time or late, and its master goes back,
+// is wiped or is rebuilt, independently of the other.
 func (w *shards) masterSteps(s shardsState, i int, out func(shardsState, string)) {
 	if c := s.worker.calls[i]; c.on {
 		w.execute(s, i, c, out, func(t *shardsState, applied bool) { w.answer(t, i, c, applied) })
@@ -33,7 +33,7 @@ func (w *shards) masterSteps(s shardsState, i int, out func(shardsState, string)
 	}
 }
 
-// execute is apply.lua, or start.lua: it compares, and writes all or nothing, or dies midway.
+// execute is apply.lua or start.lua: it compares the ledger, and writes all or nothing, or dies midway.
 func (w *shards) execute(s shardsState, i int, c shardCall, out func(shardsState, string), answer func(*shardsState, bool)) {
 	sh := &s.shards[i]
 	what := w.say("shard %d, at %v, is sent %v to %v with %v", i, sh.ledger, c.expected, c.next, c.events)
@@ -60,7 +60,7 @@ func (w *shards) execute(s shardsState, i int, c shardCall, out func(shardsState
 	out(s, what)
 }
 
-// forgets reports whether a start takes what has counted for what never came.
+// forgets reports whether a start treats events that counted as events that never existed.
 func forgets(s *shardsState, c shardCall) bool {
 	for _, sh := range s.shards {
 		if sh.ledger != none {
@@ -70,8 +70,8 @@ func forgets(s *shardsState, c shardCall) bool {
 	return s.counted && !c.named && int8(c.next.from()) > s.first
 }
 
-// rebuilt is a shard whose windows were made anew from what the log has, up to where its
-// ledger is: a torn position counts as what it was before the piece.
+// rebuilt returns the state in which shard i's windows are built again from the log, up to its ledger. A
+// torn position counts as the position before the piece.
 func (w *shards) rebuilt(s shardsState, i int) shardsState {
 	sh := &s.shards[i]
 	from := max(sh.origin, s.begin)

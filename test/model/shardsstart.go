@@ -1,6 +1,6 @@
 package model
 
-// readLedgers is where a worker starts: over a gap, at a start, or on from what it found.
+// readLedgers starts a worker from the ledgers: it skips a gap, writes a start, or continues.
 func (w *shards) readLedgers(s shardsState, out func(shardsState, string)) {
 	k := shardWorker{shardPhase: starts}
 	what := "the consumer reads the ledgers:"
@@ -16,7 +16,7 @@ func (w *shards) readLedgers(s shardsState, out func(shardsState, string)) {
 		switch {
 		case sh.ledger == none:
 			c.next, c.named = w.startOf(&s, i)
-		case sh.ledger.from() < int(s.begin): // a gap: what is left of a sweep is still swept
+		case sh.ledger.from() < int(s.begin): // a gap: the rest of a sweep is still swept
 			c.named = sh.named || w.variant != gapUnnamed
 			if at := sh.ledger; int(s.begin) < at.end() {
 				c.next = sweeping(int(s.begin), at.end(), at.hash())
@@ -26,7 +26,7 @@ func (w *shards) readLedgers(s shardsState, out func(shardsState, string)) {
 		default:
 			continue
 		}
-		// One after the other: each is read again once it is there.
+		// One shard at a time: the worker reads all ledgers again after each start.
 		k.calls[i] = c
 		s.worker = k
 		out(s, w.say("%s, and starts shard %d at %v", what, i, c.next))
@@ -39,7 +39,7 @@ func (w *shards) readLedgers(s shardsState, out func(shardsState, string)) {
 	out(s, what)
 }
 
-// startOf is where a shard without the topic begins, and whether something is missing then.
+// startOf returns where a shard without the topic begins, and whether events before that are missing.
 func (w *shards) startOf(s *shardsState, i int) (at position, named bool) {
 	others, atOrigins := false, true
 	var found shard
@@ -50,8 +50,8 @@ func (w *shards) startOf(s *shardsState, i int) (at position, named bool) {
 		}
 	}
 	if !others && s.committed < 0 && !s.counted {
-		// Of two that resolve it, one may write late, to a shard that was lost in between: each
-		// is a place where the topic may begin, as nothing has counted yet.
+		// If two workers resolve it, one may write late, to a shard that was lost in between. Both
+		// offsets are valid, as no event has counted yet.
 		s.first = max(s.first, s.log)
 	}
 	switch {
@@ -60,11 +60,11 @@ func (w *shards) startOf(s *shardsState, i int) (at position, named bool) {
 	case others && s.committed < 0 && (atOrigins || w.variant == copiedLate):
 		return plain(found.ledger.from()), found.named
 	}
-	return plain(int(s.begin)), true // lost: what the log has
+	return plain(int(s.begin)), true // lost: the shard begins at the log's start
 }
 
-// goOn is a worker that has come to the end of a reading, or begins: sweeps that others began
-// are finished first, one after the other, and then reading begins at the lowest position.
+// goOn chooses the next reading when one ends, or at the start. The worker first finishes the sweeps
+// that other workers began, one after the other; then it reads from the lowest position.
 func (k *shardWorker) goOn(w *shards) {
 	resuming := false
 	for _, at := range k.at {

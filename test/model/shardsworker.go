@@ -1,6 +1,6 @@
 package model
 
-// workerSteps are what the partition's owner can do, and that it dies.
+// workerSteps emits what the partition's owner can do, and its death.
 func (w *shards) workerSteps(s shardsState, out func(shardsState, string)) {
 	k := s.worker
 	switch k.shardPhase {
@@ -30,7 +30,7 @@ func (w *shards) workerSteps(s shardsState, out func(shardsState, string)) {
 	}
 }
 
-// waits reports whether an answer is still to come.
+// waits reports whether an answer is outstanding.
 func (k *shardWorker) waits() bool {
 	for _, c := range k.calls {
 		if c.on {
@@ -40,7 +40,7 @@ func (k *shardWorker) waits() bool {
 	return false
 }
 
-// lowest is what is committed: the lowest position.
+// lowest returns the lowest position, which is committed.
 func (k *shardWorker) lowest() int8 {
 	low := k.at[0].from()
 	for _, at := range k.at {
@@ -49,7 +49,7 @@ func (k *shardWorker) lowest() int8 {
 	return int8(low)
 }
 
-// highest is for rules that are broken.
+// highest is used only by broken rules.
 func (k *shardWorker) highest() int8 {
 	high := 0
 	for _, at := range k.at {
@@ -58,7 +58,7 @@ func (k *shardWorker) highest() int8 {
 	return int8(high)
 }
 
-// beginBatch reads on: to a sweep's own end, else to anywhere.
+// beginBatch reads on: to a sweep's own end, or otherwise to any offset.
 func (w *shards) beginBatch(s shardsState, out func(shardsState, string)) {
 	k := s.worker
 	if k.read < s.begin {
@@ -85,8 +85,8 @@ func (w *shards) beginBatch(s shardsState, out func(shardsState, string)) {
 	}
 }
 
-// share are the events of the batch in hand that shard i lacks, and whether it is in the batch
-// at all: there may be none, and a sweep to finish.
+// share returns the events of the batch in hand that shard i lacks, and whether the shard is in the
+// batch. A shard in mid-sweep is in the batch even if no event is left.
 func (w *shards) share(k *shardWorker, i int) (events set, in bool) {
 	at := k.at[i]
 	from, low := max(at.from(), int(k.read)), 0
@@ -119,7 +119,7 @@ func (w *shards) share(k *shardWorker, i int) (events set, in bool) {
 	return events, events != 0 || !at.isPlain()
 }
 
-// sweep sends the next piece of every shard that has changes, or the batch is through.
+// sweep sends the next piece of every shard that has changes, or finishes the batch.
 func (w *shards) sweep(s shardsState, out func(shardsState, string)) {
 	k := s.worker
 	left := 0
@@ -169,7 +169,7 @@ func (w *shards) lag(s shardsState, out func(shardsState, string)) {
 	}
 }
 
-// commit is of the lowest position.
+// commit commits the lowest position.
 func (w *shards) commit(s shardsState, out func(shardsState, string)) {
 	at := s.worker.lowest()
 	switch w.variant {
@@ -194,7 +194,7 @@ func (w *shards) commit(s shardsState, out func(shardsState, string)) {
 	out(s, w.say("%d is committed", at))
 }
 
-// look finds a shard elsewhere while nothing is sent: with it, all that was folded is dropped.
+// look drops everything that was folded if a ledger has moved while no call is on its way.
 func (w *shards) look(s shardsState, out func(shardsState, string)) {
 	if s.worker.waits() || s.worker.end > s.worker.read {
 		return
@@ -211,13 +211,13 @@ func (w *shards) look(s shardsState, out func(shardsState, string)) {
 	}
 }
 
-// answer is what the worker makes of one.
+// answer handles the answer to a call.
 func (w *shards) answer(s *shardsState, i int, c shardCall, applied bool) {
 	k := &s.worker
 	k.calls[i] = shardCall{}
 	switch {
 	case k.shardPhase == starts:
-		*k = shardWorker{} // and reads again
+		*k = shardWorker{} // and reads the ledgers again
 		return
 	case applied && k.shardPhase == sweeps:
 		k.at[i] = c.next

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	maxEvents = 6 // what a position's three bits hold, with one code to spare
+	maxEvents = 6 // three bits of a position hold an offset, with one code to spare
 	maxHash   = 3
 )
 
-// position is a set of counted events, as the ledger's text denotes it: every one before
-// from, and of those up to end the ones whose member's hash is below hash. It is
-// from<<5 | end<<2 | hash; plain if from is end.
+// position is the set of counted events that a ledger's text denotes: every event before from, and
+// the events before end whose member's hash is below hash. It is encoded as from<<5 | end<<2 | hash.
+// It is plain if from equals end.
 type position uint8
 
-// none is a ledger that has nothing of the partition.
+// none is the position of a ledger without the partition.
 const none position = 7 << 5
 
 func plain(at int) position               { return position(at<<5 | at<<2) }
@@ -38,7 +38,7 @@ func (p position) String() string {
 	return fmt.Sprintf("%d..%d@%d", p.from(), p.end(), p.hash())
 }
 
-// counts is how often each event is in a window: two bits each, and 3 is 3 or more.
+// counts has two bits for each event: how often the event is in a window; 3 means 3 or more.
 type counts uint16
 
 func (c counts) add(events set) counts {
@@ -58,7 +58,7 @@ func (c counts) String() string {
 	return b.String()
 }
 
-// set is a set of events, by offset.
+// set is a set of events. Bit i is the event at offset i.
 type set uint8
 
 func (s set) has(i int) bool { return s>>i&1 == 1 }
@@ -73,13 +73,13 @@ func (s set) String() string {
 	return "{" + strings.Join(all, " ") + "}"
 }
 
-// redis is all that Redis holds, so all that goes back in time with it.
+// redis is the whole state of Redis, which goes back in time together.
 type redis struct {
 	ledger position
 	torn   bool   // a script died after its first write: the ledger is torn:<ledger>
-	window counts // what a rebuild replaces
+	window counts // a rebuild replaces it
 	kept   counts // a window older than the log, which a rebuild keeps
-	// damaged: the kept window is shown as incomplete, so that its scores promise nothing.
+	// damaged: the kept window is shown as incomplete, and nothing is promised about its scores.
 	damaged bool
 
 	rebuild      phase
@@ -100,26 +100,26 @@ const (
 type call struct {
 	on             bool
 	waiter         int8 // the consumer that waits for the answer; nobody if it gave up
-	resent         bool // of variants alone
+	resent         bool // only used by variants
 	expected, next position
 	events         set
 }
 
 const nobody = -1
 
-// consumer is what a consumer knows: nothing, or the call that it waits for.
+// consumer is a consumer's memory: empty, or the call whose answer it awaits.
 type consumer struct {
 	waiting, stopped bool
 	expected, next   position
 	events           set
 }
 
-// budget is how many faults of each kind may still happen.
+// budget limits how many faults of each kind may still happen.
 type budget struct{ crash, timeout, rollback, wipe, death, rebuild int8 }
 
 type state struct {
 	redis
-	older     redis // what Redis may go back to
+	older     redis // the state that Redis may go back to
 	hasOlder  bool
 	consumers [2]consumer
 	network   [3]call
@@ -127,8 +127,8 @@ type state struct {
 	budget    budget
 }
 
-// canonical makes states equal that differ in names only: of the consumers, and in the
-// order of calls.
+// canonical maps states that differ only in the numbering of consumers or in the order of calls to
+// one state.
 func canonical(s state) state {
 	if compareConsumers(s.consumers[0], s.consumers[1]) > 0 {
 		s.consumers[0], s.consumers[1] = s.consumers[1], s.consumers[0]

@@ -2,16 +2,16 @@ package model
 
 import "fmt"
 
-// world is one setting to search: the events, the faults, and the rule that is broken.
+// world is one setting to search: the events, the faults, and the broken rule.
 type world struct {
 	narrator
-	hashes  []int // of each event's member, 1 to maxHash; 0: a bad event, without one
+	hashes  []int // per event, the hash of its member, 1 to maxHash; 0: a bad event, without a member
 	faults  budget
 	kept    bool // a window exists that a rebuild keeps
 	variant variant
 }
 
-// variant is a rule of the protocol that is broken, empty for none.
+// variant is a rule of the protocol that is broken; "" breaks none.
 type variant string
 
 const (
@@ -47,10 +47,10 @@ func (w *world) space() space[state] {
 	}
 }
 
-// all is the end: every event counts.
+// all returns the position at the end, where every event counts.
 func (w *world) all() position { return plain(len(w.hashes)) }
 
-// between are the events of [from, end) whose member's hash is in [low, high).
+// between returns the events of [from, end) whose member's hash is in [low, high).
 func (w *world) between(from, end, low, high int) (events set) {
 	for i := from; i < end; i++ {
 		if h := w.hashes[i]; h >= max(low, 1) && h < high {
@@ -60,7 +60,7 @@ func (w *world) between(from, end, low, high int) (events set) {
 	return events
 }
 
-// denoted is what a position says of each event.
+// denoted returns how often each event counts according to a position.
 func (w *world) denoted(p position) counts {
 	if p == none {
 		return 0
@@ -70,7 +70,7 @@ func (w *world) denoted(p position) counts {
 
 func (w *world) wrong(s state) string {
 	if s.torn {
-		return "" // the scores are anything, and nobody goes on
+		return "" // the scores can have any value, and no consumer continues
 	}
 	d := w.denoted(s.ledger)
 	switch {
@@ -87,7 +87,7 @@ func (w *world) wrong(s state) string {
 	return ""
 }
 
-// next emits all that can happen in a state.
+// next emits every state that can follow s.
 func (w *world) next(s state, emit func(state, string)) {
 	out := func(t state, what string) { emit(canonical(t), what) }
 	for k := range s.consumers {
@@ -105,7 +105,7 @@ func (w *world) next(s state, emit func(state, string)) {
 	w.rebuildSteps(s, out)
 }
 
-// redisSteps are Redis's own misfortunes.
+// redisSteps emits Redis's own faults: it saves a state, goes back, or is wiped.
 func (w *world) redisSteps(s state, out func(state, string)) {
 	if s.budget.rollback > 0 && !s.hasOlder {
 		t := s

@@ -1,8 +1,7 @@
 package oracle
 
-// Windows by the calendar. A date begins at the first instant at
-// which the local clock shows that date or a later one; which that is, is found by
-// looking at the clock.
+// Calendar windows. A date begins at the first instant at which the local clock shows that date or a later
+// one; the oracle finds that instant by trying clock times.
 
 import (
 	"fmt"
@@ -15,8 +14,8 @@ type window struct {
 	start, end int64 // Unix ms
 }
 
-// window is the one of a period that an instant lies in: always the same for the same
-// window. Those of late are looked at first.
+// window returns the window of a period that contains an instant: always the same pointer for the same window.
+// It tries the most recently used windows first.
 func (o *Oracle) window(p Period, at int64) *window {
 	known := o.windows[p.Name]
 	for i, w := range known {
@@ -57,9 +56,9 @@ func (c Config) cut(p Period, at int64) *window {
 		return &window{period: p, name: "all", start: 0, end: endOfTime}
 	}
 	year, month, day := time.UnixMilli(at).In(c.Zone).Date()
-	// The clock may show the day before once more: then the window is the next one.
+	// If the clock shows the day before once more, the loop continues to the next window.
 	if c.Borders != nil {
-		day-- // a border that was settled may come later than by the clock
+		day-- // a fixed border may be later than the clock's
 	}
 	for date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); ; date = date.AddDate(0, 0, 1) {
 		first, next := c.stretch(p.Name, date)
@@ -73,7 +72,7 @@ func (c Config) cut(p Period, at int64) *window {
 	}
 }
 
-// stretchName is by the day if all windows start at midnight, else by the minute or the second.
+// stretchName uses the day if all windows start at midnight, and otherwise the minute or the second.
 func stretchName(p Period, start time.Time) string {
 	const minute, day = 60_000, 86_400_000
 	switch {
@@ -85,7 +84,7 @@ func stretchName(p Period, start time.Time) string {
 	return start.Format("2006-01-02T150405Z")
 }
 
-// stretch is the first date of the window that a date lies in, and of the next one.
+// stretch returns the first date of the window that contains a date, and the first date of the next window.
 func (c Config) stretch(period string, date time.Time) (first, next time.Time) {
 	y, m, d := date.Date()
 	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
@@ -125,7 +124,7 @@ func (c Config) name(period string, first time.Time) string {
 	return first.Format("2006-01-02")
 }
 
-// border is where the window begins that starts with a date.
+// border returns where the window that starts with a date begins, in Unix ms.
 func (c Config) border(period string, first time.Time) int64 {
 	if at, ok := c.Borders[fmt.Sprintf("%s %s %s", period, c.Zone, first.Format("2006-01-02"))]; ok {
 		return at
@@ -133,14 +132,13 @@ func (c Config) border(period string, first time.Time) int64 {
 	return c.begins(first)
 }
 
-// begins is the first instant, in Unix ms, at which the local clock shows the date or
-// a later one.
+// begins returns the first instant, in Unix ms, at which the local clock shows the date or a later one.
 func (c Config) begins(date time.Time) int64 {
 	shows := func(t time.Time) bool {
 		y, m, d := t.In(c.Zone).Date()
 		return !time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Before(date)
 	}
-	t := date.Add(-26 * time.Hour) // no clock is that far ahead
+	t := date.Add(-26 * time.Hour) // no clock is that far ahead of UTC
 	for !shows(t) {
 		t = t.Add(time.Hour)
 	}

@@ -1,7 +1,7 @@
 package oracle
 
-// Where in a record an event stands: in its value, in the data of a CloudEvent, under
-// names of a topic's own. As docs/events.md has it.
+// Finds the event in a record: in its value, in the data of a CloudEvent, or in fields that the
+// configuration renames. docs/events.md specifies it.
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Header is a header of a record; a nil Value is null.
+// Header is a header of a record. A nil Value is null.
 type Header struct {
 	Key   string
 	Value []byte
@@ -21,18 +21,18 @@ type Header struct {
 var (
 	cloudEvent     = regexp.MustCompile(`(?i)\Aapplication/cloudevents`)
 	cloudEventJSON = regexp.MustCompile(`(?i)\Aapplication/cloudevents\+json[ \t]*(;|\z)`)
-	// contentJSON takes */json, */*+json and nothing at all, each with parameters.
+	// contentJSON matches */json, */*+json and the empty type, each with optional parameters.
 	contentJSON = regexp.MustCompile(`(?i)\A[ \t]*([^;/]+/([^;/]*\+)?json[ \t]*)?(;|\z)`)
 	version1    = regexp.MustCompile(`\A1\.[0-9]+\z`)
 )
 
 type object map[string]json.RawMessage
 
-// parts are the event of a record and the id and time that a CloudEvent gives it
-// beside its data, as JSON, where it has any.
+// parts holds a record's event, and the id and time of a CloudEvent outside of its data, as JSON; absent ones
+// are nil.
 type parts struct{ event, id, time json.RawMessage }
 
-// open finds the event; it is false for what is malformed on the way there.
+// open finds the event. It returns false if the record is malformed before the event is reached.
 func (c Config) open(r Record) (p parts, ok bool) {
 	h := map[string][]byte{}
 	for _, header := range r.Headers {
@@ -40,7 +40,7 @@ func (c Config) open(r Record) (p parts, ok bool) {
 		if strings.EqualFold(key, "content-type") {
 			key = "content-type"
 		}
-		h[key] = header.Value // of a repeated one the last counts
+		h[key] = header.Value // the last of repeated headers counts
 	}
 	if cloudEvent.Match(h["content-type"]) {
 		return c.openEnvelope(r.Value, cloudEventJSON.Match(h["content-type"]))
@@ -53,7 +53,7 @@ func (c Config) open(r Record) (p parts, ok bool) {
 	return p, version1.Match(h["ce_specversion"]) && contentJSON.Match(h["content-type"])
 }
 
-// header is a header's text as JSON, nil for none.
+// header returns a header's text as JSON, nil if the header is absent.
 func header(value []byte) json.RawMessage {
 	if value == nil {
 		return nil
@@ -67,7 +67,7 @@ func header(value []byte) json.RawMessage {
 
 func (c Config) openEnvelope(value []byte, known bool) (p parts, ok bool) {
 	envelope, ok := c.document(value)
-	if !ok || !known { // an unknown format isn't looked into
+	if !ok || !known { // the content of an unknown format is not read
 		return p, false
 	}
 	p.id, p.time = envelope["id"], envelope["time"]
@@ -94,7 +94,7 @@ func (c Config) openEnvelope(value []byte, known bool) (p parts, ok bool) {
 	return p, err == nil
 }
 
-// document is a whole text that has to be an object, as far as its members aren't null.
+// document parses a complete text that must be an object, and returns its members that are not null.
 func (c Config) document(value []byte) (object, bool) {
 	if len(value) > c.MaxEventBytes || !utf8.Valid(value) || !json.Valid(value) {
 		return nil, false
@@ -102,7 +102,7 @@ func (c Config) document(value []byte) (object, bool) {
 	return members(value)
 }
 
-// members are those of an object that aren't null.
+// members returns an object's members that are not null.
 func members(value json.RawMessage) (object, bool) {
 	all := object{}
 	if value = bytes.TrimLeft(value, " \t\r\n"); len(value) == 0 || value[0] != '{' || json.Unmarshal(value, &all) != nil {
@@ -116,8 +116,8 @@ func members(value json.RawMessage) (object, bool) {
 	return all, true
 }
 
-// field is where a path leads from an object, nil where nothing is. What stands in the
-// way and is no object is a value of the wrong type for every field.
+// field returns the value at the end of a path from an object, nil if there is no value. If an inner step is not
+// an object, it returns a value of the wrong type for every field.
 func (c Config) field(from object, name string) json.RawMessage {
 	path := c.Fields[name]
 	if path == nil {

@@ -1,6 +1,6 @@
 package oracle
 
-// Differences, for a person to read.
+// Differences, formatted for people.
 
 import (
 	"fmt"
@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// shown is how many differences are written out.
+// shown is the number of differences that are listed.
 const shown = 10
 
-// Differences collects what is different, and writes the first ones out.
+// Differences collects differences, and lists the first ones.
 type Differences struct {
 	all   []string
 	count int
 }
 
-// Addf notes a difference.
+// Addf adds a difference.
 func (d *Differences) Addf(format string, args ...any) {
 	d.count++
 	if d.count <= shown {
@@ -27,7 +27,7 @@ func (d *Differences) Addf(format string, args ...any) {
 	}
 }
 
-// String is empty where there is no difference.
+// String returns "" if there is no difference.
 func (d *Differences) String() string {
 	if d.count == 0 {
 		return ""
@@ -72,7 +72,7 @@ func (d *Differences) member(name, member string, want, got map[string]uint64) {
 
 func score(bits uint64) string { return fmt.Sprintf("%.17g (%016x)", math.Float64frombits(bits), bits) }
 
-// Texts compares what is listed under names.
+// Texts compares two maps from names to texts.
 func (d *Differences) Texts(what string, want, got map[string]string) {
 	for _, name := range both(want, got) {
 		w, expected := want[name]
@@ -88,7 +88,7 @@ func (d *Differences) Texts(what string, want, got map[string]string) {
 	}
 }
 
-// both are the names of two maps, sorted.
+// both returns the names in either of two maps, sorted.
 func both[V any](a, b map[string]V) []string {
 	names := slices.Collect(maps.Keys(a))
 	for name := range b {

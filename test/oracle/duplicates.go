@@ -1,8 +1,8 @@
 package oracle
 
-// Duplicates: an event of which a valid one with the same ids is at most so many offsets before
-// it in its partition. What is one depends on the order in the log, and records come in any: so
-// all of them are gone through anew where somebody asks.
+// Duplicates: an event is a duplicate if a valid event with the same ids is at most n offsets before it in its
+// partition. This depends on the order in the log, but records arrive in any order, so the oracle processes all
+// records again when it is queried.
 
 import "slices"
 
@@ -12,14 +12,14 @@ type place struct {
 	partition int
 }
 
-// ids are what duplicates have the same of.
+// ids are the values that duplicates have in common.
 type ids struct {
 	place
 
 	event, user string
 }
 
-// later keeps a record until it is asked about.
+// later stores a record until the oracle is queried.
 func (o *Oracle) later(r Record) (reason string) {
 	o.records = append(o.records, r)
 	o.behind = true
@@ -32,7 +32,7 @@ func (o *Oracle) later(r Record) (reason string) {
 	return reason
 }
 
-// catchUp goes through all records, if any came since.
+// catchUp processes all records again if new ones arrived since.
 func (o *Oracle) catchUp() {
 	if !o.behind {
 		return
@@ -60,8 +60,8 @@ func (o *Oracle) catchUp() {
 	}
 }
 
-// Before takes a committed record that counts as nothing, for it was there before anybody came:
-// what repeats it is a duplicate.
+// Before adds a committed record that lies before the consumer's start. It does not count, but its repeats are
+// duplicates.
 func (o *Oracle) Before(r Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,6 +1,6 @@
 package oracle
 
-// What an event is, and what is bad, as the README has it.
+// Valid and bad events, as the README specifies them.
 
 import (
 	"bytes"
@@ -26,17 +26,17 @@ type event struct {
 	user   string
 	name   string
 	boards []string
-	values []tuple // what each board counts
+	values []tuple // per board, the values that it counts
 	time   int64   // Unix ms
 }
 
-// endOfTime is 2^32 s, where the all-time window ends, in ms.
+// endOfTime is 2^32 s, the end of the all-time window, in ms.
 const endOfTime = int64(1) << 32 * 1000
 
 var boardName = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
 
-// judge reads a record. Of several faults the first in the order of the table counts.
-// The id is the event's, empty where it has none that can be read.
+// judge reads a record. The first fault in the order of the table counts. id is the event's id, "" if it has
+// none that is readable.
 func (c Config) judge(r Record) (e event, id, reason string) {
 	p, ok := c.open(r)
 	if attributed, ok := userID(p.id); ok {
@@ -63,7 +63,7 @@ func (c Config) judge(r Record) (e event, id, reason string) {
 	if _, ok := integer(c.field(fields, "points"), c.MaxPoints); !ok && !c.ruled() {
 		return e, id, Invalid
 	}
-	// Where boards have rules, it is for those to say which fields an event needs.
+	// With rules, the rules decide which fields an event needs.
 	if e.boards, ok = c.boards(c.field(fields, "board")); !ok {
 		return e, id, UnknownBoard
 	}
@@ -83,7 +83,7 @@ func (c Config) judge(r Record) (e event, id, reason string) {
 	return e, id, ""
 }
 
-// values are those of the fields that each board counts; false where a board lacks one.
+// values returns the values of the fields that each board counts, or false if one is missing.
 func (c Config) values(boards []string, fields object) (all []tuple, ok bool) {
 	for _, name := range boards {
 		b := c.rule(name)
@@ -103,12 +103,12 @@ func (c Config) values(boards []string, fields object) (all []tuple, ok bool) {
 func userID(raw json.RawMessage) (string, bool) {
 	id, ok := text(raw)
 	if !ok && isNumber(raw) && !bytes.ContainsAny(raw, ".eE") {
-		id, ok = string(raw), true // an integer, as it is written
+		id, ok = string(raw), true // an integer is taken as written
 	}
 	return id, ok && len(id) >= 1 && len(id) <= 256
 }
 
-// integer is a number that is whole by value and lies within ±most.
+// integer parses a number that is an integer by value and within ±most.
 func integer(raw json.RawMessage, most int64) (int64, bool) {
 	if !isNumber(raw) {
 		return 0, false
@@ -117,8 +117,8 @@ func integer(raw json.RawMessage, most int64) (int64, bool) {
 	if !strings.ContainsAny(mantissa, "123456789") {
 		return 0, true
 	}
-	// math/big would write 1e999999999 out. No mantissa here is long enough to
-	// make up for that many digits of an exponent, but for one with zeros in front.
+	// math/big would expand 1e999999999. No mantissa is long enough to compensate for an exponent of more than
+	// five digits, except a mantissa of zeros.
 	if e := strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0"); len(e) > 5 {
 		return 0, false
 	}
@@ -180,7 +180,7 @@ func (c Config) time(raw json.RawMessage, recordTime int64) (int64, bool) {
 
 var rfc3339 = regexp.MustCompile(`\A(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))\z`)
 
-// instant reads RFC 3339 and cuts it to milliseconds.
+// instant parses RFC 3339 and truncates it to milliseconds.
 func instant(s string) (ms int64, ok bool) {
 	const usual = "2006-01-02T15:04:05.000Z"
 	if len(s) == len(usual) && s[10] == 'T' && s[19] == '.' && s[23] == 'Z' {
@@ -206,7 +206,7 @@ func instant(s string) (ms int64, ok bool) {
 		offset = -offset
 	}
 	t := time.Date(year, month, day, hour, minute, second, 0, time.UTC).Add(-offset)
-	// A leap second is the last of a month in UTC.
+	// A leap second is the last second of a month in UTC.
 	if second == 60 && (t.Day() != 1 || t.Hour() != 0 || t.Minute() != 0) {
 		return 0, false
 	}
@@ -218,8 +218,8 @@ func isNumber(raw json.RawMessage) bool {
 	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
 }
 
-// text is what a JSON string says, unless it has half a surrogate pair, for which
-// encoding/json puts a replacement character.
+// text decodes a JSON string. It rejects half a surrogate pair, which encoding/json would turn into a
+// replacement character.
 func text(raw json.RawMessage) (string, bool) {
 	s := ""
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil || halfPair(string(raw)) {
@@ -238,7 +238,7 @@ func halfPair(quoted string) bool {
 	if !strings.Contains(quoted, `\u`) {
 		return false
 	}
-	end := -1 // of a high half that waits for its low one
+	end := -1 // of a high half that waits for its low half
 	for _, at := range escape.FindAllStringIndex(quoted, -1) {
 		e := quoted[at[0]:at[1]]
 		waits := end >= 0

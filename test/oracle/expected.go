@@ -1,29 +1,28 @@
 package oracle
 
-// What Redis must hold.
+// The expected content of Redis.
 
 import (
 	"fmt"
 	"time"
 )
 
-// Expected is what Redis must hold at a moment.
+// Expected is the expected content of Redis at a moment.
 type Expected struct {
-	// Boards are the sorted sets by their names in the listing, and in each the bits
-	// of every member's score.
+	// Boards has the sorted sets by their names in the listing, and in each the bits of every member's
+	// score.
 	Boards map[string]map[string]uint64
-	// Windows is the listing: texts of Listing.
+	// Windows is the listing, as returned by Listing.Text.
 	Windows map[string]string
-	// Expires is when each key goes, in Unix ms.
+	// Expires is when each key expires, in Unix ms.
 	Expires map[string]int64
-	// Names are what members are called who have a standing: when they said so, Unix ms, a blank and
-	// the name. An event whose windows are all over names nobody.
+	// Names has the names of members with a standing: the time of the event that set the name, in Unix ms, a
+	// blank and the name. An event whose windows have all ended their retention sets no name.
 	Names map[string]string
 }
 
-// Expected works out the standings as of a moment: windows whose retention was over
-// when their events came aren't written, so no window may end its life while a test
-// runs.
+// Expected returns the standings as of now. Redis never writes a window whose retention ended before its events
+// arrived, so no window's retention may end while a test runs.
 func (o *Oracle) Expected(now time.Time) (Expected, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,12 +1,11 @@
-// Package oracle works out what the standings must be from the published records
-// alone, by the contract and nothing else: it shares no code with the consumer, only the
-// standard library, and does everything in the plainest way it can.
+// Package oracle computes the expected standings from the published records and the contract alone. It shares no
+// code with the consumer, uses only the standard library, and prefers the simplest method everywhere.
 //
 //	record ─▶ judge (encoding/json, math/big) ─▶ windows (time) ─▶ standings ─▶ scores (math/big)
 //
-// Standings don't depend on the order, so records come in any. The one
-// exception is overflow: which events are refused depends on the order and on cuts,
-// so whoever publishes them has to say it (Record.Overflow).
+// Standings do not depend on the order, so records may arrive in any order. The only exception is overflow:
+// which events are refused depends on the order and on the batches, so the publisher must mark these records
+// (Record.Overflow).
 package oracle
 
 import (
@@ -15,40 +14,40 @@ import (
 	"time"
 )
 
-// Config is what the consumer was configured with. Every field is set.
+// Config is the consumer's configuration. Every field is set.
 type Config struct {
 	Zone      *time.Location
 	WeekStart time.Weekday
 	Periods   []Period // the enabled ones
-	Boards    []string // none: any name
-	// Rules are what boards count, by name, AnyBoard's where one isn't named. Without, all are
-	// by the default rule.
+	Boards    []string // empty: any name
+	// Rules has the boards' rules by name; AnyBoard's applies to other names. If it is empty, all boards use
+	// the default rule.
 	Rules map[string]Board
 
-	Fields map[string][]string // where a field stands, by its name; by default there
+	Fields map[string][]string // the path of a field, by its name; default: the name itself
 
 	MaxPoints     int64
 	MaxEventBytes int
 	MaxFuture     time.Duration
 	Lateness      time.Duration
-	Names         bool // members are called by the field name
-	// Borders are where dates begin as windows' borders, in Unix ms, where that is not by the clock of
-	// their zone: "monthly Europe/Berlin 2026-12-01".
+	Names         bool // members have names, in the field name
+	// Borders has the starts of dates as window borders, in Unix ms, that differ from the clock of their zone:
+	// "monthly Europe/Berlin 2026-12-01".
 	Borders    map[string]int64
-	Duplicates int64 // offsets that a repeat is looked for; 0: repeats count
+	Duplicates int64 // number of offsets in which a repeat is a duplicate; 0: repeats count
 }
 
-// Period is an enabled period: daily, weekly, monthly, quarterly, yearly or all-time, or one of
-// another name. That is a calendar if Calendar is set, else windows of equal length if Every is,
-// else a season.
+// Period is an enabled period: daily, weekly, monthly, quarterly, yearly or all-time, or a period with another
+// name. The latter is a calendar if Calendar is set, otherwise windows of equal length if Every is set, otherwise
+// a season.
 type Period struct {
 	Name      string
 	Layout    string // readable or wide
 	Retention time.Duration
-	Lateness  *time.Duration // nil: as of all
+	Lateness  *time.Duration // nil: Config.Lateness
 
-	Calendar  string         // a period above, whose windows it has
-	Zone      *time.Location // with Calendar; nil: as of all
+	Calendar  string         // a built-in period with the same windows
+	Zone      *time.Location // with Calendar; nil: Config.Zone
 	WeekStart *time.Weekday
 
 	Start, End int64 // of a season, Unix ms
@@ -57,21 +56,21 @@ type Period struct {
 
 // Record is a committed record.
 type Record struct {
-	Topic     string // empty where there is one
+	Topic     string // empty if there is only one
 	Partition int
 	Offset    int64
-	Time      int64 // Unix ms; at or below 0 it has none
+	Time      int64 // Unix ms; 0 or less means that it has no time
 	Value     []byte
 	Headers   []Header
 	before    bool // see Before
-	Overflow  bool // it is refused, for its member's sum would leave the range
-	// Without are the windows, by their names in the listing, that were final when it came.
+	Overflow  bool // it is refused, since its member's sum would leave the range
+	// Without has the windows, by their names in the listing, that were final when the record arrived.
 	Without map[string]bool
-	// Lacks reports which periods of a board were added after the record was counted; nil: none.
+	// Lacks reports whether a period was added to a board after the record was counted; nil: none was.
 	Lacks func(board, period string) bool
 }
 
-// At is where a record stands.
+// At is the position of a record.
 type At struct {
 	Partition int
 	Offset    int64
@@ -79,13 +78,13 @@ type At struct {
 
 func (a At) String() string { return fmt.Sprintf("%d/%d", a.Partition, a.Offset) }
 
-// Counts is what became of all records.
+// Counts has the numbers of records by result.
 type Counts struct {
 	Applied, Late, Early, Skipped, Duplicates int64
 	Dead                                      map[string]int64 // by reason
 }
 
-// DeadLettered is the number of bad records, for all reasons.
+// DeadLettered returns the number of bad records, for all reasons.
 func (c Counts) DeadLettered() int64 {
 	n := int64(0)
 	for _, dead := range c.Dead {
@@ -94,22 +93,21 @@ func (c Counts) DeadLettered() int64 {
 	return n
 }
 
-// Oracle sums up records. It is safe for concurrent use.
+// Oracle accumulates records. It is safe for concurrent use.
 type Oracle struct {
 	config Config
 
 	mu      sync.Mutex
 	counts  Counts
 	reasons map[At]string
-	ids     map[At]string        // of the bad ones
+	ids     map[At]string        // of bad records
 	windows map[string][]*window // by period
 	boards  map[board]*sorted
-	// names are what users are called by events of the same longest window, by user and the end of
-	// its retention.
+	// names has the users' names by user and by the end of retention of an event's longest window.
 	names map[string]map[int64]name
 
-	records []Record // with Duplicates
-	behind  bool     // not all of them were gone through
+	records []Record // if Config.Duplicates is set
+	behind  bool     // some records have not been processed
 }
 
 // board is one sorted set: a window of a board.
@@ -118,7 +116,7 @@ type board struct {
 	window *window
 }
 
-// name is what a user is called, by an event at a time, Unix ms.
+// name is a user's name and the time of the event that set it, in Unix ms.
 type name struct {
 	time int64
 	text string
@@ -131,13 +129,13 @@ func later(a, b name) name {
 	return b
 }
 
-// sorted is what a sorted set has.
+// sorted is the content of a sorted set.
 type sorted struct {
 	layout  layout
 	members map[string]*standing
 }
 
-// New makes an oracle.
+// New returns an oracle without records.
 func New(c Config) *Oracle {
 	o := &Oracle{config: c}
 	o.reset()
@@ -150,8 +148,8 @@ func (o *Oracle) reset() {
 	o.names = map[string]map[int64]name{}
 }
 
-// Add takes a committed record, in any order, each once. It returns the reason why it
-// is bad, empty where it isn't.
+// Add adds a committed record. Records may arrive in any order, each once. Add returns the reason why the record
+// is bad, or "".
 func (o *Oracle) Add(r Record) (reason string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -208,8 +206,8 @@ func (o *Oracle) now(r Record) (reason string) {
 	return ""
 }
 
-// taken are the windows of a board that take an event: those that ended no longer than the
-// lateness before its record's time. It is early before the start of all periods that the board had then.
+// taken returns the windows of a board that accept an event: their end plus lateness is not before the record's
+// time. The event is early if it precedes all periods that the board had then.
 func (o *Oracle) taken(name string, at int64, r Record) (taken []*window, early bool) {
 	b := o.config.rule(name)
 	early = true
@@ -246,7 +244,7 @@ func (o *Oracle) add(b board, user string, values tuple, at int64) {
 	s.take(set.layout.rule, set.layout, b.window, values, at)
 }
 
-// Counts is what must have become of the records so far.
+// Counts returns the expected results of the records so far.
 func (o *Oracle) Counts() Counts {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -259,7 +257,7 @@ func (o *Oracle) Counts() Counts {
 	return c
 }
 
-// Bad are the records that must be dead-lettered, and why.
+// Bad returns the records that must be dead-lettered, with their reasons.
 func (o *Oracle) Bad() map[At]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -271,7 +269,7 @@ func (o *Oracle) Bad() map[At]string {
 	return bad
 }
 
-// ID is the id that the dead letter of a bad record names its event by, empty for none.
+// ID returns the event id in the dead letter of a bad record, or "".
 func (o *Oracle) ID(at At) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -279,7 +277,7 @@ func (o *Oracle) ID(at At) string {
 	return o.ids[at]
 }
 
-// Judge says why a record is bad, and nothing of one that isn't.
+// Judge returns the reason why a record is bad, or "".
 func (o *Oracle) Judge(r Record) (reason string) {
 	if r.Value != nil {
 		_, _, reason = o.config.judge(r)

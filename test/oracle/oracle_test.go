@@ -30,12 +30,12 @@ func defaults() Config {
 	}
 }
 
-// The figures of the layouts that are documented.
+// The values that DESIGN.md gives for layouts.
 func TestLayoutsComeToWhatTheDesignSays(t *testing.T) {
 	for _, c := range []struct {
 		kind, period string
 		most         int64
-		k            uint // 0: not named
+		k            uint // 0: not given
 		tick         int64
 	}{
 		{"readable", "weekly", 99_999_999, 26, 10},
@@ -78,7 +78,7 @@ func TestWindowsFollowTheCalendar(t *testing.T) {
 		{"Europe/Berlin", "daily", time.Monday, "2026-10-24T22:00:00Z", "2026-10-25", 25},
 		{"America/Sao_Paulo", "daily", time.Monday, "2018-11-04T03:00:00Z", "2018-11-04", 23},
 		{"America/Sao_Paulo", "daily", time.Monday, "2018-11-04T02:59:59Z", "2018-11-03", 24},
-		// The clock goes from 24:00 back to 23:00: that hour comes twice.
+		// The clock goes from 24:00 back to 23:00, so that hour occurs twice.
 		{"America/Sao_Paulo", "daily", time.Monday, "2018-02-18T02:30:00Z", "2018-02-17", 25},
 		{"UTC", "quarterly", time.Monday, "2026-12-31T23:59:59Z", "2026-Q4", 92 * 24},
 		{"UTC", "yearly", time.Monday, "2024-02-29T00:00:00Z", "2024", 366 * 24},

@@ -1,7 +1,7 @@
 package oracle
 
-// Rules: what a board counts, and how a member's events come to one standing, as docs/rules.md
-// has it. The default rule is one of them: points, summed.
+// Rules: the fields that a board counts, and how a member's events result in one standing, as specified in
+// docs/rules.md. The default rule is the sum of points.
 
 import (
 	"fmt"
@@ -10,31 +10,31 @@ import (
 	"strings"
 )
 
-// AnyBoard is the name of the boards that aren't named.
+// AnyBoard is the key of the rule for boards that are not listed.
 const AnyBoard = "*"
 
-// Board is what a board counts. The zero Board is one by the default rule.
+// Board is a board's rule. The zero Board has the default rule.
 type Board struct {
 	Score   string   // sum, best or last; empty: sum
-	Fields  []Field  // the most significant first; none: points, within ±MaxPoints
-	Periods []string // by their names; none: all
+	Fields  []Field  // most significant first; empty: points, within ±MaxPoints
+	Periods []string // names; empty: all
 }
 
-// Field is a whole number from 0 to Max, or within ±Max.
+// Field is an integer from 0 to Max, or within ±Max.
 type Field struct {
 	Name   string
 	Max    int64
 	Signed bool
-	Fewest bool // the smaller is the better
+	Fewest bool // smaller is better
 }
 
-// mostFields is how many a board has at most.
+// mostFields is the maximum number of fields of a board.
 const mostFields = 5
 
-// tuple is a value for each field of a board.
+// tuple has a value for each field of a board.
 type tuple [mostFields]int64
 
-// rule is that of a board, with nothing left to defaults.
+// rule returns a board's rule with all defaults filled in.
 func (c Config) rule(name string) Board {
 	b, named := c.Rules[name]
 	if !named {
@@ -53,7 +53,7 @@ func (c Config) byDefault(b Board) bool {
 	return b.Score == "sum" && len(b.Fields) == 1 && b.Fields[0] == Field{Name: "points", Max: c.MaxPoints, Signed: true}
 }
 
-// ruled reports whether any board isn't by the default rule.
+// ruled reports whether any board has another rule than the default.
 func (c Config) ruled() bool {
 	for name := range c.Rules {
 		if !c.byDefault(c.rule(name)) {
@@ -68,7 +68,7 @@ func (b Board) has(period string) bool {
 	return len(b.Periods) == 0 || slices.Contains(b.Periods, period)
 }
 
-// text is how the listing names a rule.
+// text returns the rule as the listing names it.
 func (b Board) text() string {
 	var fields []string
 	for _, f := range b.Fields {
@@ -84,7 +84,7 @@ func (b Board) text() string {
 	return b.Score + "(" + strings.Join(fields, ",") + ")"
 }
 
-// takes reports whether an event may have a value for a field: of a sum it is a change.
+// takes reports whether an event may have a value for a field. For a sum, the value is a change.
 func (b Board) takes(f Field, value int64) bool {
 	if b.Score == "sum" || f.Signed {
 		return -f.Max <= value && value <= f.Max
@@ -92,7 +92,7 @@ func (b Board) takes(f Field, value int64) bool {
 	return 0 <= value && value <= f.Max
 }
 
-// compare is above 0 where one tuple is better than another, field by field.
+// compare returns 1 if one is better than other, -1 if it is worse, and 0 if they are equal.
 func (b Board) compare(one, other tuple) int {
 	for i, f := range b.Fields {
 		if one[i] != other[i] {
@@ -105,15 +105,15 @@ func (b Board) compare(one, other tuple) int {
 	return 0
 }
 
-// standing is a member's in a window.
+// standing is a member's standing in a window.
 type standing struct {
 	values tuple
 	time   int64
-	timed  bool // a time counts: of a sum that of an event that raised it
+	timed  bool // time counts; for a sum, only the time of an event that increased it
 	there  bool // there was an event
 }
 
-// take has an event count.
+// take counts an event.
 func (s *standing) take(b Board, l layout, w *window, values tuple, at int64) {
 	now := standing{values, at, true, true}
 	switch b.Score {
@@ -131,7 +131,7 @@ func (s *standing) take(b Board, l layout, w *window, values tuple, at int64) {
 			*s = now
 		}
 	case "last":
-		// Fewer ticks are left of a window at a later time.
+		// A later time has fewer ticks left in the window.
 		left, before := l.ticks(w, at), int64(0)
 		if s.there {
 			before = l.ticks(w, s.time)
@@ -144,8 +144,8 @@ func (s *standing) take(b Board, l layout, w *window, values tuple, at int64) {
 	}
 }
 
-// packed is the whole number that a tuple stands as in a score: in readable its digits side by
-// side, in wide in mixed radix. Fewest counts down from its max.
+// packed returns the integer that represents a tuple in a score: adjacent decimal digits in readable, mixed radix in
+// wide. A Fewest field is counted down from its maximum.
 func (b Board) packed(wide bool, values tuple) (*big.Int, error) {
 	packed := new(big.Int)
 	for i, f := range b.Fields {
@@ -168,7 +168,7 @@ func (b Board) packed(wide bool, values tuple) (*big.Int, error) {
 	return packed, nil
 }
 
-// best is the greatest tuple.
+// best returns the best possible tuple.
 func (b Board) best() (t tuple) {
 	for i, f := range b.Fields {
 		if !f.Fewest {

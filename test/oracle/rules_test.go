@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The golden vectors of tuples come from exact arithmetic, too, though not from this package.
+// The golden vectors of tuples also come from exact arithmetic, but not from this package.
 func TestScoresOfTuplesAreTheGoldenOnes(t *testing.T) {
 	text, err := os.ReadFile("../../internal/codec/testdata/tuples.json")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestScoresOfTuplesAreTheGoldenOnes(t *testing.T) {
 		for _, v := range g.Scores {
 			s := &standing{time: g.LengthMS - 1 - v.Ticks*g.Tick, timed: true}
 			if s.time < 0 {
-				continue // ticks that no window of this length has
+				continue // no window of this length has that many ticks
 			}
 			copy(s.values[:], v.Tuple)
 			bits, err := l.score(w, s)

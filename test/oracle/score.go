@@ -1,6 +1,6 @@
 package oracle
 
-// Scores: the contract of both layouts, in integers and fractions of any size.
+// Scores: the contract of both layouts, in integers and fractions of arbitrary size.
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// lengths are the constants that layouts are made for.
+// lengths are the constant lengths that layouts use.
 var lengths = map[string]time.Duration{
 	"daily":     36 * time.Hour,
 	"weekly":    180 * time.Hour,
@@ -19,20 +19,19 @@ var lengths = map[string]time.Duration{
 	"all-time":  (1 << 32) * time.Second,
 }
 
-// layout is how the scores of a period are laid out.
+// layout is how the scores of a period are encoded.
 type layout struct {
 	wide bool
 	k    uint
 	tick int64 // ms
 	rule Board
 	most *big.Int // the greatest packed tuple
-	low  *big.Int // the least: 0, or -most where the one field is signed
+	low  *big.Int // the least: 0, or -most if the only field is signed
 }
 
 func pow2(n uint) *big.Int { return new(big.Int).Lsh(big.NewInt(1), n) }
 
-// layoutOf takes as many bits of ticks as the range leaves, and no more than a tick of
-// 1 ms can use.
+// layoutOf uses as many bits of ticks as the range leaves, but no more than ticks of 1 ms need.
 func (c Config) layoutOf(p Period, b Board) layout {
 	l := layout{wide: p.Layout == "wide", rule: b, low: new(big.Int)}
 	var err error
@@ -68,10 +67,10 @@ func (l layout) fits(k uint) bool {
 	return codes.Cmp(new(big.Int).Sub(pow2(63), pow2(53))) <= 0
 }
 
-// ticks are how many whole ones lie between a time and the window's last millisecond.
+// ticks returns the number of whole ticks between a time and the window's last millisecond.
 func (l layout) ticks(w *window, at int64) int64 { return (w.end - 1 - max(at, w.start)) / l.tick }
 
-// score is the bits of a member's score in a window.
+// score returns the bits of a member's score in a window.
 func (l layout) score(w *window, s *standing) (uint64, error) {
 	at := w.start
 	if s.timed {
@@ -84,8 +83,8 @@ func (l layout) score(w *window, s *standing) (uint64, error) {
 	ticks := l.ticks(w, at)
 	code := new(big.Int).Set(packed)
 	if l.wide {
-		// The integer packed·2^k + ticks, with packed biased so that negatives sort,
-		// as the bits of a positive normal double.
+		// The integer packed·2^k + ticks, with packed biased so that negatives sort correctly, as the bits of
+		// a positive normal double.
 		code.Sub(code, l.low)
 		code.Lsh(code, l.k).Add(code, big.NewInt(ticks)).Add(code, pow2(52))
 		return code.Uint64(), nil

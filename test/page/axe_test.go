@@ -1,6 +1,6 @@
 package page
 
-// What axe-core finds on the page: contrast, names, roles, order. scripts/axe fetches it.
+// Checks the page with axe-core: contrast, names, roles, order. scripts/axe downloads axe-core.
 
 import (
 	"fmt"
@@ -16,10 +16,10 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// axeVersion is that of scripts/axe.
+// axeVersion is the version that scripts/axe downloads.
 const axeVersion = "4.14.1"
 
-// axe is the program, where scripts/axe has put it.
+// axe returns axe-core's program, or reports the test as not run if scripts/axe has not downloaded it.
 func axe(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -31,7 +31,7 @@ func axe(t *testing.T) string {
 	return string(text)
 }
 
-// violation is a rule that something on the page doesn't keep.
+// violation is a rule that elements of the page violate.
 type violation struct {
 	ID    string
 	Help  string
@@ -41,8 +41,8 @@ type violation struct {
 	}
 }
 
-// accessible holds the page as it is to axe's rules. It is run by the browser beside the page's policy,
-// which doesn't let the page itself run it.
+// accessible checks the page as it is against axe's rules. The browser's debugger runs axe, since the page's content
+// security policy does not let the page itself run it.
 func (b *tab) accessible(program, as string) {
 	b.t.Helper()
 	eval[bool](b, "("+"(() => {"+program+"\n})(), true)")
@@ -70,7 +70,7 @@ func TestEverybodyCanUseThePage(t *testing.T) {
 			b.until("document.querySelectorAll('#rows tr').length === 25")
 			b.shows("#trust", "Whole and current")
 			b.accessible(program, "the top")
-			// Arrows, and a state that isn't whole.
+			// Arrows, and another state than whole.
 			p.earns("u7", 500)
 			b.until("document.querySelector('#rows .up')")
 			p.earns("u7", -500)

@@ -1,6 +1,6 @@
 package page
 
-// A Chromium without a window, and a tab of it for each test.
+// A headless Chromium, with a tab for each test.
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// chromiumVariable names a Chromium to use in place of the first of these that the PATH has.
+// chromiumVariable names a Chromium to use instead of the first of chromiums on the PATH.
 const chromiumVariable = "STANDINGS_TEST_CHROMIUM"
 
 var chromiums = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
@@ -47,17 +47,17 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// tab is one of a browser of its own.
+// tab is the only tab of its own browser.
 type tab struct {
 	t   *testing.T
 	ctx context.Context //nolint:containedctx // the tab itself, to chromedp
 
 	mu     sync.Mutex
-	wrong  []string // exceptions, and what the page's policy has refused
-	logged []string // what else the browser says, for a failure
+	wrong  []string // exceptions, and violations of the page's policy
+	logged []string // other messages of the browser, shown if the test fails
 }
 
-// look is what a tab looks like.
+// look describes the screen and the preferences of a tab.
 type look struct {
 	width, height int64
 	scheme        string // light or dark
@@ -68,7 +68,7 @@ type look struct {
 var desktop = look{width: 1200, height: 900, scheme: "light"}
 var phone = look{width: 360, height: 740, scheme: "light"}
 
-// open opens an address. What goes wrong on the page until the test's end is a failure.
+// open opens an address. Any error on the page until the end of the test fails the test.
 func open(t *testing.T, as look, url string) *tab {
 	t.Helper()
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
@@ -103,7 +103,7 @@ func (b *tab) hear(event any) {
 	}
 }
 
-// done is the test's end.
+// done runs at the end of the test.
 func (b *tab) done() {
 	b.mu.Lock()
 	wrong, logged := b.wrong, b.logged
@@ -123,7 +123,7 @@ func (b *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	require.NoError(b.t, chromedp.Do(ctx, actions...))
 }
 
-// as gives the tab a look.
+// as applies a look to the tab.
 func (b *tab) as(l look) {
 	b.t.Helper()
 	motion := "no-preference"
@@ -143,7 +143,7 @@ func (b *tab) as(l look) {
 	}))
 }
 
-// eval is what an expression of JavaScript comes to, as JSON has it.
+// eval returns the value of a JavaScript expression, decoded from JSON.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, within)
@@ -153,8 +153,8 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// until awaits that an expression is true. chromedp's own Poll makes a function of a text, which the
-// page's policy refuses.
+// until waits until an expression is true. chromedp's Poll is not usable: it creates a function from a text,
+// which the page's policy forbids.
 func (b *tab) until(expression string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(within); !eval[bool](b, "Boolean("+expression+")"); time.Sleep(10 * time.Millisecond) {
@@ -164,19 +164,19 @@ func (b *tab) until(expression string) {
 	}
 }
 
-// shows awaits a text of an element.
+// shows waits until an element contains a text.
 func (b *tab) shows(selector, text string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf("document.querySelector(%q).textContent.includes(%q)", selector, text))
 }
 
-// members are the names or ids of the rows, in their order.
+// members returns the names or ids in the rows, in order.
 func (b *tab) members() []string {
 	b.t.Helper()
 	return eval[[]string](b, `[...document.querySelectorAll('#rows .name')].map((e) => e.textContent)`)
 }
 
-// showsMembers awaits rows.
+// showsMembers waits until the rows have these members.
 func (b *tab) showsMembers(want ...string) {
 	b.t.Helper()
 	var got []string
@@ -188,19 +188,19 @@ func (b *tab) showsMembers(want ...string) {
 	require.Equal(b.t, want, got)
 }
 
-// picks chooses an option of a select, as a person does who changes it.
+// picks chooses an option of a select, with the event that a user's choice sends.
 func (b *tab) picks(selector, value string) {
 	b.t.Helper()
 	eval[bool](b, fmt.Sprintf("(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event('change', {bubbles: true})); return e.value === %q })()", selector, value, value))
 }
 
-// clicks clicks a radio button by its value.
+// clicks clicks the radio button with a value.
 func (b *tab) clicks(group, value string) {
 	b.t.Helper()
 	eval[bool](b, fmt.Sprintf("(document.querySelector('%s input[value=%q]').click(), true)", group, value))
 }
 
-// costs are what the browser has spent on the page so far: counts, and seconds.
+// costs returns the browser's work on the page so far: counts, and seconds.
 func (b *tab) costs() map[string]float64 {
 	b.t.Helper()
 	all := map[string]float64{}

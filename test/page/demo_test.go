@@ -16,13 +16,13 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// said is what a process writes.
+// said collects the output of a process.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write keeps it.
+// Write appends to the output.
 func (s *said) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *said) find(pattern *regexp.Regexp) string {
 
 var pageAddress = regexp.MustCompile(`(?m)^In a browser: (\S+) `)
 
-// startDemo runs the demo, and returns its page's address.
+// startDemo runs the demo, and returns the address of its page.
 func startDemo(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(harness.Binary(t), append([]string{"demo", "--plain"}, args...)...)
@@ -69,15 +69,15 @@ func startDemo(t *testing.T, args ...string) string {
 	return address
 }
 
-// What make run shows in a terminal it shows in a browser, whoever else has one too.
+// The demo's boards are also in a browser, even if another demo runs on this machine.
 func TestTheDemosBoardsAreInABrowser(t *testing.T) {
 	chromium(t)
 	few := []string{"--rate", "500", "--members", "60"}
 	address, other := startDemo(t, few...), startDemo(t, few...)
-	require.NotEqual(t, address, other) // the port of the first is taken
+	require.NotEqual(t, address, other) // the first demo uses the default port
 	b := open(t, desktop, other)
 	b.shows("#link", "Live")
-	// Of the year there is somebody except in its first hours, when the last one has them.
+	// The current year has members, except in its first hours, when only the last year has them.
 	b.clicks("#periods", "yearly")
 	b.until("document.querySelectorAll('#rows tr').length > 3 || document.querySelector('#about').textContent.includes('· 0\u00a0members')")
 	b.until("[...document.querySelector('#board').options].some((o) => o.value === 'arena')")

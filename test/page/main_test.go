@@ -1,5 +1,5 @@
-// Package page opens the page of the API's port in a browser, as built: does it show what the boards
-// are, as they change, whatever members are called and whatever becomes of the server?
+// Package page tests the page of the API's port in a browser, with the built consumer. The page must show the
+// boards as they change, for all names of members and through failures of the server.
 package page
 
 import (

@@ -58,7 +58,7 @@ func TestRanksMoveAsStandingsChange(t *testing.T) {
 	b := open(t, desktop, p.url())
 	b.until("document.querySelectorAll('#rows tr').length === 25")
 	require.Equal(t, "u0", b.members()[0])
-	// What moves is seen to: an arrow, and a transform that ends.
+	// A moved row has an arrow, and a transform that ends.
 	eval[bool](b, `(window.moved = 0, new MutationObserver(() => {
 		window.moved = Math.max(window.moved, document.querySelector('#rows').getAnimations({subtree: true}).filter((a) => a.effect.getKeyframes().some((k) => k.transform)).length)
 	}).observe(document.querySelector('#rows'), {childList: true, subtree: true}), true)`)
@@ -69,18 +69,18 @@ func TestRanksMoveAsStandingsChange(t *testing.T) {
 	b.until("document.querySelectorAll('#rows .down').length === 5")
 	b.until("window.moved > 0")
 	b.shows("#rows tr:first-child td.value", "1,050")
-	require.Equal(t, "u5", eval[string](b, "document.activeElement.textContent")) // who reads there goes on there
+	require.Equal(t, "u5", eval[string](b, "document.activeElement.textContent")) // the focus moves with the row
 	require.Equal(t, []string{"u5", "u0", "u1"}, b.members()[:3])
-	b.until("document.querySelectorAll('#rows .up, #rows .down').length === 0") // they have faded
+	b.until("document.querySelectorAll('#rows .up, #rows .down').length === 0") // the arrows have faded
 	b.until("document.querySelector('#rows').getAnimations({subtree: true}).length === 0")
 
-	// Who comes from below the rows that are shown, and who leaves them.
+	// A member enters the visible rows from below, and another one leaves them.
 	p.earns("u29", 10_000)
 	b.until("document.querySelector('#rows .name').textContent === 'u29'")
 	require.Len(t, b.members(), 25)
 	require.NotContains(t, b.members(), "u24")
 	require.Equal(t, "1", eval[string](b, "document.querySelector('#rows tr td.rank').dataset.medal"))
-	for i := range 40 { // many at once: the order is what is in Redis
+	for i := range 40 { // many at once: the order equals Redis's
 		p.earns(fmt.Sprint("u", i*7%30), int64(37*i))
 	}
 	want := func() (all []string) {
@@ -115,15 +115,15 @@ func TestAMemberIsFoundWithTheNeighbours(t *testing.T) {
 	b.shows("#member-text", "Nobody with this id is in this window.")
 	p.earns("nobody", 5)
 	b.shows("#member-text", "Rank 61 of 61")
-	// A row leads to its member.
+	// A row links to its member.
 	b.do(chromedp.Click(chromedp.CSS("#back")))
 	b.until("document.querySelectorAll('#rows tr').length === 10")
 	eval[bool](b, "(document.querySelectorAll('#rows a')[2].click(), true)")
 	b.shows("#member-text", "Rank 3 of 61")
 }
 
-// dangerous are ids that would run, break the layout, or pass for another one, where they are taken for
-// more than text.
+// dangerous has ids that would run code, break the layout, or look like another id if they were treated as more
+// than text.
 var dangerous = []string{
 	`<img src=x onerror="window.ran=1">`, `</td></tr><script>window.ran=1</script>`, `"><svg onload=window.ran=1>`, `javascript:window.ran=1`,
 	"\u202egnirts", "a\u2066b", "line\nbreak\ttab\x00nul\x7f", strings.Repeat("W", 256), "\u200b", "  spaces  ", strings.Repeat("Z\u0351\u0352\u0363\u0357", 20),
@@ -145,7 +145,7 @@ func TestNothingInAnIDRunsOrBreaksThePage(t *testing.T) {
 		require.Equal(t, dangerous[:4], shown[1:5])
 		require.Equal(t, []string{"‹U+202E›gnirts", "a‹U+2066›b", "line␊break␉tab␀nul␡", strings.Repeat("W", 256), "‹U+200B›", "␣␣spaces␣␣"}, shown[5:11])
 		require.Equal(t, []string{"عربي", "👩\u200d👩\u200d👧", "‹U+3164›"}, shown[len(shown)-3:])
-		// Rows are of one height, and none is wider than the page; what was cut is in the title.
+		// Rows have one height and fit the page's width; a truncated name is complete in the title.
 		require.Equal(t, []float64{eval[float64](b, "parseFloat(getComputedStyle(document.querySelector('#table')).getPropertyValue('--row'))")},
 			slices.Compact(eval[[]float64](b, "[...document.querySelectorAll('#rows tr')].map((e) => e.offsetHeight)")))
 		require.LessOrEqual(t, eval[int](b, "document.documentElement.scrollWidth"), int(as.width))
@@ -163,7 +163,7 @@ func TestNothingInAnIDRunsOrBreaksThePage(t *testing.T) {
 	}
 }
 
-// A link is as hostile as an id: whoever sends one writes all of it.
+// A link is as hostile as an id: its sender controls all of it.
 func TestNothingInALinkRuns(t *testing.T) {
 	p := begin(t)
 	p.earns("ada", 1)
@@ -186,7 +186,7 @@ func TestALostConnectionIsSaidAndComesBackByItself(t *testing.T) {
 	b.shows("#notice", "The connection to the server is lost. Trying again")
 	b.shows("#link", "Not connected")
 	b.shows("#said", "The connection is lost")
-	require.Equal(t, []string{"ada", "bea"}, b.members()) // what was known stays to be seen
+	require.Equal(t, []string{"ada", "bea"}, b.members()) // the rows that were received remain visible
 	p.earns("bea", 50)
 	p.serve()
 	b.showsMembers("bea", "ada")
@@ -194,7 +194,7 @@ func TestALostConnectionIsSaidAndComesBackByItself(t *testing.T) {
 	b.until("document.querySelector('#notice').hidden")
 	b.shows("#said", "Connected again")
 
-	// A board that comes meanwhile can be chosen.
+	// A board that is added meanwhile can be selected.
 	p.AddTo(t, p.window.Name, "new", at("eve", 1, p.window.Start))
 	p.stop()
 	b.shows("#link", "Not connected")
@@ -237,7 +237,7 @@ func TestATabThatIsHiddenHoldsNoStream(t *testing.T) {
 	eval[bool](b, "(Object.defineProperty(document, 'hidden', {configurable: true, value: true}), document.dispatchEvent(new Event('visibilitychange')))")
 	b.shows("#link", "Paused")
 	p.earns("bea", 40)
-	p.stop() // nobody is connected: it ends at once, and is missed by nobody
+	p.stop() // no client is connected, so it ends at once, and no client notices
 	p.serve()
 	require.Equal(t, []string{"ada"}, b.members())
 	require.True(t, eval[bool](b, "document.querySelector('#notice').hidden"))
@@ -280,7 +280,7 @@ func TestTrustIsInWords(t *testing.T) {
 	require.NotEmpty(t, eval[string](b, "document.querySelector('#lag-plot .line').getAttribute('d') ?? ''"))
 }
 
-// The phone, with a pointer that is a thumb, and a keyboard alone.
+// A phone, operated by touch, and a keyboard without a pointer.
 func TestAPhoneAndAKeyboardReachEverything(t *testing.T) {
 	p := begin(t)
 	for i := range 12 {
@@ -304,7 +304,7 @@ func TestAPhoneAndAKeyboardReachEverything(t *testing.T) {
 	}
 }
 
-// Boards have up to five fields, which go below the name where there is no room beside it.
+// Boards have up to five fields, which move below the name if there is no room next to it.
 func TestManyFieldsFitAPhone(t *testing.T) {
 	p := begin(t)
 	p.earns("ada", 30)
@@ -322,7 +322,7 @@ func TestManyFieldsFitAPhone(t *testing.T) {
 		require.LessOrEqual(t, eval[int](b, "document.documentElement.scrollWidth"), int(as.width))
 		require.Equal(t, []string{"9,999", "999", "99,998", "99", "600,000"}, eval[[]string](b, "[...document.querySelectorAll('#rows tr:first-child .value')].map((e) => e.textContent)"))
 		require.True(t, eval[bool](b, "[...document.querySelectorAll('#rows .value')].every((e) => e.scrollWidth <= e.offsetWidth)"), "a value is cut")
-		require.True(t, eval[bool](b, "[...document.querySelectorAll('th.value')].every((e) => e.title === e.textContent)")) // of a name that is cut it is whole
+		require.True(t, eval[bool](b, "[...document.querySelectorAll('th.value')].every((e) => e.title === e.textContent)")) // complete
 		require.Greater(t, eval[float64](b, "document.querySelector('#rows .who').offsetWidth"), 120.0)
 		if *shots != "" {
 			png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
@@ -349,8 +349,8 @@ func TestMotionIsLeftOutWhereItIsNotWanted(t *testing.T) {
 	require.Zero(t, eval[int](b, "window.moved"))
 }
 
-// A hundred rows of which many move ten times a second. Frames are late on a machine that is busy, so
-// what is held is that nothing is measured a row: an update costs a layout or two, however many move.
+// A hundred rows, many of which move ten times a second. Frames are late on a busy machine, so the test checks that
+// no row is measured individually: an update costs one or two layouts, no matter how many rows move.
 func TestAHundredRowsMoveWithoutAStutter(t *testing.T) {
 	testenv.Slow(t)
 	p := begin(t)
@@ -367,7 +367,7 @@ func TestAHundredRowsMoveWithoutAStutter(t *testing.T) {
 		for j := range 5 {
 			p.earns(fmt.Sprintf("u%02d", (i*37+j*13)%100), int64(1+(i*7+j)%60))
 		}
-		time.Sleep(time.Until(next)) // the load itself
+		time.Sleep(time.Until(next)) // the pace of the load
 	}
 	after := b.costs()
 	draws := eval[float64](b, "window.draws")

@@ -1,6 +1,6 @@
 package page
 
-// Boards in a Redis, and the built consumer that serves them.
+// Boards in Redis, and the built consumer that serves them.
 
 import (
 	"bytes"
@@ -22,21 +22,21 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// place is a Redis's standings, and a server of them.
+// place has standings in Redis and a server for them.
 type place struct {
 	*clitest.Standings
 	t        *testing.T
-	window   periods.Window // the current one
+	window   periods.Window // the current window
 	previous string
 	port     int
 	settings []string
 	process  *child.Process
 }
 
-// begin makes boards of nobody, and serves them.
+// begin creates empty boards, and serves them.
 func begin(t *testing.T, settings ...string) *place {
 	t.Helper()
-	chromium(t) // before anything is begun
+	chromium(t) // first, since the test is not run without one
 	p := &place{Standings: clitest.StandingsOf(t, 0), t: t, settings: settings}
 	var err error
 	now := time.Now().UnixMilli()
@@ -51,7 +51,7 @@ func begin(t *testing.T, settings ...string) *place {
 	return p
 }
 
-// serve starts the server, where it was before if it was.
+// serve starts the server, on its previous port if it has one.
 func (p *place) serve() {
 	p.t.Helper()
 	cmd := exec.Command(harness.Binary(p.t), "serve")
@@ -82,33 +82,33 @@ func (p *place) serve() {
 	}, within, 10*time.Millisecond)
 }
 
-// stop ends the server as an operator does.
+// stop shuts the server down, as an operator does.
 func (p *place) stop() { p.process.Stop(10 * time.Second) }
 
-// url is the page's address, with what is chosen.
+// url returns the page's address, with the selection in the fragment.
 func (p *place) url(choices ...string) string {
 	return fmt.Sprintf("http://127.0.0.1:%d/", p.port) + strings.Join(choices, "")
 }
 
-// earns counts points of a member of global, who has them now.
+// earns counts points that a member of global has just earned.
 func (p *place) earns(member string, points int64) {
 	p.t.Helper()
 	p.AddTo(p.t, p.window.Name, "global", at(member, points, p.window.Start))
 }
 
-// at is a member's points, reached at a moment in a window that begins then.
+// at returns a change of a member's points, one second after the start of a window.
 func at(member string, points, start int64) ledger.Member {
 	return ledger.Member{ID: []byte(member), Points: points, Time: start + 1000}
 }
 
-// named says what a member wants to be called.
+// named sets the name of a member.
 func (p *place) named(member, name string) {
 	p.t.Helper()
 	until := time.Now().Add(24 * time.Hour).UnixMilli()
 	require.NoError(p.t, p.Reader.Client.HSet(p.t.Context(), p.Store.Keys().Names(), member, fmt.Sprint(1, " ", until, " ", name)).Err())
 }
 
-// behind has the consumer report a lag.
+// behind reports a lag of the consumer.
 func (p *place) behind(lag int64) {
 	p.t.Helper()
 	p.Reports(p.t, 0, workers.Line{Owner: "me:1", State: workers.StateRunning, Lag: &lag})

@@ -14,10 +14,11 @@ import (
 
 var shots = flag.String("shots", "", "take pictures of the demo's page into this `folder`, for docs/")
 
-// shotAfter is how long the page is watched first, so that its plots have something.
+// shotAfter is the time for which the page is open before a picture, so that its plots have data.
 var shotAfter = flag.Duration("shotafter", 100*time.Second, "how long the page is open before a picture is taken")
 
-// Pictures of the page at both widths and in both colours: go test ./test/page -run Pictures -shots=DIR.
+// TestPictures takes pictures of the page at both widths and in both colour schemes:
+// go test ./test/page -run Pictures -shots=DIR.
 func TestPictures(t *testing.T) {
 	if *shots == "" {
 		t.Skip("pictures are taken with -shots=folder")

@@ -1,6 +1,6 @@
 package page
 
-// A network that falls silent: nothing is refused and nothing ends, and nothing arrives.
+// A network that falls silent: it refuses and closes nothing, but nothing arrives.
 
 import (
 	"net"
@@ -14,8 +14,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// network is a way to a server, which falls silent. What was sent meanwhile is lost for good, and so are
-// the connections that it was sent by.
+// network forwards connections to a server, until it falls silent. Data that is sent meanwhile is lost forever, and
+// so are the connections that carried it.
 type network struct {
 	net.Listener
 
@@ -62,7 +62,7 @@ func newNetwork(t *testing.T, server string) *network {
 	return n
 }
 
-// pass passes on what comes, until it is lost.
+// pass forwards data until the connection is lost.
 func (n *network) pass(to, from net.Conn, lost *atomic.Bool) {
 	b := make([]byte, 32<<10)
 	for {
@@ -74,7 +74,7 @@ func (n *network) pass(to, from net.Conn, lost *atomic.Bool) {
 		case lost.Load() && err == nil:
 			continue
 		case lost.Load():
-			return // nor does the other side see the end
+			return // the other side does not see the end either
 		case err != nil:
 			_ = to.Close()
 			return
@@ -85,8 +85,8 @@ func (n *network) pass(to, from net.Conn, lost *atomic.Bool) {
 	}
 }
 
-// The page gave a silent connection 45 s, and as long to each of its tries, which a silent network
-// never refuses: it was back 221 s after the network.
+// The page used to wait 45 s for a silent connection and as long for each retry, since a silent network refuses
+// none. It then recovered only 221 s after the network.
 func TestThePageIsBackSoonAfterANetworkThatFellSilent(t *testing.T) {
 	testenv.Slow(t)
 	p := begin(t)
@@ -97,7 +97,7 @@ func TestThePageIsBackSoonAfterANetworkThatFellSilent(t *testing.T) {
 	b.showsMembers("ada", "bea")
 	n.silent.Store(true)
 	p.earns("bea", 50)
-	time.Sleep(58 * time.Second) // tries are under way
+	time.Sleep(58 * time.Second) // retries are in progress
 	require.Equal(t, []string{"ada", "bea"}, b.members())
 	b.shows("#link", "Not connected")
 	n.silent.Store(false)

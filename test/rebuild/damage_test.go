@@ -8,7 +8,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// What a rebuild is for: a shard that isn't what the log says, by which a consumer is halted.
+// A consumer halts because a shard differs from the log, and a rebuild repairs the shard.
 func TestWhatIsDamagedHaltsAConsumerAndIsRebuilt(t *testing.T) {
 	t.Parallel()
 	for reason, damage := range map[string]func(*harness.Place) error{

@@ -33,7 +33,7 @@ func TestADryRunSaysWhichStandingsDifferAndChangesNothing(t *testing.T) {
 	}
 	same(t, before, place.Boards(t))
 
-	// The same with a swap, and then nothing differs any more.
+	// The same with a swap; after that nothing differs.
 	if said := startRebuild(t, place, "--diff").swapped(); !said.Swapped || said.differ() != 3 {
 		t.Errorf("the rebuild says %+v", said)
 	}

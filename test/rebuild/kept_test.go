@@ -13,16 +13,15 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// dated is a record of a time, with an event of that time.
+// dated returns a record and event with the same time.
 func dated(partition int, at time.Time, member int, points int) *kgo.Record {
 	r := harness.Record(partition, fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q}`, member, points, []string{"global", "eu"}[member%2]))
 	r.Timestamp = time.UnixMilli(at.UnixMilli())
 	return r
 }
 
-// first is the earliest window that is listed of a board and a period: of the year's, after
-// months, one that began before what is left of the log. In a year's first weeks the latest
-// didn't.
+// first returns the earliest listed window of a board and a period. After months of events, the earliest yearly window
+// started before the start of the log; in the first weeks of a year, the latest one may not have.
 func first(t *testing.T, place *harness.Place, board, period string) string {
 	t.Helper()
 	var all []string
@@ -37,15 +36,15 @@ func first(t *testing.T, place *harness.Place, board, period string) string {
 	return slices.Min(all)
 }
 
-// shown is what a reader is shown of a listed window.
+// shown returns what a reader sees of a listed window.
 func shown(t *testing.T, place *harness.Place, window string) string {
 	t.Helper()
 	part := strings.Split(window, ":")
 	return string(place.Command(t, "top", part[0], part[1], "--window", part[2]))
 }
 
-// months publishes records of the last three months to two partitions, and deletes from
-// the log those of the first half. It returns how many of each partition are gone.
+// months publishes records of the last three months to two partitions, and deletes those of the first half from the
+// log. It returns the number of deleted records per partition.
 func months(t *testing.T, place *harness.Place) int64 {
 	t.Helper()
 	const half = 900
@@ -56,7 +55,7 @@ func months(t *testing.T, place *harness.Place) int64 {
 	}
 	place.Publish(t, records...)
 	place.AwaitCaughtUp(t, harness.Within)
-	place.AwaitCommitted(t, harness.Within) // with the times of what is about to be deleted
+	place.AwaitCommitted(t, harness.Within) // with the times of the records that are deleted next
 	const gone = half / 2
 	offsets := kadm.Offsets{}
 	for p := range int32(2) {
@@ -75,7 +74,7 @@ func TestWindowsThatTheLogNoLongerHasAreKeptAndNamed(t *testing.T) {
 	gone := months(t, place)
 	year, week := first(t, place, "global", "yearly"), window(t, place, "global", "weekly")
 	ctx, client := t.Context(), place.RedisClient()
-	// What is kept is kept as it is, wrong or not; what is replaced is right.
+	// Kept windows stay unchanged, even if wrong; replaced windows are correct.
 	harness.Must(t, client.ZIncrBy(ctx, place.KeyOf("m4", year), 25, "m4").Err())
 	harness.Must(t, client.ZIncrBy(ctx, place.KeyOf("m4", week), 25, "m4").Err())
 

@@ -9,8 +9,8 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// Redis is lost, and the log no longer reaches back to what it held: a window is whole again
-// where what the group has committed proves it.
+// Redis is lost, and the log no longer contains everything that Redis held. A window is whole again if the group's
+// committed metadata proves that it is complete.
 func TestALostRedisIsFilledAgainByWhatTheGroupHasCommitted(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, harness.Options{Settings: map[string]string{
@@ -30,7 +30,7 @@ func TestALostRedisIsFilledAgainByWhatTheGroupHasCommitted(t *testing.T) {
 	c.Terminate(t)
 	week := window(t, place, "global", "weekly")
 	was := scores(t, place)[week]
-	place.DeleteBefore(t, 0, 10) // what is gone is older than any window that lives
+	place.DeleteBefore(t, 0, 10) // the deleted records are older than all windows that live
 	harness.Must(t, place.RedisClient().FlushAll(t.Context()).Err())
 
 	c = place.Start(t)

@@ -1,7 +1,6 @@
-// Package rebuild runs `consumer rebuild` as a process beside consumers, producers and
-// readers, on a real Kafka and a real Redis: what it swaps in is what the oracle says, no
-// read sees anything between, and killed or paused at any point it leaves the live boards
-// as they were.
+// Package rebuild runs `consumer rebuild` as a process, together with consumers, producers and readers, on a real
+// Kafka and a real Redis. The boards that it swaps in equal the oracle's, no reader sees an intermediate state, and
+// a rebuild that is killed or paused at any point leaves the live boards as they were.
 package rebuild
 
 import (
@@ -20,11 +19,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Most of a test's time goes by in waiting.
+	// The tests spend most of their time waiting.
 	harness.MainWaiting(m)
 }
 
-// newPlace is a place on the shared Kafka with a Redis of its own.
+// newPlace returns a place on the shared Kafka with its own Redis.
 func newPlace(t *testing.T, o harness.Options) *harness.Place {
 	t.Helper()
 	if o.Kafka == nil {
@@ -36,7 +35,7 @@ func newPlace(t *testing.T, o harness.Options) *harness.Place {
 	return harness.New(t, o)
 }
 
-// rebuilding is a rebuild as a process.
+// rebuilding is a rebuild that runs as a process.
 type rebuilding struct {
 	t       *testing.T
 	process *child.Process
@@ -44,7 +43,7 @@ type rebuilding struct {
 	err     harness.Log
 }
 
-// report is what it prints.
+// report is the rebuild's output.
 type report struct {
 	Swapped    bool  `json:"swapped"`
 	Records    int64 `json:"records"`
@@ -63,7 +62,7 @@ type report struct {
 		Incomplete bool   `json:"incomplete"`
 	} `json:"windows"`
 	Refused       []string `json:"refused"`
-	Differ        *int     `json:"differ"` // standings
+	Differ        *int     `json:"differ"` // number of standings that differ
 	AtLeast       *bool    `json:"at_least"`
 	DifferWindows []any    `json:"differ_windows"`
 	Standings     []struct {
@@ -72,7 +71,7 @@ type report struct {
 	} `json:"standings"`
 }
 
-// actions counts the windows by what became of them.
+// actions counts the windows by action.
 func (r *report) actions() map[string]int {
 	n := map[string]int{}
 	for _, w := range r.Windows {
@@ -81,7 +80,7 @@ func (r *report) actions() map[string]int {
 	return n
 }
 
-// differ is how many standings differ, -1 where that isn't known.
+// differ returns how many standings differ, -1 if that is unknown.
 func (r *report) differ() int {
 	if r.Differ == nil || r.AtLeast == nil || *r.AtLeast {
 		return -1
@@ -89,7 +88,7 @@ func (r *report) differ() int {
 	return *r.Differ
 }
 
-// startRebuild starts a rebuild. It is killed at the test's end if it still runs.
+// startRebuild starts a rebuild. It is killed when the test ends if it still runs.
 func startRebuild(t *testing.T, place *harness.Place, args ...string) *rebuilding {
 	t.Helper()
 	cmd := exec.Command(harness.Binary(t), append([]string{"rebuild", "--json"}, args...)...)
@@ -104,7 +103,7 @@ func startRebuild(t *testing.T, place *harness.Place, args ...string) *rebuildin
 	return r
 }
 
-// ended waits for its end and returns the exit code, or 128 and the signal's number.
+// ended waits for the end and returns the exit code, or 128 plus the signal's number.
 func (r *rebuilding) ended() int {
 	r.t.Helper()
 	select {
@@ -126,7 +125,7 @@ func (r *rebuilding) ended() int {
 	return exit.ExitCode()
 }
 
-// swapped waits for its end, which has to be in order, and returns what it reports.
+// swapped waits for the end, requires exit code 0, and returns the report.
 func (r *rebuilding) swapped() *report {
 	r.t.Helper()
 	if code := r.ended(); code != 0 {
@@ -144,7 +143,7 @@ func (r *rebuilding) report() *report {
 	return &said
 }
 
-// refused waits until the rebuild ends, and requires that it names all of these.
+// refused waits until the rebuild ends, and requires exit code 1 and a message with all of these texts.
 func (r *rebuilding) refused(says ...string) {
 	r.t.Helper()
 	if code := r.ended(); code != 1 {
@@ -157,7 +156,7 @@ func (r *rebuilding) refused(says ...string) {
 	}
 }
 
-// window is the latest window that is listed of a board and a period.
+// window returns the latest listed window of a board and a period.
 func window(t *testing.T, place *harness.Place, board, period string) string {
 	t.Helper()
 	found := ""
@@ -172,7 +171,7 @@ func window(t *testing.T, place *harness.Place, board, period string) string {
 	return found
 }
 
-// same holds boards against what they were.
+// same requires that boards have not changed.
 func same(t *testing.T, was, is map[string]map[string]uint64) {
 	t.Helper()
 	d := &oracle.Differences{}

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// quota lets the consumer's client id read so many bytes a second.
+// quota limits the rate at which the consumer's client id may read, in bytes per second.
 func quota(t *testing.T, place *harness.Place, rate int64) {
 	t.Helper()
 	id := "standings"
@@ -26,12 +26,12 @@ func quota(t *testing.T, place *harness.Place, rate int64) {
 	}
 }
 
-// A broker answers a fetch beyond a quota with no topics and a time to wait, and reads
-// nothing from that connection meanwhile.
+// A broker answers a fetch that exceeds a quota with no topics and a time to wait, and reads nothing from
+// that connection meanwhile.
 func TestUnderAQuotaASweepIsTakenOverRebuiltAndItsDeadLettersAreRead(t *testing.T) {
 	t.Parallel()
 	testenv.RealKafka(t, "quotas")
-	// Brokers count in windows of ten seconds, and here of three.
+	// Brokers measure rates over ten seconds by default, and here over three.
 	kafka := testenv.PrivateKafka(t, map[string]string{"quota.window.num": "4"})
 	place := newPlace(t, harness.Options{Kafka: kafka, Partitions: 2})
 	place.Publish(t, harness.Earned(90, 80_000, 40_000, 2)...)
@@ -39,7 +39,7 @@ func TestUnderAQuotaASweepIsTakenOverRebuiltAndItsDeadLettersAreRead(t *testing.
 		Start: func() *harness.Consumer { return place.Start(t) },
 		More:  func() []*kgo.Record { return harness.Earned(91, 80_000, 40_000, 2) },
 	})
-	log := 2 * place.LogBytes(t) // which is one partition's
+	log := 2 * place.LogBytes(t) // LogBytes is for one partition
 	quota(t, place, log/12)
 
 	second := place.Start(t)

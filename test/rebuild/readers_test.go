@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// twins are events that count in two boards alike, none of them negative.
+// twins returns events with no negative points that count equally in two boards.
 func twins(seed uint64, events, members int) []*kgo.Record {
 	random := rand.New(rand.NewPCG(seed, 7))
 	records := make([]*kgo.Record, events)
@@ -27,7 +27,7 @@ func twins(seed uint64, events, members int) []*kgo.Record {
 	return records
 }
 
-// sums are the points of the two boards in one window, as of one moment.
+// sums returns the points of the two boards in one window, as of one moment.
 var sums = redis.NewScript(`
 local all = {}
 for i, key in ipairs(KEYS) do
@@ -76,7 +76,7 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 		})
 	}
 	var commands atomic.Int64
-	beside.Go(func() { // and by the command
+	beside.Go(func() { // readers that use the command
 		for ctx.Err() == nil {
 			cmd := exec.Command(harness.Binary(t), "top", "left", "weekly")
 			cmd.Env = place.Environment(place.Settings)
@@ -88,7 +88,7 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 		}
 	})
 	for n := range 6 {
-		// Both are wrong by as much until the swap, and right from then on.
+		// Both boards have the same error until the swap, and are correct afterwards.
 		pipe := place.RedisClient().TxPipeline()
 		for _, key := range []string{left, right, monthly} {
 			pipe.ZIncrBy(ctx, key, 1000, fmt.Sprint("m", n))

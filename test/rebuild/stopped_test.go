@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// scores are the live boards, member by member, whatever a rebuild has beside them.
+// scores returns the live boards member by member, without the keys of a rebuild.
 func scores(t *testing.T, place *harness.Place) map[string]map[string]uint64 {
 	t.Helper()
 	all := map[string]map[string]uint64{}
@@ -22,7 +22,7 @@ func scores(t *testing.T, place *harness.Place) map[string]map[string]uint64 {
 	return all
 }
 
-// beside are the keys that a rebuild has beside the live ones.
+// beside returns the keys of rebuilds next to the live ones.
 func beside(t *testing.T, place *harness.Place) []string {
 	t.Helper()
 	var all []string
@@ -37,7 +37,7 @@ func beside(t *testing.T, place *harness.Place) []string {
 	return slices.Compact(all)
 }
 
-// lapse has everything that a rebuild has in Redis expire, as its lease would.
+// lapse removes all keys of rebuilds from Redis, as the expiry of their lease would.
 func lapse(t *testing.T, place *harness.Place) {
 	t.Helper()
 	ctx := t.Context()
@@ -48,7 +48,7 @@ func lapse(t *testing.T, place *harness.Place) {
 	for _, key := range all {
 		left, err := place.RedisClient().PTTL(ctx, key).Result()
 		harness.Must(t, err)
-		// A swap's mark lives for ten minutes.
+		// The mark of a swap lives for ten minutes.
 		if left == -1 || left > time.Minute && !strings.HasSuffix(key, ":schema") || left > 10*time.Minute {
 			t.Errorf("%s lives for %v: it doesn't go by itself in time", key, left)
 		}
@@ -65,7 +65,7 @@ func TestARebuildThatIsKilledAnywhereLeavesTheLiveBoardsAndKeysThatExpire(t *tes
 	was := scores(t, place)
 	began := time.Now()
 	startRebuild(t, place).swapped()
-	whole := time.Since(began) // on this machine, busy as it is
+	whole := time.Since(began) // on this machine, under its current load
 	lapse(t, place)
 	swapped, leftovers := 0, 0
 	for range 12 {
@@ -83,7 +83,7 @@ func TestARebuildThatIsKilledAnywhereLeavesTheLiveBoardsAndKeysThatExpire(t *tes
 			leftovers++
 		}
 		lapse(t, place)
-		// Whatever was held goes on.
+		// Partitions that were held continue.
 		more := harness.Earned(uint64(41), 1, 1, 1)
 		place.Publish(t, more...)
 		place.AwaitCaughtUp(t, harness.Within)
@@ -97,7 +97,7 @@ func TestARebuildThatIsKilledAnywhereLeavesTheLiveBoardsAndKeysThatExpire(t *tes
 	place.Finish(t)
 }
 
-// awaitShadow waits until a rebuild has a ledger of its own.
+// awaitShadow waits until a rebuild has written its ledger, and returns its key.
 func awaitShadow(t *testing.T, place *harness.Place) (shadow string) {
 	t.Helper()
 	harness.Eventually(t, harness.Within, func() string {
@@ -112,7 +112,7 @@ func awaitShadow(t *testing.T, place *harness.Place) (shadow string) {
 	return shadow
 }
 
-// paused starts a rebuild that is stopped before it can swap: someone else has the hold.
+// paused starts a rebuild that cannot swap, because another job has the hold.
 func paused(t *testing.T, place *harness.Place) (r *rebuilding, goOn func()) {
 	t.Helper()
 	harness.Must(t, place.RedisClient().Set(t.Context(), place.Key("hold"), "the test's", time.Minute).Err())
@@ -154,7 +154,7 @@ func TestARebuildThatIsToldToStopRemovesWhatItHas(t *testing.T) {
 		t.Errorf("it says %s", said)
 	}
 	if left := beside(t, place); len(left) > 0 {
-		// Told as it was removing what it had swapped, it leaves that at once, and says so.
+		// Stopped while it removes what it has replaced, it leaves the rest at once, and reports this.
 		if code != 0 || !strings.Contains(said, "expires by itself") {
 			t.Errorf("it leaves %v", left)
 		}

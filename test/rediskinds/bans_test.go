@@ -28,7 +28,7 @@ func TestBansTakeAConsumersRightsToRunAndAReadersToOrder(t *testing.T) {
 			t.Errorf("consumer %v: exit code %d: %s%s", args, got.code, got.stdout, got.stderr)
 		}
 	}
-	place.Publish(t, earned(2, 1000)...) // of those who are banned, too
+	place.Publish(t, earned(2, 1000)...) // banned members earn points, too
 	place.AwaitCaughtUp(t, within)
 	if got := command(t, place, as("boards"), "unban", "m7"); got.code != 0 || strings.Contains(got.stdout, "recorded") {
 		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
@@ -38,7 +38,7 @@ func TestBansTakeAConsumersRightsToRunAndAReadersToOrder(t *testing.T) {
 			t.Errorf("%s: shown is %v", key, !banned)
 		}
 	}
-	nothingRefused(t, c, "info") // which tells whether another server answers from the middle on, and is optional
+	nothingRefused(t, c, "info") // detects a change of server during a scan, and is optional
 	place.TerminateAll(t)
 }
 

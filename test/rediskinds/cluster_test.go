@@ -10,7 +10,7 @@ import (
 
 const slots = 16384
 
-// cluster is one whose places have the least rights.
+// cluster is a Redis Cluster whose places have the least rights.
 type cluster struct{ *harness.Cluster }
 
 func newCluster(t *testing.T) *cluster {
@@ -18,7 +18,7 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{harness.StartCluster(t)}
 }
 
-// place is one whose consumers have the least rights on every node.
+// place returns a place whose consumers have the least rights on every node.
 func (c *cluster) place(t *testing.T, settings map[string]string) *harness.Place {
 	t.Helper()
 	place := newPlace(t, c.Look(t), as("standings"))

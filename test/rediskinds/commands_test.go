@@ -1,7 +1,7 @@
 package rediskinds
 
-// docs/redis-commands.md, held to what a server sees of the consumer, and to what it
-// knows of its commands.
+// Compares docs/redis-commands.md with the commands that a server receives from the consumer, and with the server's
+// own documentation of its commands.
 
 import (
 	"bufio"
@@ -30,7 +30,7 @@ type row struct {
 	options []string
 }
 
-// oldest is the Redis that has to do.
+// oldest is the oldest Redis that must work.
 const oldest = "6.2.0"
 
 func commandsOfTheDocument(t *testing.T) map[string]row {
@@ -48,14 +48,13 @@ func commandsOfTheDocument(t *testing.T) map[string]row {
 	return rows
 }
 
-// containers are the commands whose second word tells which it is.
+// containers are the commands with subcommands.
 var containers = []string{"CLIENT", "CLUSTER", "CONFIG", "SENTINEL"}
 
-// optionsFrom is where the options of a command begin, of those that have any. What is
-// a number there is none.
+// optionsFrom has the index of the first option for the commands that have options. Numbers are not options.
 var optionsFrom = map[string]int{"HELLO": 2, "HSCAN": 3, "PEXPIREAT": 3, "SCAN": 2, "SET": 3, "ZADD": 2, "ZREVRANGE": 4, "ZREVRANK": 3, "INFO": 2, "ZSCAN": 3}
 
-// sent is what a server was sent: commands, and the options of each.
+// sent has the commands that a server received, and the options of each.
 type sent map[string]map[string]bool
 
 func (s sent) add(words []string) {
@@ -78,13 +77,13 @@ func (s sent) add(words []string) {
 		switch {
 		case name == "HELLO" && strings.EqualFold(words[i], "auth"):
 			i += 2
-		case strings.EqualFold(words[i], "match"): // a pattern
+		case strings.EqualFold(words[i], "match"): // followed by a pattern
 			i++
 		}
 	}
 }
 
-// watch records what a server is sent by others than one client, until it is stopped.
+// watch records the commands that a server receives from clients except those that but selects, until stop is called.
 func watch(t *testing.T, address string, but func(client string) bool) (stop func() sent) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -120,7 +119,7 @@ func watch(t *testing.T, address string, but func(client string) bool) (stop fun
 		}
 	}()
 	return func() sent {
-		// The answer comes behind all that was to be shown, and ends the reading.
+		// The reply to QUIT follows all monitored commands, and ends the loop.
 		_, err := conn.Write([]byte("QUIT\r\n"))
 		must(t, err)
 		<-done
@@ -131,7 +130,7 @@ func watch(t *testing.T, address string, but func(client string) bool) (stop fun
 
 func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 	t.Parallel()
-	server := testenv.LocalRedis(t) // who sends what is told by addresses, which a container's network hides
+	server := testenv.LocalRedis(t) // senders are distinguished by address, which a container's network hides
 	var one sync.Mutex
 	ours := map[string]bool{}
 	look := redis.NewClient(&redis.Options{
@@ -161,7 +160,7 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 	for _, key := range look.Keys(t.Context(), place.Prefix+":*").Val() {
 		must(t, look.Copy(t.Context(), key, strings.Replace(key, place.Prefix, other, 1), 1, false).Err())
 	}
-	must(t, look.Del(t.Context(), place.Key("workers")).Err()) // else it is in use for 30 s
+	must(t, look.Del(t.Context(), place.Key("workers")).Err()) // otherwise it counts as in use for 30 s
 	for _, args := range [][]string{{"rebuild", "--diff"}, {"diff", "--with", other}, {"drop", "--prefix", place.Prefix, "--force", "--yes"}} {
 		if got := command(t, place, nil, args...); got.code != 0 {
 			t.Errorf("%s: exit code %d: %s", args[0], got.code, got.stderr)
@@ -175,7 +174,7 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 	}
 	for _, list := range []string{"consumer", "cluster", "reader", "diff", "drop", "rebuild", "Sentinel"} {
 		for _, rule := range leastRights(t, list) {
-			if command, ok := strings.CutPrefix(rule, "+"); ok { // and no call was refused with these
+			if command, ok := strings.CutPrefix(rule, "+"); ok { // no call was refused with these rights
 				add(strings.Split(command, "|")...)
 			}
 		}
@@ -183,8 +182,8 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 	for _, command := range ofScripts(t) {
 		add(command)
 	}
-	add("AUTH")          // where HELLO isn't known
-	add("CONFIG", "GET") // which MONITOR doesn't show
+	add("AUTH")          // used if the server does not know HELLO
+	add("CONFIG", "GET") // not shown by MONITOR
 	add("SENTINEL", "MASTERS")
 	rows := commandsOfTheDocument(t)
 	for name, options := range all {
@@ -213,7 +212,7 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 	}
 }
 
-// ofScripts are the commands that scripts call.
+// ofScripts returns the commands that scripts call.
 func ofScripts(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -279,8 +278,8 @@ func TestTheVersionsOfTheDocumentAreTheServersOwn(t *testing.T) {
 	}
 }
 
-// tokens are the options of a command's arguments with the version that added each, which is empty if it is the
-// command's own.
+// tokens returns the options of a command's arguments, each with the version that added it; "" means that the
+// option is as old as the command.
 func tokens(arguments any) map[string]string {
 	all := map[string]string{}
 	list, _ := arguments.([]any)

@@ -1,7 +1,6 @@
-// Package rediskinds runs the built consumer on every kind of Redis that it can be
-// configured for, each a real one: over TLS with a user and a password, behind Sentinels
-// and in a cluster, through failovers and a slot that moves. It holds what came of it
-// against the oracle, and what is said of a configuration that doesn't fit to one line.
+// Package rediskinds runs the built consumer on every kind of real Redis that it supports: over TLS with a user and
+// a password, behind Sentinels and in a cluster, through failovers and the move of a slot. It compares the result
+// with the oracle, and checks that each configuration that does not match its Redis is refused in one line.
 package rediskinds
 
 import (
@@ -21,21 +20,21 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// silent keeps go-redis from writing a line a failed dial.
+// silent keeps go-redis from logging failed dials.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	// Most of a test's time is a failover that is waited for.
+	// The tests spend most of their time waiting for failovers.
 	harness.MainWaiting(m)
 }
 
 const within = harness.Within
 
-// newPlace is a place on the shared Kafka, whose consumers reach Redis by these
-// settings, and whose test does by a client of its own.
+// newPlace returns a place on the shared Kafka. Its consumers connect to Redis with these settings, and its test
+// with its own client.
 func newPlace(t *testing.T, client redis.UniversalClient, settings map[string]string) *harness.Place {
 	t.Helper()
 	all := map[string]string{"kafka.session_timeout": "3s", "redis.timeout": "1s"}
@@ -45,10 +44,10 @@ func newPlace(t *testing.T, client redis.UniversalClient, settings map[string]st
 	})
 }
 
-// earned are events of 300 members over two partitions.
+// earned returns events of 300 members in two partitions.
 func earned(seed uint64, events int) []*kgo.Record { return harness.Earned(seed, events, 300, 2) }
 
-// traffic publishes a little all the time, until it is stopped.
+// traffic publishes events continuously at a low rate, until stop is called.
 func traffic(t *testing.T, place *harness.Place) (stop func()) {
 	t.Helper()
 	return place.Traffic(t, 2).Stop
@@ -59,7 +58,7 @@ func finish(t *testing.T, place *harness.Place) {
 	place.Finish(t)
 }
 
-// wholeRun is a consumer from its start to its end, and the commands that read.
+// wholeRun runs a consumer from start to end, and the commands that read.
 func wholeRun(t *testing.T, place *harness.Place) {
 	t.Helper()
 	place.Start(t)
@@ -69,7 +68,7 @@ func wholeRun(t *testing.T, place *harness.Place) {
 	finish(t, place)
 }
 
-// reads has every command that looks show what is there.
+// reads requires that every reading command shows the standings.
 func reads(t *testing.T, place *harness.Place) {
 	t.Helper()
 	readsBoards(t, place)
@@ -78,8 +77,8 @@ func reads(t *testing.T, place *harness.Place) {
 	}
 }
 
-// reports has a consumer report for every partition for as long as a test needs one: consumer status exits with 1
-// if a partition has no consumer.
+// reports writes a consumer's report for every partition, which is valid for the whole test: consumer status exits
+// with 1 if a partition has no consumer.
 func reports(t *testing.T, place *harness.Place) {
 	t.Helper()
 	for field := range place.Hash(t, "ledger") {
@@ -87,7 +86,7 @@ func reports(t *testing.T, place *harness.Place) {
 	}
 }
 
-// readsBoards has those that a reader's rights are for.
+// readsBoards runs the commands that a reader's rights permit.
 func readsBoards(t *testing.T, place *harness.Place) {
 	t.Helper()
 	for want, args := range map[string][]string{
@@ -105,8 +104,8 @@ func readsBoards(t *testing.T, place *harness.Place) {
 	}
 }
 
-// awaitPage waits until a process of the API that has been running shows a board whole, by the
-// ledger that the place has now.
+// awaitPage waits until an API process that is already running shows a board as whole, at the place's
+// current ledger.
 func awaitPage(t *testing.T, place *harness.Place, api string) {
 	t.Helper()
 	harness.Eventually(t, within, func() string {
@@ -135,13 +134,13 @@ func awaitPage(t *testing.T, place *harness.Place, api string) {
 	})
 }
 
-// said is how a command ended and what it wrote.
+// said has the exit code and the output of a command.
 type said struct {
 	code           int
 	stdout, stderr string
 }
 
-// line is why it ended, where that is one line.
+// line returns the reason why the command ended, or "" if it is not exactly one line.
 func (s said) line() string {
 	if reasons := harness.Reasons(s.stderr); len(reasons) == 1 {
 		return reasons[0]
@@ -149,7 +148,7 @@ func (s said) line() string {
 	return ""
 }
 
-// command runs a command to its end, however that is.
+// command runs a command to its end, and returns the result.
 func command(t *testing.T, place *harness.Place, settings map[string]string, args ...string) said {
 	t.Helper()
 	got := place.Run(t, settings, args...)

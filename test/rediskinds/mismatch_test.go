@@ -12,15 +12,15 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// A password that no command may show.
+// secret is a password that no command may show.
 const secret = "hunter2-is-secret"
 
-// mismatch is a configuration that doesn't fit to its Redis, and what the program says about it.
+// mismatch is a configuration that does not match its Redis, and the expected message.
 type mismatch struct {
 	name     string
 	settings map[string]string
-	says     []string // all of them
-	runOnly  bool     // who only reads does without
+	says     []string // texts that the message must contain
+	runOnly  bool     // commands that only read work without it
 }
 
 func TestAConfigurationThatDoesNotFitIsRefusedAtOnceInOneLineThatSaysWhy(t *testing.T) {
@@ -30,7 +30,7 @@ func TestAConfigurationThatDoesNotFitIsRefusedAtOnceInOneLineThatSaysWhy(t *test
 	all = append(all, ofCertificates(t)...)
 	all = append(all, ofKinds(t)...)
 	all = append(all, ofSentinels(t)...)
-	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // nothing is looked at
+	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // it is never used
 	t.Cleanup(func() { must(t, look.Close()) })
 	place := newPlace(t, look, nil)
 	for _, m := range all {
@@ -95,7 +95,7 @@ func ofCredentials(t *testing.T) []mismatch {
 
 func TestAPasswordThatNobodyAsksForDoesNoHarm(t *testing.T) {
 	t.Parallel()
-	server := testenv.PrivateRedis(t) // the default user takes any
+	server := testenv.PrivateRedis(t) // the default user accepts any password
 	wholeRun(t, newPlace(t, server.Client(t), map[string]string{"redis.addresses": server.Addr(), "redis.password": secret}))
 }
 

@@ -1,6 +1,6 @@
 package rediskinds
 
-// The rights of the way to another layout, as docs/changes.md lists them.
+// The rights for a change of layout, as docs/changes.md lists them.
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// prefixOf is the prefix that a rule of the documents is about: theirs are lb and lb2.
+// prefixOf returns the prefix that a rule of the documents applies to; the documents use lb and lb2.
 func prefixOf(rule, prefix string) string {
 	if strings.HasPrefix(rule, "~lb2:") {
 		return prefix + "2"
@@ -19,7 +19,7 @@ func prefixOf(rule, prefix string) string {
 	return prefix
 }
 
-// The way from one layout to another, as docs/changes.md has it, by one user.
+// The procedure for a change of layout in docs/changes.md, with one user.
 func TestTheWayToAnotherLayoutTakesTheRightsThatItLists(t *testing.T) {
 	t.Parallel()
 	runbook, err := os.ReadFile("../../docs/changes.md")
@@ -57,14 +57,14 @@ func TestTheWayToAnotherLayoutTakesTheRightsThatItLists(t *testing.T) {
 		return command(t, place, nil, diff...).stderr
 	})
 	first.Terminate(t)
-	must(t, c.Del(t.Context(), place.Key("workers")).Err()) // else it is in use for 30 s
+	must(t, c.Del(t.Context(), place.Key("workers")).Err()) // otherwise it counts as in use for 30 s
 	lacks("+scan", second, drop...)
 	lacks("+unlink", second, drop...)
 	if got := command(t, place, second, drop...); got.code != 0 {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
 	nothingRefused(t, c)
-	// And the rights that are taken back aren't missed.
+	// Nothing needs the additional rights after they are revoked.
 	user(t, c, "standings", place.Prefix+"2", leastRights(t, "consumer")...)
 	if got := command(t, place, second, "check"); got.code != 0 {
 		t.Errorf("exit code %d: %s", got.code, got.stdout)

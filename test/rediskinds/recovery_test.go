@@ -1,7 +1,7 @@
 package rediskinds
 
-// Recovery from Redis's own backups, by the commands of docs/recovery.md: backups are taken under
-// traffic, all servers die and lose their data, and what was restored is compared with the oracle.
+// Recovery from Redis's own backups, with the commands of docs/recovery.md: backups are taken under traffic, all
+// servers are killed and lose their data, and the restored standings are compared with the oracle.
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// documented runs the command that docs/recovery.md has under a name, and returns its output. The
-// environment is of the form KEY=value.
+// documented runs the named command of docs/recovery.md, and returns its output. Entries of environment have the
+// form KEY=value.
 func documented(t *testing.T, name string, environment []string) string {
 	t.Helper()
 	if _, err := exec.LookPath("redis-cli"); err != nil {
@@ -45,7 +45,7 @@ func documented(t *testing.T, name string, environment []string) string {
 	return string(out)
 }
 
-// stored is a server, the directory of its data, and that of its backup.
+// stored is a server with its data directory and its backup directory.
 type stored struct {
 	*testenv.RedisServer
 
@@ -80,8 +80,8 @@ func lose(t *testing.T, all ...stored) {
 	}
 }
 
-// recovers runs a consumer under traffic that never ends, through a backup, the loss of all servers,
-// and a restore. The log then loses all records before the backup, so that only the backup has them.
+// recovers runs a consumer under continuous traffic through a backup, the loss of all servers, and a restore. The log
+// then loses all records before the backup, so that only the backup contains them.
 func recovers(t *testing.T, place *harness.Place, backUp, lose, restore func()) {
 	t.Helper()
 	place.Start(t)
@@ -143,7 +143,7 @@ func TestASingleServerIsRestoredFromItsBackup(t *testing.T) {
 		s.Start()
 		s.run(t, "loaded")
 		s.run(t, "aof-on", conf)
-		// From here on the AOF has it all.
+		// From here on the AOF is complete.
 		before := place.Ledger(t)
 		s.Kill()
 		s.Start()

@@ -1,7 +1,7 @@
 package rediskinds
 
-// The rights that docs/security.md lists, read from it: with them all works, and with one
-// less a line says which is missing.
+// The rights that docs/security.md lists: with them, everything works, and without one of them, a line names the
+// missing right.
 
 import (
 	"fmt"
@@ -29,14 +29,13 @@ func document(t *testing.T) string {
 	return string(text)
 }
 
-// leastRights are those of a list of the document: its rules for keys, channels and
-// commands.
+// leastRights returns the rules for keys, channels and commands in one of the document's lists.
 func leastRights(t *testing.T, of string) []string {
 	t.Helper()
 	return rulesOf(t, document(t), "least Redis rights: "+of)
 }
 
-// rulesOf are the rules in a list of some document.
+// rulesOf returns the rules in a list of a document.
 func rulesOf(t *testing.T, text, name string) []string {
 	t.Helper()
 	_, list, ok := strings.Cut(text, "<!-- "+name+" -->")
@@ -57,8 +56,8 @@ func rulesOf(t *testing.T, text, name string) []string {
 	return rules
 }
 
-// user makes a user of a server with some rules, for a place's prefix in place of lb.
-// For lb2 it is that with a 2.
+// user creates a user of a server with some rules, in which the place's prefix replaces lb. lb2 thus becomes the
+// prefix followed by 2.
 func user(t *testing.T, c *redis.Client, name, prefix string, rules ...string) {
 	t.Helper()
 	args := []any{"acl", "setuser", name, "reset", "on", ">" + secret}
@@ -68,8 +67,8 @@ func user(t *testing.T, c *redis.Client, name, prefix string, rules ...string) {
 	must(t, c.Do(t.Context(), args...).Err())
 }
 
-// nothingRefused holds a server to having refused nothing to anybody, but what `check`
-// asks by CONFIG where it may, and other commands that a test says.
+// nothingRefused requires that a server has refused no calls, except CONFIG GET, which `check` tries, and commands
+// that the test excludes.
 func nothingRefused(t *testing.T, c *redis.Client, but ...string) {
 	t.Helper()
 	refused, err := c.Do(t.Context(), "acl", "log").Slice()
@@ -107,7 +106,7 @@ func TestAConsumerWithTheLeastRightsDoesAllThatItDoes(t *testing.T) {
 		return ""
 	})
 	reads(t, place)
-	must(t, c.ScriptFlush(t.Context()).Err()) // then they are sent again
+	must(t, c.ScriptFlush(t.Context()).Err()) // the consumer must send them again
 	place.Publish(t, earned(2, 100)...)
 	place.AwaitCaughtUp(t, within)
 	first.Terminate(t)
@@ -119,11 +118,11 @@ func TestAConsumerWithTheLeastRightsDoesAllThatItDoes(t *testing.T) {
 	nothingRefused(t, c)
 }
 
-// optional are the rights that no event needs, and what `run` says without them; nothing
-// where it says nothing.
+// optional has the rights that no event needs, and what `run` reports without them; "" means that it reports
+// nothing.
 var optional = map[string]string{"+info": "doesn't tell its maxmemory-policy", "+client|setname": ""}
 
-// named is how a line names what a rule grants.
+// named returns the message about the right that a rule grants.
 func named(rule, prefix string) string {
 	if strings.HasPrefix(rule, "~") {
 		return fmt.Sprintf("doesn't let this user use the keys of redis.prefix: grant them (ACL SETUSER … ~%s:*)", prefix)
@@ -193,7 +192,7 @@ func TestADiffWithTheLeastRightsShowsNamesAndWithOneLessSaysWhich(t *testing.T) 
 		}
 		_, isOptional := optional[rule]
 		switch {
-		case got.code == 1 && rule != "+hmget": // some are for several shards, or for traffic meanwhile
+		case got.code == 1 && rule != "+hmget": // some rights are only for several shards, or for concurrent writes
 			t.Logf("diff does without %s", rule)
 		case isOptional || got.code != 2 || !strings.Contains(got.line(), says):
 			t.Errorf("without %s: exit code %d: %s", rule, got.code, got.stderr)
@@ -201,7 +200,7 @@ func TestADiffWithTheLeastRightsShowsNamesAndWithOneLessSaysWhich(t *testing.T) 
 	}
 }
 
-// readsByTheAPI asks for all that the API reads of a board.
+// readsByTheAPI requests everything that the API reads of a board.
 func readsByTheAPI(t *testing.T, place *harness.Place) {
 	t.Helper()
 	address := place.Serve(t)
@@ -221,7 +220,7 @@ func readsByTheAPI(t *testing.T, place *harness.Place) {
 	}
 }
 
-// w is a board's window.
+// w is the path of a board's window.
 const w = "/v1/boards/global/periods/weekly/windows/current"
 
 func TestWithoutARightThatAClusterTakesAConsumerSaysSoAtStart(t *testing.T) {
@@ -245,7 +244,7 @@ func TestTheExamplesOfTheDocumentAreConfigurations(t *testing.T) {
 	password := secretFile(t, secret)
 	paths := strings.NewReplacer("/run/secrets/redis", password, "/run/secrets/sentinel", password, "/run/secrets/kafka", password,
 		"/etc/standings/ca.pem", a.File, "/etc/standings/client.pem", client.Cert, "/etc/standings/client.key", client.Key)
-	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // nothing is looked at
+	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // it is never used
 	t.Cleanup(func() { must(t, look.Close()) })
 	place := newPlace(t, look, nil)
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(document(t), -1)

@@ -16,15 +16,14 @@ import (
 // watched is the name of the master that the Sentinels watch.
 const watched = "points"
 
-// sentinels watch over a master and a replica.
+// sentinels watch a master and a replica.
 type sentinels struct {
 	addresses []string
 	servers   map[string]*testenv.RedisServer // by address
 	password  string
 }
 
-// newSentinels starts two servers, of which the second follows the first, and Sentinels
-// that find a master gone within a second.
+// newSentinels starts a master, a replica, and Sentinels that detect the loss of the master within a second.
 func newSentinels(t *testing.T, number int, password string) *sentinels {
 	t.Helper()
 	master := testenv.LocalRedis(t)
@@ -34,7 +33,7 @@ func newSentinels(t *testing.T, number int, password string) *sentinels {
 	for range number {
 		s.addresses = append(s.addresses, startSentinel(t, master.Addr(), number/2+1, password))
 	}
-	// They learn of the replica from the master, and of each other through it.
+	// The Sentinels discover the replica and each other through the master.
 	harness.Eventually(t, within, func() string {
 		for _, address := range s.addresses {
 			c := s.client(t, address)
@@ -69,7 +68,7 @@ func (s *sentinels) client(t *testing.T, address string) *redis.SentinelClient {
 	return c
 }
 
-// master is the server that the Sentinels name, and the other one.
+// master returns the server that the Sentinels name, and the other one.
 func (s *sentinels) master(t *testing.T) (master, other *testenv.RedisServer) {
 	t.Helper()
 	at, err := s.client(t, s.addresses[0]).GetMasterAddrByName(t.Context(), watched).Result()
@@ -87,8 +86,8 @@ func (s *sentinels) master(t *testing.T) (master, other *testenv.RedisServer) {
 	return master, other
 }
 
-// failOver has a Sentinel make the replica the master. It refuses as long as it hasn't
-// heard from the replica lately.
+// failOver makes a Sentinel promote the replica. The Sentinel refuses until it has heard from the replica
+// recently.
 func (s *sentinels) failOver(t *testing.T) {
 	t.Helper()
 	harness.Eventually(t, within, func() string {
@@ -99,7 +98,7 @@ func (s *sentinels) failOver(t *testing.T) {
 	})
 }
 
-// awaitMaster waits until the Sentinels name a server as the master, and it is one.
+// awaitMaster waits until the Sentinels name a server as the master, and the server has that role.
 func (s *sentinels) awaitMaster(t *testing.T, server *testenv.RedisServer) {
 	t.Helper()
 	began := time.Now()
@@ -125,7 +124,7 @@ func (s *sentinels) settings(t *testing.T) map[string]string {
 	return all
 }
 
-// look is a client of whichever server is the master.
+// look returns a client that follows the master.
 func (s *sentinels) look(t *testing.T) redis.UniversalClient {
 	t.Helper()
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: watched, SentinelAddrs: s.addresses, SentinelPassword: s.password})
@@ -165,8 +164,8 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	stop()
 	place.AwaitCaughtUp(t, within)
 	awaitPage(t, place, api)
-	master.Start()                                                                      // and is told that it isn't any more
-	user(t, master.Client(t), "standings", place.Prefix, leastRights(t, "consumer")...) // it keeps no file of them
+	master.Start()                                                                      // it is told that it is no longer the master
+	user(t, master.Client(t), "standings", place.Prefix, leastRights(t, "consumer")...) // it has no file of users
 
 	t.Log("the master dies, and its replica was behind")
 	master, next = s.settled(t)
@@ -191,9 +190,9 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	}
 }
 
-// settled waits until all Sentinels name one server, which is the master that the other
-// one follows. A server that starts again believes that it is the master, and one that was
-// slow to answer may have lost its place meanwhile: so it asks for both each time.
+// settled waits until all Sentinels name one server, and the other server follows it. A server that starts again
+// first believes that it is the master, and a master that was slow to answer may have been replaced meanwhile.
+// settled therefore reads both again in each attempt.
 func (s *sentinels) settled(t *testing.T) (master, other *testenv.RedisServer) {
 	t.Helper()
 	harness.Eventually(t, within, func() string {
@@ -209,13 +208,13 @@ func (s *sentinels) settled(t *testing.T) (master, other *testenv.RedisServer) {
 	return master, other
 }
 
-// followed waits until a server has all that another has.
+// followed waits until a replica is connected to its master.
 func followed(t *testing.T, master, replica *testenv.RedisServer) {
 	t.Helper()
 	harness.Eventually(t, within, func() string { return follows(t, master, replica) })
 }
 
-// follows is empty if a server has all that another has.
+// follows returns "" if a replica is connected to its master, and otherwise the reason.
 func follows(t *testing.T, master, replica *testenv.RedisServer) string {
 	t.Helper()
 	host, port, _ := strings.Cut(master.Addr(), ":")
@@ -230,7 +229,7 @@ func TestAConsumerWaitsForSentinelsAndAMasterThatAreNotThereYet(t *testing.T) {
 	t.Parallel()
 	s := newSentinels(t, 1, "")
 	place := newPlace(t, s.look(t), s.settings(t))
-	for _, server := range s.servers { // so that none is made the other's successor
+	for _, server := range s.servers { // so that neither replaces the other
 		server.Kill()
 	}
 	c := place.Start(t)

@@ -1,7 +1,6 @@
 package rediskinds
 
-// A master of a cluster that is away, with its shards: what an operator sees of it, in every
-// place that there is to look.
+// A master of a cluster is away, with its shards: every source of information shows this to the operator.
 
 import (
 	"fmt"
@@ -14,7 +13,7 @@ import (
 
 const shards = 12
 
-// shardsOfMaster are the shards that a master of three has at first.
+// shardsOfMaster returns the shards that one of three masters has initially.
 func shardsOfMaster(master int) []int {
 	var all []int
 	for i := master * shards / 3; i < (master+1)*shards/3; i++ {
@@ -23,7 +22,7 @@ func shardsOfMaster(master int) []int {
 	return all
 }
 
-// masterOf is the master of a shard by the metrics.
+// masterOf returns the master of a shard according to the metrics.
 func masterOf(m harness.Metrics, shard int) string {
 	for series := range m {
 		if rest, ok := strings.CutPrefix(series, `standings_shard_info{master="`); ok && strings.HasSuffix(rest, fmt.Sprintf(`",shard="%d"}`, shard)) {
@@ -33,7 +32,7 @@ func masterOf(m harness.Metrics, shard int) string {
 	return ""
 }
 
-// waitedFor says what is wrong with the metrics where these shards are waited for, and no others.
+// waitedFor returns "" if the metrics show that exactly these shards are waited for, and otherwise the difference.
 func waitedFor(t *testing.T, c *harness.Consumer, some ...int) string {
 	t.Helper()
 	m, err := c.Scrape(t.Context())
@@ -59,7 +58,7 @@ func waitedFor(t *testing.T, c *harness.Consumer, some ...int) string {
 func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *testing.T) {
 	t.Parallel()
 	cluster := newCluster(t)
-	for _, n := range cluster.All() { // the other masters go on serving
+	for _, n := range cluster.All() { // the other masters continue to serve
 		must(t, n.C.ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
 	}
 	place := cluster.place(t, map[string]string{"redis.addresses": strings.Join(cluster.Addresses(), ","), "redis.shards": fmt.Sprint(shards)})
@@ -138,7 +137,7 @@ func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *te
 	finish(t, place)
 }
 
-// waitsLogged is how many lines of the log say that something is waited for.
+// waitsLogged returns the number of log lines about waiting whose error contains a text.
 func waitsLogged(c *harness.Consumer, what string) int {
 	n := 0
 	for _, line := range c.Log.Lines() {
@@ -149,7 +148,7 @@ func waitsLogged(c *harness.Consumer, what string) int {
 	return n
 }
 
-// statusNames has `status` name a master that is away, and its shards, in both of its forms.
+// statusNames requires that `status` names a master that is away and its shards, as text and as JSON.
 func statusNames(t *testing.T, place *harness.Place, away *harness.Node, some []int) {
 	t.Helper()
 	got := command(t, place, nil, "status")

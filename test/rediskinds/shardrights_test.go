@@ -1,7 +1,7 @@
 package rediskinds
 
-// The least rights of every command where there are several shards, on the masters of a
-// cluster: enough with them, and named with the shard where one master lacks one.
+// The least rights of every command with several shards, on the masters of a cluster: they are sufficient, and if
+// one master lacks one, the command names it and the shard.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// optionalRights are those that a command does without in silence, or warns of.
+// optionalRights has the rights without which a command works, silently or with a warning.
 var optionalRights = map[string][]string{
 	"run":     {"+info", "+client|setname"},
 	"rebuild": {"+info", "+client|setname"},
@@ -23,7 +23,7 @@ var optionalRights = map[string][]string{
 	"drop": {"+info", "+client|setname"},
 }
 
-// optionalCalls are those that a command makes without having the right to.
+// optionalCalls has the calls that a command makes although it may lack the right.
 var optionalCalls = map[string][]string{"boards": {"info"}}
 
 func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
@@ -41,7 +41,7 @@ func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
 	consumer := leastRights(t, "consumer")
 	reader := append(leastRights(t, "reader"), leastRights(t, "reader of several shards")...)
 
-	// Two prefixes with the same, by two consumers.
+	// Two consumers fill two prefixes with the same data.
 	grant(place.Prefix, append(consumer, "~"+other+":*"), c.All()...)
 	place.Publish(t, earned(1, 1000)...)
 	place.Start(t)
@@ -60,7 +60,7 @@ func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
 		nothingRefused(t, n.C)
 	}
 	place.TerminateAll(t)
-	for shard := range shards { // else they are in use for 30 s
+	for shard := range shards { // otherwise they count as in use for 30 s
 		for _, prefix := range []string{place.Prefix, other} {
 			must(t, place.RedisClient().Del(t.Context(), strings.Replace(place.KeyIn(shard, "workers"), place.Prefix, prefix, 1)).Err())
 		}
@@ -79,7 +79,7 @@ func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
 			said := strings.Join(harness.Reasons(got.stderr), "\n")
 			want, where := named(rule, prefix), lacking.Addr()
 			switch {
-			case rule == "~lb2:*": // how many shards it has is looked for first of all
+			case rule == "~lb2:*": // the command reads the other prefix's number of shards first
 				want, where = named(rule, other), ""
 			case args[0] == "check":
 				said, want = got.stdout, strings.Replace(rule, "~lb", "~"+prefix, 1)
@@ -123,8 +123,8 @@ func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
 	run(resharder, leastRights(t, "reshard"), "reshard", "--to", "5")
 	checker := append(consumer, "+config|get")
 	run(checker, []string{"~lb:*", "+zadd", "+hscan"}, "check")
-	// What is removed without a right that it takes only later is gone: so of those alone
-	// without which nothing is removed on that master.
+	// A command that lacks a right which it needs only later has already removed data. This list has only the
+	// rights without which it removes nothing on that master.
 	dropper := append(consumer, "+unlink")
 	run(dropper, []string{"~lb:*", "+hget", "+unlink"}, "drop", "--board", "eu", "--yes")
 	cleaner := leastRights(t, "drop")

@@ -14,21 +14,21 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// newAuthority makes one of two that can't be told apart by their names: that of a
-// stranger is offered to a server, and refused there.
+// newAuthority creates an authority. All have the same name, so a certificate of a foreign authority is presented
+// to a server, which refuses it.
 func newAuthority(t *testing.T) *harness.Authority {
 	t.Helper()
 	return harness.NewAuthority(t, "an authority")
 }
 
-// later is when certificates of tests end that don't have to have ended.
+// later is the expiry of certificates that are valid during a test.
 func later() time.Time { return time.Now().Add(time.Hour) }
 
-// ours are the names of this machine, as a server's certificate has them.
+// ours has the names of this machine in a server's certificate.
 var ours = []string{"localhost", "127.0.0.1"}
 
-// secureRedis is a server with a second port that speaks TLS, with a certificate for some
-// hosts. The first is the test's.
+// secureRedis starts a server with a second port that uses TLS, with a certificate for these hosts. The test uses the
+// plain port.
 func secureRedis(t *testing.T, a *harness.Authority, hosts []string, ends time.Time, clients string) (plain *testenv.RedisServer, secure string) {
 	t.Helper()
 	port, err := child.FreePort()

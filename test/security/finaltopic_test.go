@@ -12,8 +12,8 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// Looking up the right to write the transactional id fences nobody: commands and other replicas do it
-// while one publishes.
+// Checking the right to write the transactional id fences no producer: commands and other replicas check it while
+// one replica publishes.
 func (s *secured) toPublishFinalWindowsTakesWrite(t *testing.T) {
 	t.Parallel()
 	place := s.asLimited(t, true)
@@ -41,7 +41,7 @@ func (s *secured) toPublishFinalWindowsTakesWrite(t *testing.T) {
 		return all
 	}
 	harness.Eventually(t, 2*within, func() string {
-		all := published() // of a month that is over, too
+		all := published() // includes a month that is over
 		if !slices.ContainsFunc(all, func(key string) bool {
 			return strings.HasPrefix(key, "global:weekly:") && strings.HasSuffix(key, ":1:trailer")
 		}) {

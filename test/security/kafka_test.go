@@ -1,6 +1,6 @@
 package security
 
-// A Kafka with a listener for every way to secure one, and who may do what there.
+// A Kafka with a listener for every way to secure one, and with users of different rights.
 
 import (
 	"fmt"
@@ -16,26 +16,26 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Passwords, so that every output can be searched for them.
+// The passwords are distinctive, so that every output can be searched for them.
 const (
 	password      = "correct-horse-battery"
 	wrongPassword = "wrong-horse-battery"
 )
 
-// Listeners beside the one without TLS and SASL, whose clients may do anything.
+// Listeners in addition to the one without TLS and SASL, whose clients may do anything.
 const (
 	overTLS       = "OVERTLS"      // a certificate for 127.0.0.1
-	mutual        = "MUTUAL"       // the same, and it asks for the client's
-	expired       = "EXPIRED"      // a certificate of yesterday
+	mutual        = "MUTUAL"       // the same, and it requires the client's certificate
+	expired       = "EXPIRED"      // a certificate that expired yesterday
 	otherName     = "OTHERNAME"    // a certificate for other hosts
-	withPassword  = "WITHPASSWORD" // TLS, and any mechanism
+	withPassword  = "WITHPASSWORD" // TLS, and any SASL mechanism
 	inTheClear    = "INTHECLEAR"   // SCRAM-SHA-512 without TLS
 	plainInClear  = "PLAININCLEAR" // PLAIN without TLS
-	elsewhere     = "ELSEWHERE"    // without anything, and it advertises the address of OVERTLS
-	admin         = "admin"        // a user who may do anything
-	rotating      = "rotating"     // another one
-	limited       = "limited"      // a user who may do what a test grants
-	clientName    = "standings"    // of the client's certificate, who may do anything
+	elsewhere     = "ELSEWHERE"    // neither TLS nor SASL; it advertises the address of OVERTLS
+	admin         = "admin"        // a user with all rights
+	rotating      = "rotating"     // another such user
+	limited       = "limited"      // a user with only the rights that a test grants
+	clientName    = "standings"    // the name in the client's certificate, a user with all rights
 	scramModule   = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 	plainModule   = `org.apache.kafka.common.security.plain.PlainLoginModule required user_admin="` + password + `";`
 	authorizer    = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -49,14 +49,14 @@ type secured struct {
 	*testenv.KafkaServer
 	ports   map[string]int
 	ca      *harness.Authority
-	foreign *harness.Authority // trusted by nobody but itself
+	foreign *harness.Authority // not trusted by the servers
 	client  harness.Identity
 	admin   *kadm.Client
 }
 
 func newSecured(t *testing.T) *secured {
 	t.Helper()
-	harness.Binary(t) // built while nothing waits for it
+	harness.Binary(t) // built now, while nothing waits for it
 	s := &secured{ports: map[string]int{}, ca: harness.NewAuthority(t, "Test CA"), foreign: harness.NewAuthority(t, "Foreign CA")}
 	tomorrow := time.Now().Add(24 * time.Hour)
 	s.client = s.ca.Sign(t, clientName, tomorrow)
@@ -114,7 +114,7 @@ func newSecured(t *testing.T) *secured {
 	return s
 }
 
-// setPassword lets a user in by SCRAM.
+// setPassword sets a user's password for SCRAM.
 func (s *secured) setPassword(t *testing.T, user, password string) {
 	t.Helper()
 	for _, mechanism := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} { // a request takes a user once

@@ -1,7 +1,7 @@
 package security
 
-// Kafka's ACLs: with those that docs/security.md lists all works, and with one less
-// a consumer says at its start which it is.
+// Kafka's ACLs: with those that docs/security.md lists, everything works. If one is missing, a consumer names it
+// at its start.
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// right is one line of the document's.
+// right is one line of the document.
 type right struct {
 	operation string // Read
 	kind      string // topic, group or transactional-id
@@ -28,7 +28,7 @@ func (r right) String() string { return fmt.Sprintf("%s %s %s", r.operation, r.k
 
 var grant = regexp.MustCompile(`--operation (\w+) --(topic|group|transactional-id) (\S+)`)
 
-// leastRights are those of the document's commands between two marks.
+// leastRights returns the rights in the document's commands between two marks.
 func leastRights(t *testing.T, of string) []right {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/security.md")
@@ -47,7 +47,7 @@ func leastRights(t *testing.T, of string) []right {
 	return all
 }
 
-// here is the right with the names of a place for those of the document.
+// here translates the document's names to the names of a place.
 func (r right) here(place *harness.Place) right {
 	switch {
 	case r.kind == "group" && r.name == "standings":
@@ -84,7 +84,7 @@ func (r right) acl(t *testing.T) *kadm.ACLBuilder {
 	return b.Topics(r.name)
 }
 
-// allow gives rights on what is a place's own, and returns when they hold.
+// allow grants rights on a place's topics and group, and returns when they are in force.
 func (s *secured) allow(t *testing.T, place *harness.Place, rights ...right) {
 	t.Helper()
 	for _, r := range rights {
@@ -96,7 +96,7 @@ func (s *secured) allow(t *testing.T, place *harness.Place, rights ...right) {
 	}
 }
 
-// forbid takes a right away.
+// forbid revokes a right.
 func (s *secured) forbid(t *testing.T, place *harness.Place, r right) {
 	t.Helper()
 	gone, err := s.admin.DeleteACLs(t.Context(), r.here(place).acl(t))
@@ -106,7 +106,7 @@ func (s *secured) forbid(t *testing.T, place *harness.Place, r right) {
 	s.await(t, place, r, 0)
 }
 
-// await waits until the broker goes by a change.
+// await waits until the broker applies a change.
 func (s *secured) await(t *testing.T, place *harness.Place, r right, n int) {
 	t.Helper()
 	harness.Eventually(t, within, func() string {
@@ -118,7 +118,7 @@ func (s *secured) await(t *testing.T, place *harness.Place, r right, n int) {
 	})
 }
 
-// asLimited is a place whose consumers may do what is allowed, and no more.
+// asLimited returns a place whose consumers have only the rights that a test grants.
 func (s *secured) asLimited(t *testing.T, withDeadLetters bool) *harness.Place {
 	t.Helper()
 	place := s.place(t, s.userSettings(withPassword, limited, "scram-sha-512"))
@@ -170,7 +170,7 @@ func (s *secured) oneRightLessIsRefused(t *testing.T) {
 				}
 			}
 			refuses(t, place, nil, []string{"no right to " + less.here(place).String() + ", which is needed to"}, "run")
-			// To describe it alone isn't enough either, and is found out as well.
+			// The right to describe it is not enough either, and the check detects this as well.
 			s.allow(t, place, right{"Describe", less.kind, less.name})
 			refuses(t, place, nil, []string{"no right to " + less.here(place).String() + ", which is needed to"}, "run")
 			code, out := command(t, place, nil, "check", "--json")
@@ -205,7 +205,7 @@ func (s *secured) toReadDeadLettersTakesRead(t *testing.T) {
 	place := s.asLimited(t, true)
 	for _, r := range leastRights(t, "dead-letters") {
 		refuses(t, place, nil, []string{"not authorized for topic " + place.DeadLetterTopic()}, "dead-letters", "list")
-		s.allow(t, place, right{"Write", r.kind, r.name}) // as run has
+		s.allow(t, place, right{"Write", r.kind, r.name}) // run has this right, too
 		refuses(t, place, nil, []string{"no right to " + r.here(place).String() + ", which is needed to read dead letters"}, "dead-letters", "list")
 		s.allow(t, place, r)
 	}
@@ -214,7 +214,7 @@ func (s *secured) toReadDeadLettersTakesRead(t *testing.T) {
 	}
 }
 
-// withBans is a place of the limited user whose consumers heed bans.
+// withBans returns a place of the limited user whose consumers apply bans.
 func (s *secured) withBans(t *testing.T, made bool) *harness.Place {
 	t.Helper()
 	place := s.asLimited(t, true)
@@ -281,7 +281,7 @@ func (s *secured) toBanTakesReadAndWrite(t *testing.T) {
 			}
 			for _, args := range [][]string{{"ban", "a", "--reason", "aimbot"}, {"unban", "a"}, {"erase", "c", "--yes"}} {
 				code, out := command(t, place, nil, append(args, "--wait", "10ms")...)
-				if code != 0 { // no consumer runs: it is recorded
+				if code != 0 { // no consumer runs, so the ban is only recorded
 					t.Errorf("%s ends with code %d: %s", args[0], code, out)
 				}
 			}
@@ -328,7 +328,7 @@ func (s *secured) deadLetterTopicsAreMade(t *testing.T) {
 		t.Errorf("that dead letters have nowhere to go is said %d times", n)
 	}
 
-	// Who may make one and not write it learns that once it is made.
+	// A consumer that may create the topic but not write it learns this after creating it.
 	place = s.asLimited(t, false)
 	s.allow(t, place, leastRights(t, "run")...)
 	s.forbid(t, place, right{"Write", "topic", "points.dlq"})
@@ -361,8 +361,8 @@ func (s *secured) aRightComesAndGoes(t *testing.T) {
 	}
 }
 
-// A group that may not be used any more ends the process: nobody else's partitions
-// hang on it, and a new one says at its start what is wrong.
+// If the right to the group is revoked, the process ends: it owns no partitions of other groups, and a new
+// process reports the reason at its start.
 func (s *secured) aGroupIsTakenAway(t *testing.T) {
 	t.Parallel()
 	place := s.asLimited(t, true)
@@ -386,7 +386,7 @@ func (s *secured) toSeeStatusTakesDescribe(t *testing.T) {
 	s.allow(t, place, right{"Describe", "topic", "points"})
 	refuses(t, place, nil, []string{"not authorized for group " + place.Group}, "status")
 	s.allow(t, place, right{"Describe", "group", "standings"})
-	got := place.Run(t, nil, "status", "--json") // its exit code is 1, as no consumer runs
+	got := place.Run(t, nil, "status", "--json") // exit code 1, as no consumer runs
 	if out := got.Stdout; !strings.Contains(out, `"problems": []`) || !strings.Contains(out, place.Topic) {
 		t.Errorf("status sees %s", out)
 	}

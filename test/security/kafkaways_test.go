@@ -1,6 +1,6 @@
 package security
 
-// Ways to Kafka: those that work, those that are wrong, and what is said of them.
+// Connections to Kafka: valid configurations, invalid ones, and their error messages.
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// One broker serves all of it: starting one takes seconds.
+// All subtests share one broker, since starting one takes seconds.
 func TestAKafkaThatAsksWhoIsThere(t *testing.T) {
 	s := newSecured(t)
 	t.Run("every way that is set up so works", s.everyWayWorks)
@@ -38,10 +38,10 @@ func TestAKafkaThatAsksWhoIsThere(t *testing.T) {
 		t.Run("a right that is taken away and given back", s.aRightComesAndGoes)
 		t.Run("a group that is taken away", s.aGroupIsTakenAway)
 	})
-	t.Run("a broker that restarts is waited for, and a password that has changed ends it", s.restarts) // last: it is away meanwhile
+	t.Run("a broker that restarts is waited for, and a password that has changed ends it", s.restarts) // last: it stops the broker
 }
 
-// tlsSettings trust the test's authority.
+// tlsSettings returns settings that trust the test's authority.
 func (s *secured) tlsSettings(listener string) map[string]string {
 	return map[string]string{"kafka.brokers": s.at(listener), "kafka.tls.enabled": "true", "kafka.tls.ca_file": s.ca.File}
 }
@@ -63,7 +63,7 @@ func (s *secured) place(t *testing.T, settings map[string]string) *harness.Place
 	return harness.New(t, harness.Options{Kafka: s.KafkaServer, Redis: testenv.Redis(t), Settings: settings})
 }
 
-// some are a few events of a place, one of them bad.
+// some returns a few events of a place, one of them bad.
 func some() []*kgo.Record {
 	return []*kgo.Record{
 		harness.Record(0, `{"user_id":"a","points":5}`), harness.Record(0, `{"user_id":"b","points":"many"}`),
@@ -114,7 +114,7 @@ func (s *secured) everyWayWorks(t *testing.T) {
 	}
 }
 
-// statusSeesAll sees that status gets at Kafka.
+// statusSeesAll checks that status can read from Kafka.
 func statusSeesAll(t *testing.T, place *harness.Place) {
 	t.Helper()
 	if out := string(place.Command(t, "status", "--json")); !strings.Contains(out, `"lag": 0`) || !strings.Contains(out, `"problems": []`) {
@@ -122,7 +122,7 @@ func statusSeesAll(t *testing.T, place *harness.Place) {
 	}
 }
 
-// mistake is a configuration that can't work, and what has to be said of it.
+// mistake is a configuration that cannot work, and the required parts of the message.
 type mistake struct {
 	settings map[string]string
 	says     []string
@@ -174,7 +174,7 @@ func (s *secured) whatIsWrongIsSaid(t *testing.T) {
 			refuses(t, place, m.settings, where, "produce", "--count", "1")
 			code, out := command(t, place, m.settings, "check", "--json")
 			for _, says := range where {
-				// Which check it is says that the address is what the cluster advertises.
+				// check names the failed step, which replaces the note that the cluster advertises the address.
 				if says, _, _ = strings.Cut(says, " (the address is"); code != 1 || !strings.Contains(out, says) {
 					t.Errorf("check ends with code %d and doesn't say %q:\n%s", code, says, out)
 				}
@@ -236,7 +236,7 @@ func (s *secured) restarts(t *testing.T) {
 	if !running.Running() || !starting.Running() {
 		t.Error("a broker that restarted ended a consumer")
 	}
-	// Connections that are there live on; new ones are refused.
+	// Existing connections survive; new ones are refused.
 	s.setPassword(t, rotating, wrongPassword)
 	s.Stop()
 	s.Start()
@@ -250,7 +250,7 @@ func (s *secured) restarts(t *testing.T) {
 	}
 	place.Publish(t, some()...)
 	place.Settings = maps.Clone(settings)
-	place.Settings["kafka.sasl.password"] = wrongPassword // which is the right one now
+	place.Settings["kafka.sasl.password"] = wrongPassword // the correct password from now on
 	c := place.Start(t)
 	place.AwaitCaughtUp(t, within)
 	c.Terminate(t)

@@ -1,5 +1,5 @@
-// Package security runs the built consumer against servers that ask who is there:
-// every way that the documents name works, and what is wrong is said in one line.
+// Package security runs the built consumer against servers that authenticate their clients: every documented
+// way works, and every mistake is reported in one line.
 package security
 
 import (
@@ -14,16 +14,15 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 const within = harness.Within
 
-// command runs a command of the consumer to its end, whatever that is, and returns
-// its exit code and all that it wrote.
+// command runs a command of the consumer to its end, and returns its exit code and all of its output.
 func command(t *testing.T, place *harness.Place, settings map[string]string, args ...string) (code int, out string) {
 	t.Helper()
 	got := place.Run(t, settings, args...)
 	return got.Code, got.Stdout + got.Stderr
 }
 
-// refuses holds a command to what it does where it can't do anything: it ends soon
-// and with code 1, and one line says all of these.
+// refuses checks that a command which cannot work ends soon with exit code 1, and that one line contains all of
+// these texts.
 func refuses(t *testing.T, place *harness.Place, settings map[string]string, says []string, args ...string) {
 	t.Helper()
 	began := time.Now()

@@ -219,8 +219,8 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 			{ingestDir + "deadletter/writer.go", "import (\n", "import (\n	\"slices\"\n"},
 			{ingestDir + "handoff.go", "import (\n", "import (\n	\"github.com/standings/standings/internal/ingest/deadletter\"\n"},
 			{
-				ingestDir + "handoff.go", "	trail   trail.Trail // as of its end\n",
-				"	trail   trail.Trail // as of its end\n	deadLetters []deadletter.DeadLetter\n",
+				ingestDir + "handoff.go", "	trail   trail.Trail // at the batch's end\n",
+				"	trail   trail.Trail // at the batch's end\n	deadLetters []deadletter.DeadLetter\n",
 			},
 			{
 				ingestDir + "reader.go", "		b.MoveTo(end)\n		if flushed",

@@ -1,7 +1,7 @@
 package testenv
 
-// Servers in containers. Only cmd/testenv links Docker's client: it starts them, for itself and for the tests
-// that it runs, which ask it over a socket.
+// Servers in containers. Only cmd/testenv links Docker's client. It starts containers for itself and for the
+// tests that it runs; these request them over a socket.
 
 import (
 	"bytes"
@@ -17,25 +17,25 @@ import (
 	"time"
 )
 
-// ContainersVariable is the path of the socket at which cmd/testenv starts containers.
+// ContainersVariable is the path of the socket on which cmd/testenv accepts requests for containers.
 const ContainersVariable = "STANDINGS_TEST_CONTAINERS"
 
-// RedisImage is the image that tests run on where nothing else is asked for.
+// RedisImage is the default image of Redis.
 const RedisImage = "redis:7.0"
 
-// ContainerRequest asks for a server: POST /kafka or /redis. GET asks whether there could be one.
+// ContainerRequest requests a server: POST /kafka or /redis. GET /image checks whether it could be started.
 type ContainerRequest struct {
 	Image    string
-	Settings map[string]string // of a Kafka, besides or instead of the usual ones
-	Args     []string          // of a Redis, besides the usual ones
+	Settings map[string]string // for Kafka, in addition to the default settings; they take precedence
+	Args     []string          // for Redis, in addition to the default arguments
 }
 
-// ContainerServer answers a ContainerRequest. A request that the machine has no daemon or no image for is
-// answered with 404 and a text that says so.
+// ContainerServer is the answer to a ContainerRequest. If the machine has no daemon or lacks the image, the
+// answer is 404 with a text that explains which.
 type ContainerServer struct {
-	Path    string // of the server: POST path/start, stop, kill, pause, resume, remove; GET path/log
+	Path    string // requests to the server: POST path/start, stop, kill, pause, resume, remove; GET path/log
 	Address string // host:port
-	Name    string // with the version and the image
+	Name    string // includes the version and the image
 }
 
 func kafkaImage() (string, error) {
@@ -46,7 +46,7 @@ func redisImage() (string, error) {
 	return imageOf(RedisImageVariable, RedisServerVariable, RedisImage)
 }
 
-// imageOf is the image that the environment names, or the usual one.
+// imageOf returns the image that the environment names, or the default.
 func imageOf(variable, other, usual string) (string, error) {
 	if err := instead(variable, other, "containers"); err != nil {
 		return "", err
@@ -104,7 +104,7 @@ func startContainer(ctx context.Context, path, variable string, request Containe
 	return s, json.Unmarshal(answer, &s)
 }
 
-// hasImage is nil where a container of an image can be started.
+// hasImage returns nil if a container of the image can be started.
 func hasImage(ctx context.Context, variable, image string) error {
 	body, err := json.Marshal(ContainerRequest{Image: image})
 	if err != nil {
@@ -114,8 +114,8 @@ func hasImage(ctx context.Context, variable, image string) error {
 	return unlessNamed(variable, err)
 }
 
-// unlessNamed makes an image that isn't here a failure if the environment names it: the tests would run on
-// something else, unnoticed.
+// unlessNamed turns a missing image into a failure if the environment names it: otherwise the tests would
+// silently run on another server.
 func unlessNamed(variable string, err error) error {
 	if named := os.Getenv(variable); named != "" && errors.Is(err, errNotHere) {
 		return fmt.Errorf("%s=%s: %s", variable, named, reasons([]error{err})[0])
@@ -123,10 +123,10 @@ func unlessNamed(variable string, err error) error {
 	return err
 }
 
-// containerCall bounds a call that starts no Kafka. The other side has limits of its own.
+// containerCall limits a call that does not start a Kafka. cmd/testenv has its own limits.
 const containerCall = 2 * time.Minute
 
-// callContainers makes one request on a connection of its own, so that no goroutine is left.
+// callContainers sends one request on its own connection, so that no goroutine is left.
 func callContainers(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	socket := os.Getenv(ContainersVariable)
 	if socket == "" {
@@ -182,7 +182,7 @@ func (n *containerNode) stop() error   { return n.do("stop") }
 func (n *containerNode) kill() error   { return n.do("kill") }
 func (n *containerNode) pause() error  { return n.do("pause") }
 func (n *containerNode) resume() error { return n.do("resume") }
-func (n *containerNode) remove()       { _ = n.do("remove") } // else cmd/testenv removes it at its end
+func (n *containerNode) remove()       { _ = n.do("remove") } // on failure, cmd/testenv removes it when it ends
 
 func (n *containerNode) log() string {
 	text, err := n.call(http.MethodGet, "log", nil)

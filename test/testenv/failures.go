@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// failures passes go test's output on and remembers what failed in it: of a run of many
-// packages, whose output is long, that is what one wants to read last.
+// failures passes go test's output on and remembers the tests that failed. After the long output of a run
+// of many packages, that list is printed last.
 type failures struct {
 	to    io.Writer
 	line  []byte
-	tests []string // of the package whose output this is
+	tests []string // of the package whose output is being read
 	all   []string
 }
 
 var (
 	failedTest    = regexp.MustCompile(`^ *--- FAIL: (\S+)`)
-	unfinished    = regexp.MustCompile(`^\t\t(Test\S+) \(`) // of "running tests:" after a timeout
+	unfinished    = regexp.MustCompile(`^\t\t(Test\S+) \(`) // listed after "running tests:" on a timeout
 	failedPackage = regexp.MustCompile(`^FAIL\t(\S+)(?:.*(\[.*\]))?`)
 )
 
@@ -42,7 +42,7 @@ func (f *failures) see(line string) {
 	} else if m := unfinished.FindStringSubmatch(line); m != nil {
 		f.tests = append(f.tests, m[1]+" (not ended)")
 	} else if strings.HasPrefix(line, "ok  \t") {
-		f.tests = nil // a test that was to fail
+		f.tests = nil // the failure was expected by the test
 	} else if m := failedPackage.FindStringSubmatch(line); m != nil {
 		name := withinModule(m[1])
 		if len(f.tests) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What go test prints, in pieces as a pipe cuts them.
+// The input is the output of go test, split at positions at which a pipe may split it.
 func TestEveryFailureIsNamedOnce(t *testing.T) {
 	const module = "github.com/standings/standings/"
 	printed := strings.Join([]string{

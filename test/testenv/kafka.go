@@ -1,6 +1,6 @@
 package testenv
 
-// The Kafka that the tests of a process share, and what they do with any Kafka.
+// The Kafka that the tests of a process share, and helpers for any Kafka.
 
 import (
 	"context"
@@ -22,12 +22,12 @@ import (
 type KafkaServer struct {
 	server
 
-	private kafkaNode  // what a private server can be killed by; else nil
-	test    testing.TB // whose private server it is
+	private kafkaNode  // controls a private server; otherwise nil
+	test    testing.TB // the test that owns a private server
 }
 
-// Kafka gives the Kafka that all tests of this process share. Use Topic: topics are
-// what keeps tests apart, and groups and transactional ids want unique names, too.
+// Kafka returns the Kafka that all tests of this process share. Topics separate the tests: use Topic.
+// Groups and transactional ids must have unique names, too.
 func Kafka(t testing.TB) *KafkaServer {
 	t.Helper()
 	k, err := sharedKafka()
@@ -37,8 +37,8 @@ func Kafka(t testing.TB) *KafkaServer {
 	return k
 }
 
-// RealKafka is Kafka for a test of what an embedded one can't show; reason says
-// what that is.
+// RealKafka is Kafka for a test that an embedded Kafka cannot serve; reason names the missing behaviour. With
+// an embedded Kafka the test is reported as not run.
 func RealKafka(t testing.TB, reason string) *KafkaServer {
 	t.Helper()
 	k := Kafka(t)
@@ -50,7 +50,7 @@ func RealKafka(t testing.TB, reason string) *KafkaServer {
 
 var sharedKafka = sync.OnceValues(func() (*KafkaServer, error) { return startKafka(context.Background()) })
 
-// kafkaWays are tried in order.
+// kafkaWays lists the sources in the order in which they are tried.
 var kafkaWays = []attempt[*KafkaServer]{
 	{Given, givenKafka}, {Container, containerKafka}, {Local, localKafka}, {Embedded, embeddedKafka},
 }
@@ -95,7 +95,7 @@ func embeddedKafka(ctx context.Context) (*KafkaServer, error) {
 	return newKafka(k.Addresses()[0], embeddedKafkaName, Embedded, k.Close), nil
 }
 
-// FaultyKafka is an embedded Kafka of the test's own, and what has it answer with errors.
+// FaultyKafka returns an embedded Kafka for this test alone, and the cluster that injects errors into it.
 func FaultyKafka(t testing.TB) (*KafkaServer, *kfake.Cluster) {
 	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ClusterID(embedded.KafkaClusterID))
@@ -106,8 +106,8 @@ func FaultyKafka(t testing.TB) (*KafkaServer, *kfake.Cluster) {
 	return newKafka(c.ListenAddrs()[0], embeddedKafkaName, Embedded, c.Close), c
 }
 
-// IdentifyKafka asks a broker for its cluster's id and, as well as the protocol tells
-// it, its version.
+// IdentifyKafka asks a broker for its cluster's id, and for its version as far as the protocol versions
+// reveal it.
 func IdentifyKafka(ctx context.Context, address string) (id, version string, err error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(5*time.Second), kgo.RequestRetries(3))
 	if err != nil {
@@ -135,7 +135,7 @@ func IdentifyKafka(ctx context.Context, address string) (id, version string, err
 	return metadata.Cluster, version, nil
 }
 
-// Addresses are the bootstrap brokers: Addr alone.
+// Addresses returns the bootstrap brokers: only Addr.
 func (k *KafkaServer) Addresses() []string { return []string{k.address} }
 
 // Topic creates a topic on the shared Kafka.
@@ -144,14 +144,14 @@ func Topic(t testing.TB, partitions int, config map[string]string) string {
 	return Kafka(t).Topic(t, partitions, config)
 }
 
-// Topic creates a topic under a name of its own, with settings such as
-// retention.ms, and returns when every partition has a leader. It goes with the test.
+// Topic creates a topic with a unique name and with settings such as retention.ms. It returns when every
+// partition has a leader. The topic is deleted when the test ends.
 func (k *KafkaServer) Topic(t testing.TB, partitions int, config map[string]string) string {
 	t.Helper()
 	name := unique(t.Name())
 	k.CreateTopic(t, name, partitions, config)
 	t.Cleanup(func() {
-		// So that a long run doesn't fill the disk. The broker may be away by now.
+		// This keeps a long run from filling the disk. The broker may have stopped by now.
 		client, err := kgo.NewClient(kgo.SeedBrokers(k.address), kgo.RetryTimeout(time.Second), kgo.RequestRetries(0))
 		if err != nil {
 			t.Errorf("delete topic %s: %v", name, err)
@@ -165,7 +165,7 @@ func (k *KafkaServer) Topic(t testing.TB, partitions int, config map[string]stri
 	return name
 }
 
-// CreateTopic creates a topic whose name matters: a dead-letter topic. It stays.
+// CreateTopic creates a topic with the given name, such as a dead-letter topic. It is not deleted.
 func (k *KafkaServer) CreateTopic(t testing.TB, name string, partitions int, config map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*hang)
@@ -200,14 +200,13 @@ func led(ctx context.Context, admin *kadm.Client, name string, partitions int) b
 	return true
 }
 
-// Client is a franz-go client of the shared Kafka.
+// Client returns a franz-go client of the shared Kafka.
 func Client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	return Kafka(t).Client(t, options...)
 }
 
-// Client is a franz-go client, independent of the one under test. It is closed
-// with the test.
+// Client returns a franz-go client, independent of the client under test. It is closed when the test ends.
 func (k *KafkaServer) Client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	client, err := kgo.NewClient(append([]kgo.Opt{

@@ -13,20 +13,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// KafkaCluster is a Kafka of a test's own that has several brokers, which are local processes.
-// Brokers[i] has the id i+1. The first one is the controller too, has the offsets of groups, and
-// must run while the test does.
+// KafkaCluster is a Kafka of several brokers, for one test; the brokers are local processes. Brokers[i] has
+// the id i+1. The first broker is also the controller, has the offsets of groups, and must run as long as
+// the test does.
 type KafkaCluster struct{ Brokers []*KafkaServer }
 
-// clusterSettings keep brokers in the cluster that get little of a busy machine's time.
+// clusterSettings keep brokers in the cluster even if a busy machine gives them little CPU time.
 var clusterSettings = map[string]string{"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}
 
-// PrivateKafkaCluster starts a cluster for this test alone, or ends the test as not run.
+// PrivateKafkaCluster starts a cluster for this test alone, or reports the test as not run.
 func PrivateKafkaCluster(t testing.TB, brokers int) *KafkaCluster {
 	t.Helper()
 	first := LocalKafka(t, clusterSettings)
 	c := &KafkaCluster{Brokers: []*KafkaServer{first}}
-	// Kafka creates the topic of the groups' offsets now, while there is no other broker for it.
+	// Kafka creates the topic for the groups' offsets now, while the first broker is the only one.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*hang)
 	defer cancel()
 	admin := kadm.NewClient(first.Client(t))
@@ -52,7 +52,7 @@ func PrivateKafkaCluster(t testing.TB, brokers int) *KafkaCluster {
 	return c
 }
 
-// Topic creates a topic of one partition, whose replicas are on brokers with these ids: the first is its leader.
+// Topic creates a topic with one partition and its replicas on the brokers with these ids: the first is the leader.
 func (c *KafkaCluster) Topic(t testing.TB, name string, config map[string]string, brokers ...int32) {
 	t.Helper()
 	at := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
@@ -77,7 +77,7 @@ func (c *KafkaCluster) Topic(t testing.TB, name string, config map[string]string
 	c.AwaitLeader(t, name, brokers...)
 }
 
-// AwaitLeader waits until the topic's only partition has just these brokers in sync, and the first of them as its leader.
+// AwaitLeader waits until exactly these brokers are in sync for the topic's partition and the first one leads it.
 func (c *KafkaCluster) AwaitLeader(t testing.TB, topic string, brokers ...int32) {
 	t.Helper()
 	c.await(t, kadm.NewClient(c.Brokers[0].Client(t)), fmt.Sprintf("brokers %v lead %s", brokers, topic), func(all kadm.Metadata) bool {

@@ -1,6 +1,6 @@
 package testenv
 
-// A real Kafka as a child process: a node that is broker and controller, or a broker that joins one.
+// A real Kafka as a child process: a node that is broker and controller, or a broker that joins such a node.
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/standings/standings/internal/embedded/child"
 )
 
-// log4j.properties makes Kafka say on stdout what went wrong.
+// logging is the configuration that makes Kafka log warnings and errors to stdout.
 //
 //go:embed log4j2.properties
 var logging []byte
@@ -33,16 +33,16 @@ const (
 type kafkaProcess struct {
 	java, jars string
 	dir        string
-	port       int // clients'
-	controller int // the quorum's of one
+	port       int // for clients
+	controller int // for the quorum, which has one node
 	cluster    string
 	config     map[string]string
-	joins      *kafkaProcess // whose cluster it is a broker of; nil: a cluster of its own
-	number     int           // of those that join, from 2
+	joins      *kafkaProcess // the node whose cluster it joins; nil: its own cluster
+	number     int           // the node id of a broker that joins, from 2
 	process    *child.Process
 }
 
-// JavaOptions make a quick start matter more than the last tenth of speed.
+// JavaOptions favour a quick start over peak speed.
 var JavaOptions = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8"}
 
 func localKafka(ctx context.Context) (*KafkaServer, error) { return newLocalKafka(ctx, nil) }
@@ -63,8 +63,8 @@ func newKafkaProcess(ctx context.Context, config map[string]string) (*kafkaProce
 	return startKafkaProcess(ctx, kafkaProcess{config: config})
 }
 
-// startKafkaProcess starts a Kafka with settings besides or instead of its own, and
-// tries other ports where somebody was quicker.
+// startKafkaProcess starts a Kafka with settings that take precedence over the defaults. It tries other
+// ports if another process took one first.
 func startKafkaProcess(ctx context.Context, like kafkaProcess) (*kafkaProcess, error) {
 	java, jars, err := findKafka()
 	if err != nil {
@@ -90,8 +90,7 @@ func startKafkaProcess(ctx context.Context, like kafkaProcess) (*kafkaProcess, e
 
 var errPortTaken = errors.New("a port is taken")
 
-// findKafka finds a java and Kafka's jars. Jars that were named and aren't there
-// are a failure.
+// findKafka finds a java and Kafka's jars. It fails if the environment names a directory without jars.
 func findKafka() (java, jars string, err error) {
 	jars, named := os.Getenv(KafkaJarsVariable), true
 	if jars == "" {
@@ -113,7 +112,7 @@ func findKafka() (java, jars string, err error) {
 	return java, jars, nil
 }
 
-// cachedJars is where scripts/kafka-jars puts them.
+// cachedJars returns the directory into which scripts/kafka-jars installs the jars.
 func cachedJars() (string, error) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
@@ -126,7 +125,7 @@ func cachedJars() (string, error) {
 	return filepath.Join(cache, "standings", "kafka-"+wantedKafka()), nil
 }
 
-// jarsVersion reads 4.2.0 from kafka-clients-4.2.0.jar; empty where it is missing.
+// jarsVersion reads 4.2.0 from kafka-clients-4.2.0.jar; it returns "" if that file is missing.
 func jarsVersion(dir string) string {
 	found, err := filepath.Glob(filepath.Join(dir, "kafka-clients-*.jar"))
 	if err != nil || len(found) == 0 {
@@ -138,7 +137,7 @@ func jarsVersion(dir string) string {
 
 func (k *kafkaProcess) address() string { return fmt.Sprintf("127.0.0.1:%d", k.port) }
 
-// format makes a directory with an empty log and the configuration.
+// format creates a directory with an empty log and the configuration.
 func (k *kafkaProcess) format(ctx context.Context) (err error) {
 	if k.dir, err = os.MkdirTemp("", "standings-kafka-"); err != nil {
 		return err
@@ -174,7 +173,7 @@ func (k *kafkaProcess) arguments(args ...string) []string {
 	return append(java, args...)
 }
 
-// properties is the configuration, in the format of Java's property files.
+// properties returns the configuration in the format of Java's property files.
 func (k *kafkaProcess) properties() []byte {
 	all := KafkaSettings("127.0.0.1", k.address(), fmt.Sprintf("127.0.0.1:%d", k.controller), k.config)
 	all["log.dirs"] = k.file("data")
@@ -213,8 +212,8 @@ func (k *kafkaProcess) start(ctx context.Context) error {
 	return fmt.Errorf("%w; its log ends with: %s", err, text)
 }
 
-// ready waits until the broker answers under the id it was formatted with: on a
-// port that somebody took first, another's Kafka might answer.
+// ready waits until the broker answers with the cluster id that it was formatted with. If another process
+// took the port first, a different Kafka may answer.
 func (k *kafkaProcess) ready(ctx context.Context) error {
 	for {
 		id, _, err := IdentifyKafka(ctx, k.address())
@@ -231,13 +230,13 @@ func (k *kafkaProcess) ready(ctx context.Context) error {
 	}
 }
 
-// remove ends the broker and drops its data.
+// remove ends the broker and deletes its data.
 func (k *kafkaProcess) remove() {
 	if k.process != nil {
-		k.process.Kill() // there is nothing to save
+		k.process.Kill() // nothing needs to be saved
 	}
 	if k.dir != "" {
-		_ = os.RemoveAll(k.dir) // a leftover in the temporary directory harms nobody
+		_ = os.RemoveAll(k.dir) // files left in the temporary directory are harmless
 	}
 }
 

@@ -1,6 +1,6 @@
 package testenv
 
-// The settings of a Kafka for tests, whatever it runs in.
+// The settings of a Kafka for tests, as a process or in a container.
 
 import (
 	"cmp"
@@ -12,21 +12,19 @@ import (
 	"slices"
 )
 
-// KafkaVersion is the one that tests run on where nothing else is asked for, and
-// that scripts/kafka-jars installs (test/kafka/pom.xml).
+// KafkaVersion is the default version. scripts/kafka-jars installs it (test/kafka/pom.xml).
 const KafkaVersion = "4.2.0"
 
-// wantedKafka is the version that tests run on.
+// wantedKafka returns the version that tests run on.
 func wantedKafka() string { return cmp.Or(os.Getenv(KafkaVersionVariable), KafkaVersion) }
 
-// KafkaSettings are those of a node that is broker and controller, and keeps nothing
-// on other nodes. It listens on the port of address, where clients find it, of the
-// interface listen. Few partitions of its own topics make it quick. The test's own
-// settings go before these.
+// KafkaSettings returns the settings of a single node that is both broker and controller. The node listens
+// on the interface listen, on the port of address; clients connect to address. Its internal topics have few
+// partitions, which makes it start quickly. The test's own settings take precedence.
 func KafkaSettings(listen, address, controller string, own map[string]string) map[string]string {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
-		panic(err) // we have made it
+		panic(err) // address was built by the caller
 	}
 	all := map[string]string{
 		"process.roles":                                    "broker,controller",
@@ -57,11 +55,11 @@ func KafkaSettings(listen, address, controller string, own map[string]string) ma
 	return all
 }
 
-// listenerKeys are settings that are added to and not replaced: who starts the
-// broker asks it by its own listener.
+// listenerKeys are settings whose values are appended to the defaults, since the code that starts the broker
+// connects to the default listener.
 var listenerKeys = []string{"listeners", "advertised.listeners", "listener.security.protocol.map"}
 
-// ClusterID is a random one, by which a node is told from another's on its port.
+// ClusterID returns a random cluster id, which distinguishes a node from another one on the same port.
 func ClusterID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails

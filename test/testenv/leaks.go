@@ -2,8 +2,8 @@ package testenv
 
 import "go.uber.org/goleak"
 
-// LeakOptions are for goleak in a package whose tests use the shared servers: these
-// live as long as the process, and an embedded one inside it.
+// LeakOptions returns goleak's options for a package whose tests use the shared servers. These run until the
+// process ends; an embedded server runs inside the process.
 func LeakOptions() []goleak.Option {
 	running := []string{
 		"github.com/standings/standings/internal/embedded/child.(*Process).run",

@@ -1,6 +1,6 @@
 package testenv
 
-// Names that keep tests apart which share a server.
+// Names that separate the tests of a shared server.
 
 import (
 	"crypto/rand"
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// unique is a name that no other test has, in letters that topics and Redis keys
-// take, and that still tells whose it is.
+// unique returns a unique name that contains the test's name, in characters that topics and Redis keys
+// accept.
 func unique(test string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -24,8 +24,7 @@ func unique(test string) string {
 	return strings.ToLower(name + "-" + rand.Text()[:10])
 }
 
-// Prefix is a key prefix of the test's own on the shared Redis. Its keys go with
-// the test.
+// Prefix returns a unique key prefix on the shared Redis. Its keys are removed when the test ends.
 func Prefix(t testing.TB) string {
 	t.Helper()
 	prefix := unique(t.Name())

@@ -11,13 +11,12 @@ import (
 	"testing"
 )
 
-// ListVariable has a run list every test that was not run, rather than how many there are
-// for each reason.
+// ListVariable makes a run list every test that was not run, instead of the number of tests for each
+// reason.
 const ListVariable = "STANDINGS_TEST_LIST"
 
-// NotRun ends a test that this machine can't run, loudly: it is skipped with the reason,
-// what is common to many of them before a colon, and is among those that make test counts
-// at its end. Where real servers are demanded it fails.
+// NotRun skips a test that this machine cannot run, and reports it: make test counts such tests at its end,
+// grouped by the part of the reason before the first colon. If real servers are demanded, the test fails.
 func NotRun(t testing.TB, reason string) {
 	t.Helper()
 	if demandsReal() {
@@ -26,8 +25,8 @@ func NotRun(t testing.TB, reason string) {
 	notRun(t, reason)
 }
 
-// Slow leaves a test to make test-all: one that takes many seconds, and whose promise has
-// a faster test too.
+// Slow leaves a test to make test-all: a test that takes many seconds, and whose promise a faster test also
+// checks.
 func Slow(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -35,8 +34,8 @@ func Slow(t testing.TB) {
 	}
 }
 
-// SlowEmbedded leaves a test of thousands of script calls to a real Redis: an embedded one takes many times as long
-// for each. make test-all runs it there too.
+// SlowEmbedded leaves a test with thousands of script calls to a real Redis, since an embedded Redis takes many
+// times as long for each. make test-all also runs it on an embedded Redis.
 func SlowEmbedded(t testing.TB) {
 	t.Helper()
 	if testing.Short() && Redis(t).Embedded() {
@@ -55,11 +54,11 @@ func notRun(t testing.TB, reason string) {
 	t.Skip("NOT RUN: " + reason)
 }
 
-// report prints what the tests reported as not run: nothing is passed over.
+// report prints the tests that were reported as not run.
 func report(w io.Writer, list string) {
 	text, err := os.ReadFile(list)
 	if err != nil {
-		return // nobody wrote one
+		return // no test reported anything
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if os.Getenv(ListVariable) != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/internal/embedded/child"
 )
 
-// pause returns once every thread stands: the signal is taken by one of them, and on a
-// busy machine the others still answer somebody for a while.
+// pause stops the process and returns once all of its threads have stopped. One thread takes the signal; on a
+// busy machine the other threads continue to answer requests for a while.
 func pause(p *child.Process) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err

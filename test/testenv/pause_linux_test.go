@@ -11,7 +11,7 @@ import (
 
 func TestAPausedProcessStandsWithAllItsThreads(t *testing.T) {
 	k, ok := PrivateKafka(t, nil).private.(*kafkaProcess)
-	if !ok { // a failure only where local processes are demanded
+	if !ok { // fail only if local processes are demanded
 		if os.Getenv(DemandVariable) != "processes" {
 			t.Setenv(DemandVariable, "")
 		}

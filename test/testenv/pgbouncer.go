@@ -19,8 +19,9 @@ import (
 
 const pgBouncerStart = 30 * time.Second
 
-// PgBouncer gives the URL of a database behind a pool of transactions. The pool has so many sessions of the server;
-// each transaction, and each statement outside of one, gets a session that is free. It ends with the test.
+// PgBouncer returns the URL of the database behind a pool in transaction mode. The pool has the given number of
+// server sessions; each transaction, and each statement outside of a transaction, gets a free session. PgBouncer
+// ends with the test.
 func PgBouncer(t testing.TB, database string, sessions int) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
@@ -54,7 +55,7 @@ server_tls_sslmode = disable
 		t.Fatal(err)
 	}
 	args := []string{file}
-	if os.Geteuid() == 0 { // it refuses to be root's
+	if os.Geteuid() == 0 { // PgBouncer refuses to run as root
 		args = append([]string{"-u", "postgres"}, args...)
 	}
 	log, err := os.Create(filepath.Join(dir, "log"))

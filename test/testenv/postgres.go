@@ -1,6 +1,6 @@
 package testenv
 
-// A PostgreSQL for tests: each of them has a database of its own there.
+// A PostgreSQL for tests: each test has its own database.
 
 import (
 	"context"
@@ -22,13 +22,13 @@ import (
 type PostgresServer struct {
 	server
 
-	url     *url.URL         // of a database that is always there, as a user who may make others
-	process *postgresProcess // of a local one
-	test    testing.TB       // whose own server it is
+	url     *url.URL         // of a database that always exists, for a user who may create databases
+	process *postgresProcess // set if the server is a local process
+	test    testing.TB       // the test that owns the server, or nil
 }
 
-// Postgres gives the URL of an empty database of the test's own on the server that all tests of
-// this process share. Where there is none, the test is reported as not run.
+// Postgres returns the URL of an empty database for this test, on the server that all tests of this process
+// share. Without a server, the test is reported as not run.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	if os.Getenv(DemandVariable) == "embedded" {
@@ -44,8 +44,8 @@ func Postgres(t testing.TB) string {
 	return p.Database(t)
 }
 
-// LocalPostgres starts a PostgreSQL for this test alone, to be killed and paused, with more
-// settings such as "lock_timeout=1s". It ends with the test.
+// LocalPostgres starts a PostgreSQL that this test alone may kill and pause, with additional settings such as
+// "lock_timeout=1s". It ends with the test.
 func LocalPostgres(t testing.TB, settings ...string) *PostgresServer {
 	t.Helper()
 	p := local(t, "PostgreSQL", func(ctx context.Context) (*PostgresServer, error) { return newPostgresProcess(ctx, settings) })
@@ -54,8 +54,8 @@ func LocalPostgres(t testing.TB, settings ...string) *PostgresServer {
 	return p
 }
 
-// PostgresHere is nil where LocalPostgres finds a PostgreSQL, and otherwise says why not: for a test that
-// goes on without.
+// PostgresHere returns nil if LocalPostgres finds a PostgreSQL, and otherwise the reason why not, for a test
+// that continues without one.
 func PostgresHere() error {
 	_, err := findPostgres()
 	return err
@@ -68,7 +68,7 @@ var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) {
 	}
 	demand := os.Getenv(DemandVariable)
 	if demand == "containers" || demand == "environment" && os.Getenv(PostgresVariable) == "" {
-		d.shared = append(d.shared, Local) // it isn't had in one, and those who give a Kafka and a Redis needn't have one to give
+		d.shared = append(d.shared, Local) // no container has one, and a given Kafka and Redis do not imply one
 	}
 	return choose(context.Background(), []attempt[*PostgresServer]{
 		{Given, givenPostgres},
@@ -83,20 +83,20 @@ func givenPostgres(ctx context.Context) (*PostgresServer, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no URL", PostgresVariable) // a password may be in it
+		return nil, fmt.Errorf("%s is no URL", PostgresVariable) // the URL may contain a password
 	}
 	p := &PostgresServer{server: server{address: u.Host, source: Given, close: func() {}}, url: u}
 	return p, p.ask(ctx)
 }
 
-// ask waits for nothing: it finds out whether the server answers, and what it is.
+// ask checks without waiting whether the server answers, and reads its version.
 func (p *PostgresServer) ask(ctx context.Context) error {
 	return p.admin(ctx, func(c *pgx.Conn) error {
 		return c.QueryRow(ctx, `SELECT 'PostgreSQL ' || current_setting('server_version')`).Scan(&p.name)
 	})
 }
 
-// admin connects to the database that is always there.
+// admin connects to the database that always exists, and calls do.
 func (p *PostgresServer) admin(ctx context.Context, do func(*pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, hang)
 	defer cancel()
@@ -108,7 +108,7 @@ func (p *PostgresServer) admin(ctx context.Context, do func(*pgx.Conn) error) er
 	return do(c)
 }
 
-// Database makes an empty database of the test's own, which goes with it, and gives its URL.
+// Database creates an empty database for this test and returns its URL. It is dropped when the test ends.
 func (p *PostgresServer) Database(t testing.TB) string {
 	t.Helper()
 	name := unique(t.Name())
@@ -122,9 +122,9 @@ func (p *PostgresServer) Database(t testing.TB) string {
 	}))
 	t.Cleanup(func() {
 		if p.test != nil {
-			return // the server goes with it
+			return // the server ends with the test
 		}
-		ctx := context.Background() // the test's own is over
+		ctx := context.Background() // the test's own context has ended
 		did(t, "drop a database", p.admin(ctx, func(c *pgx.Conn) error {
 			_, err := c.Exec(ctx, `DROP DATABASE `+quoted+` WITH (FORCE)`)
 			return err
@@ -143,8 +143,8 @@ func (p *PostgresServer) own() *postgresProcess {
 	return p.process
 }
 
-// Kill ends the server at once, as a crash would, with all of its sessions: of a kill -9 these
-// would notice by and by, and commit meanwhile.
+// Kill ends the server and all of its sessions at once, as a crash of the machine would. After a kill -9 the sessions
+// would end only once they notice it, and might commit meanwhile.
 func (p *PostgresServer) Kill() {
 	process := p.own().process
 	p.test.Helper()
@@ -156,15 +156,14 @@ func (p *PostgresServer) Kill() {
 	}
 }
 
-// KillAlone ends the server by kill -9, and not its sessions: they end once they notice, and may commit
-// meanwhile.
+// KillAlone ends only the server, by kill -9. Its sessions end once they notice it, and may commit meanwhile.
 func (p *PostgresServer) KillAlone() {
 	process := p.own().process
 	p.test.Helper()
 	process.Kill()
 }
 
-// Start starts a killed server again, on its port: it recovers what was committed.
+// Start starts a killed server again on its port. It recovers what was committed.
 func (p *PostgresServer) Start() {
 	process := p.own()
 	p.test.Helper()
@@ -173,8 +172,8 @@ func (p *PostgresServer) Start() {
 	did(p.test, "start PostgreSQL again", process.start(ctx, p))
 }
 
-// UseTLS has the server take connections by TLS as well, by a certificate and its key in files; soon
-// after it returns.
+// UseTLS makes the server also accept TLS connections, with a certificate and a key from these files. The server
+// applies it shortly after UseTLS returns.
 func (p *PostgresServer) UseTLS(cert, key string) {
 	process := p.own()
 	p.test.Helper()

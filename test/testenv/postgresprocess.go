@@ -23,20 +23,20 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// postgresProcess is a PostgreSQL on a fixed port, in a directory that outlives it.
+// postgresProcess is a PostgreSQL on a fixed port, with a directory that outlives the process.
 type postgresProcess struct {
 	programs   string // directory of initdb and postgres
 	dir        string
 	port       int
 	settings   []string
-	credential *syscall.Credential // of who runs it: it refuses to be root's
+	credential *syscall.Credential // the user that runs the server, which refuses to run as root
 	process    *child.Process
 }
 
 const postgresStart = 2 * time.Minute
 
-// findPostgres is the directory of its programs. Debian has one a version, which aren't on the PATH;
-// what lists its clusters is.
+// findPostgres returns the directory of PostgreSQL's programs. Debian has one such directory per version; they are
+// not on the PATH, but pg_lsclusters is.
 func findPostgres() (string, error) {
 	var dirs []string
 	if _, err := exec.LookPath("pg_lsclusters"); err == nil {
@@ -45,7 +45,7 @@ func findPostgres() (string, error) {
 		}
 	}
 	version := func(dir string) int {
-		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir))) // what is no number is the oldest
+		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir))) // a name that is not a number sorts as the oldest version
 		return n
 	}
 	slices.SortFunc(dirs, func(a, b string) int { return cmp.Compare(version(b), version(a)) })
@@ -76,7 +76,7 @@ func newPostgresProcess(ctx context.Context, settings []string) (*PostgresServer
 	p := &postgresProcess{programs: programs, dir: dir, settings: settings}
 	s := &PostgresServer{server: server{source: Local, close: p.remove}, process: p}
 	err = p.initialize(ctx, s)
-	for range 5 { // somebody may be quicker to take a port
+	for range 5 { // another process may take the port first
 		if err != nil {
 			break
 		}
@@ -91,7 +91,7 @@ func newPostgresProcess(ctx context.Context, settings []string) (*PostgresServer
 	return nil, fmt.Errorf("start PostgreSQL: %w", cmp.Or(err, errors.New("no port is free")))
 }
 
-// initialize makes an empty cluster, whose superuser has a password.
+// initialize creates an empty cluster, whose superuser has a password.
 func (p *postgresProcess) initialize(ctx context.Context, s *PostgresServer) error {
 	if os.Geteuid() == 0 {
 		other, err := user.Lookup("postgres")
@@ -132,7 +132,7 @@ func (p *postgresProcess) initialize(ctx context.Context, s *PostgresServer) err
 	return nil
 }
 
-// give makes a file that of whoever runs the server.
+// give makes the user that runs the server the owner of a file.
 func (p *postgresProcess) give(path string) error {
 	if p.credential == nil {
 		return nil
@@ -140,7 +140,7 @@ func (p *postgresProcess) give(path string) error {
 	return os.Chown(path, int(p.credential.Uid), int(p.credential.Gid))
 }
 
-// keep copies files into the server's directory: it may not read where they are.
+// keep copies files into the server's directory, since the server may not be allowed to read the originals.
 func (p *postgresProcess) keep(files map[string]string) error {
 	for name, from := range files {
 		text, err := os.ReadFile(from)
@@ -175,7 +175,7 @@ func (p *postgresProcess) start(ctx context.Context, s *PostgresServer) error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	// fsync is about machines that crash, which no test makes; what is written survives a kill.
+	// fsync protects against crashes of the machine, which no test causes. A killed process loses nothing without it.
 	args := []string{"-D", p.data(), "-p", strconv.Itoa(p.port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "fsync=off", "-c", "shared_buffers=64MB"}
 	for _, setting := range p.settings {
@@ -193,7 +193,7 @@ func (p *postgresProcess) start(ctx context.Context, s *PostgresServer) error {
 		}
 		select {
 		case <-p.process.Done():
-			// After a kill, what the dead server's sessions had of its memory takes a moment to go.
+			// After a kill, the shared memory of the dead server's sessions takes a moment to disappear.
 			if strings.Contains(child.Tail(log.Name(), 5), "shared memory block") && retry.Sleep(ctx, 50*time.Millisecond) == nil {
 				return p.start(ctx, s)
 			}
@@ -207,10 +207,10 @@ func (p *postgresProcess) start(ctx context.Context, s *PostgresServer) error {
 	}
 }
 
-// remove ends it at once: nothing of it is needed any more.
+// remove kills the server, and deletes its directory.
 func (p *postgresProcess) remove() {
 	if p.process != nil {
 		p.process.Kill()
 	}
-	_ = os.RemoveAll(p.dir) // a leftover in the temporary directory harms nobody
+	_ = os.RemoveAll(p.dir) // files left in the temporary directory are harmless
 }

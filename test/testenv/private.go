@@ -1,6 +1,6 @@
 package testenv
 
-// What a Kafka and a Redis of a test's own have in common.
+// Code that private Kafkas and private Redises share.
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// There are dozens of these, and a process starts far sooner than a container (the
-// tests of internal/ranking take 8 s on processes, a minute in containers), so that
-// here processes come first.
+// Tests start dozens of private servers, and a process starts much faster than a container: the tests of
+// internal/ranking take 8 s with processes and a minute with containers. Private servers therefore try
+// processes first.
 
-// quickKafka is nil where a Kafka of a test's own is a local process.
+// quickKafka returns nil if a private Kafka can be a local process.
 func quickKafka() error {
 	if err := instead(KafkaJarsVariable, KafkaImageVariable, "processes"); err != nil {
 		return err
@@ -31,7 +31,7 @@ func quickRedis() error {
 	return err
 }
 
-// private takes the first source that this machine has, or ends the test as not run.
+// private returns a server from the first source that this machine has, or reports the test as not run.
 func private[S interface{ base() *server }](t testing.TB, what string, attempts []attempt[S]) S {
 	t.Helper()
 	d, err := demanded()
@@ -48,8 +48,7 @@ func private[S interface{ base() *server }](t testing.TB, what string, attempts 
 	return s
 }
 
-// local starts a local process, which containers are not enough for, or ends the
-// test as not run.
+// local starts a local process for a test that a container cannot serve, or reports the test as not run.
 func local[S interface{ base() *server }](t testing.TB, what string, start func(context.Context) (S, error)) S {
 	t.Helper()
 	if os.Getenv(DemandVariable) == "embedded" {
@@ -65,7 +64,7 @@ func local[S interface{ base() *server }](t testing.TB, what string, start func(
 	return s
 }
 
-// did ends the test where something couldn't be done to its server.
+// did ends the test if an operation on its server failed.
 func did(t testing.TB, what string, err error) {
 	t.Helper()
 	if errors.Is(err, errNotHere) {
@@ -76,7 +75,7 @@ func did(t testing.TB, what string, err error) {
 	}
 }
 
-// privateSources tells how a Kafka and a Redis of a test's own would be come by.
+// privateSources returns the sources that a private Kafka and a private Redis would come from.
 func privateSources(ctx context.Context) (kafka, redis string) {
 	d, err := demanded()
 	if err != nil {

@@ -44,8 +44,8 @@ func TestAPrivateKafkaKeepsItsDataAndPortOverKillStopAndPause(t *testing.T) {
 	k.Resume()
 	produce()
 	require.Equal(t, address, k.Addr())
-	// A broker that stood for longer than its session is fenced for a moment, again and again on a
-	// busy machine: its partitions have no leader then.
+	// A broker that was paused for longer than its session is fenced for a moment, repeatedly on a busy
+	// machine. Its partitions have no leader then.
 	var end kadm.ListedOffset
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		ends, err := kadm.NewClient(client).ListEndOffsets(ctx, topic)
@@ -109,7 +109,7 @@ func TestNothingOfAPrivateServerIsLeft(t *testing.T) {
 	}
 }
 
-// remains tells whether there is still something of a server.
+// remains returns a function that reports whether anything of a server is left.
 func remains(t *testing.T, node any) func() bool {
 	t.Helper()
 	var left func() bool
@@ -119,7 +119,7 @@ func remains(t *testing.T, node any) func() bool {
 	case *kafkaProcess:
 		left = func() bool { return exists(node.dir) }
 	case *containerNode:
-		left = func() bool { return node.resume() == nil } // an error once there is no such container
+		left = func() bool { return node.resume() == nil } // returns an error once the container does not exist
 	}
 	require.True(t, left())
 	return left
@@ -154,7 +154,7 @@ func TestAPrivateKafkaMayListenOnMorePorts(t *testing.T) {
 
 func TestALocalServerIsALocalProcess(t *testing.T) {
 	if os.Getenv(DemandVariable) != "embedded" {
-		// Where neither is here, that is no failure, unless somebody else demands it.
+		// A missing server is a failure only if it is demanded.
 		if _, _, err := findKafka(); errors.Is(err, errNotHere) {
 			NotRun(t, "it needs a Kafka that is a local process: "+err.Error())
 		}

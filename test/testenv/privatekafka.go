@@ -1,6 +1,6 @@
 package testenv
 
-// A Kafka of a test's own, to be killed, paused and started again.
+// A Kafka for one test, which may kill it, pause it and start it again.
 
 import (
 	"context"
@@ -8,22 +8,21 @@ import (
 	"testing"
 )
 
-// kafkaNode is what a private Kafka runs in: a child process or a container.
+// kafkaNode is the child process or the container that a private Kafka runs in.
 type kafkaNode interface {
 	start(ctx context.Context) error // on its port and data
-	stop() error                     // in order
+	stop() error                     // gracefully
 	kill() error                     // at once
 	pause() error
 	resume() error
-	remove()     // with its data
-	log() string // its end
+	remove()     // also deletes its data
+	log() string // the end of the log
 }
 
-// PrivateKafka starts a Kafka for this test alone, with broker settings such as
-// message.max.bytes; a setting may name a file of this machine. What they say of
-// listeners comes beside the one that Addr names, which is without TLS and SASL. It
-// ends with the test. There is no embedded one: where the machine has no Kafka, the
-// test is reported as not run.
+// PrivateKafka starts a Kafka for this test alone, with broker settings such as message.max.bytes. A
+// setting may name a file of this machine. Listeners in the settings are added to the listener at Addr, which
+// has neither TLS nor SASL. The broker ends with the test. There is no embedded private Kafka: if the
+// machine has no Kafka, the test is reported as not run.
 func PrivateKafka(t testing.TB, config map[string]string) *KafkaServer {
 	t.Helper()
 	settings := privateSettings(config)
@@ -38,8 +37,8 @@ func PrivateKafka(t testing.TB, config map[string]string) *KafkaServer {
 	}))
 }
 
-// LocalKafka is PrivateKafka on listeners of the test's own: a local process even where
-// containers are demanded.
+// LocalKafka is PrivateKafka for a test whose settings need a local process, for instance listeners on this
+// machine's addresses. It starts a local process even if containers are demanded.
 func LocalKafka(t testing.TB, config map[string]string) *KafkaServer {
 	t.Helper()
 	return ownKafka(t, local(t, "Kafka", func(ctx context.Context) (*KafkaServer, error) {
@@ -49,8 +48,8 @@ func LocalKafka(t testing.TB, config map[string]string) *KafkaServer {
 
 func privateSettings(config map[string]string) map[string]string {
 	settings := map[string]string{
-		// A killed broker that starts again is kept out until its old session ends,
-		// which would take nine seconds.
+		// A killed broker that starts again is fenced until its old session ends, which would take
+		// nine seconds by default.
 		"broker.session.timeout.ms":    "2000",
 		"broker.heartbeat.interval.ms": "400",
 	}
@@ -70,7 +69,7 @@ func ownKafka(t testing.TB, k *KafkaServer) *KafkaServer {
 	return k
 }
 
-// own is what a private server runs in; the others are not this test's to stop.
+// own returns the node of a private server. It panics for a shared server, which a test must not stop.
 func (k *KafkaServer) own() kafkaNode {
 	if k.test == nil {
 		panic("testenv: " + k.String() + " is shared: only a PrivateKafka can be stopped")
@@ -79,7 +78,7 @@ func (k *KafkaServer) own() kafkaNode {
 	return k.private
 }
 
-// Stop ends the broker in order, as an operator would. Its data stays.
+// Stop shuts the broker down gracefully, as an operator would. Its data stays.
 func (k *KafkaServer) Stop() { did(k.test, "stop Kafka", k.own().stop()) }
 
 // Kill ends the broker at once, as a crash would. Its data stays.
@@ -94,7 +93,7 @@ func (k *KafkaServer) Start() {
 	did(k.test, "start Kafka again at "+k.address, node.start(ctx))
 }
 
-// Pause makes the broker hang: connections stay open, nothing is answered.
+// Pause makes the broker hang: connections stay open, but it answers nothing.
 func (k *KafkaServer) Pause() { did(k.test, "pause Kafka", k.own().pause()) }
 
 // Resume ends a Pause.

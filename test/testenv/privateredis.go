@@ -1,6 +1,6 @@
 package testenv
 
-// A Redis of a test's own, to be killed, paused, configured and rolled back.
+// A Redis for one test, which may kill, pause, configure and roll it back.
 
 import (
 	"context"
@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// redisNode is what a private Redis runs in: a child process or a container.
+// redisNode is the child process or the container that a private Redis runs in.
 type redisNode interface {
 	start(ctx context.Context) error // on its port, with its dump
-	stop() error                     // in order
+	stop() error                     // gracefully
 	kill() error                     // at once
 	pause() error
 	resume() error
-	remove() // with its dump
+	remove() // also deletes its dump
 
-	dump() ([]byte, error)     // the last it has saved
-	setDump(dump []byte) error // of a server that is killed; nil: it has none
-	spoilDumps() error         // it can't save any more
+	dump() ([]byte, error)     // the last dump that it saved
+	setDump(dump []byte) error // for a killed server; nil: without a dump
+	spoilDumps() error         // makes later saves fail
 }
 
-// redisStart bounds a start, the loading of a dump included.
+// redisStart limits a start, including the time to load a dump.
 const redisStart = 2 * time.Minute
 
-// PrivateRedis starts a Redis for this test alone, with more arguments such as
-// "--maxmemory", "60mb"; one may name a file of this machine. It saves nothing by
-// itself (see Dump) and ends with the test. There is no embedded one: where the
-// machine has no Redis server, the test is reported as not run.
+// PrivateRedis starts a Redis for this test alone, with additional arguments such as "--maxmemory", "60mb". An
+// argument may name a file of this machine. The server saves only on request (see Dump), and ends with the
+// test. There is no embedded private Redis: if the machine has no Redis server, the test is reported as not
+// run.
 func PrivateRedis(t testing.TB, args ...string) *RedisServer {
 	t.Helper()
 	r := private(t, "Redis", []attempt[*RedisServer]{
@@ -45,8 +45,8 @@ func PrivateRedis(t testing.TB, args ...string) *RedisServer {
 	return r
 }
 
-// LocalRedis is PrivateRedis for a test whose servers reach each other, as replicas
-// and the nodes of a cluster do: a local process even where containers are demanded.
+// LocalRedis is PrivateRedis for a test whose servers connect to each other, such as replicas and the nodes of a
+// cluster. It starts a local process even if containers are demanded.
 func LocalRedis(t testing.TB, args ...string) *RedisServer {
 	t.Helper()
 	r := local(t, "Redis", func(ctx context.Context) (*RedisServer, error) { return newRedisProcess(ctx, args) })
@@ -63,8 +63,7 @@ func (r *RedisServer) own() redisNode {
 	return r.private
 }
 
-// Start starts a stopped or killed server again, on its port, with its dump if it
-// has one.
+// Start starts a stopped or killed server again on its port, with its dump if it has one.
 func (r *RedisServer) Start() {
 	node := r.own()
 	r.test.Helper()
@@ -73,20 +72,20 @@ func (r *RedisServer) Start() {
 	did(r.test, "start Redis again at "+r.address, node.start(ctx))
 }
 
-// Stop ends the server in order. What wasn't dumped is lost, unless its arguments
-// say otherwise.
+// Stop shuts the server down gracefully. Data that was not dumped is lost, unless the server's arguments
+// configure otherwise.
 func (r *RedisServer) Stop() { did(r.test, "stop Redis", r.own().stop()) }
 
 // Kill ends the server at once, as a crash would.
 func (r *RedisServer) Kill() { did(r.test, "kill Redis", r.own().kill()) }
 
-// Pause makes the server hang: connections stay open, nothing is answered.
+// Pause makes the server hang: connections stay open, but it answers nothing.
 func (r *RedisServer) Pause() { did(r.test, "pause Redis", r.own().pause()) }
 
 // Resume ends a Pause.
 func (r *RedisServer) Resume() { did(r.test, "resume Redis", r.own().resume()) }
 
-// Dump makes the server save what it holds now, and gives the dump.
+// Dump makes the server save its current data, and returns the dump.
 func (r *RedisServer) Dump() []byte {
 	node := r.own()
 	r.test.Helper()
@@ -99,8 +98,8 @@ func (r *RedisServer) Dump() []byte {
 // SpoilDumps makes every later dump of the server fail.
 func (r *RedisServer) SpoilDumps() { did(r.test, "spoil dumps of Redis", r.own().spoilDumps()) }
 
-// Restart kills the server and starts it with a dump, an older one for instance:
-// all that was written since is gone. Without a dump it starts empty.
+// Restart kills the server and starts it with the given dump, which may be an older one: later writes are
+// lost. Without a dump the server starts empty.
 func (r *RedisServer) Restart(dump []byte) {
 	r.Kill()
 	r.test.Helper()

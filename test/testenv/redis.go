@@ -1,6 +1,6 @@
 package testenv
 
-// The Redis that the tests of a process share, and what they do with any Redis.
+// The Redis that the tests of a process share, and helpers for any Redis.
 
 import (
 	"context"
@@ -22,13 +22,12 @@ import (
 type RedisServer struct {
 	server
 
-	private redisNode  // what a private server can be killed by; else nil
-	test    testing.TB // whose private server it is
+	private redisNode  // controls a private server; otherwise nil
+	test    testing.TB // the test that owns a private server
 }
 
-// Redis gives the Redis that all tests of this process share. Use Prefix: key
-// prefixes are what keeps tests apart. No FLUSHALL, no CONFIG SET: that is what
-// PrivateRedis is for.
+// Redis returns the Redis that all tests of this process share. Key prefixes separate the tests: use Prefix.
+// Tests must not send FLUSHALL or CONFIG SET to it; PrivateRedis permits these.
 func Redis(t testing.TB) *RedisServer {
 	t.Helper()
 	r, err := sharedRedis()
@@ -38,8 +37,8 @@ func Redis(t testing.TB) *RedisServer {
 	return r
 }
 
-// RealRedis is Redis for a test of what miniredis can't show; reason says what
-// that is.
+// RealRedis is Redis for a test that miniredis cannot serve; reason names the missing behaviour. With miniredis
+// the test is reported as not run.
 func RealRedis(t testing.TB, reason string) *RedisServer {
 	t.Helper()
 	r := Redis(t)
@@ -51,7 +50,7 @@ func RealRedis(t testing.TB, reason string) *RedisServer {
 
 var sharedRedis = sync.OnceValues(func() (*RedisServer, error) { return startRedis(context.Background()) })
 
-// redisWays are tried in order.
+// redisWays lists the sources in the order in which they are tried.
 var redisWays = []attempt[*RedisServer]{
 	{Given, givenRedis}, {Container, containerRedis}, {Local, localRedis}, {Embedded, embeddedRedis},
 }
@@ -99,8 +98,8 @@ func embeddedRedis(ctx context.Context) (*RedisServer, error) {
 	return newRedis(r.Address, r.Name, Embedded, r.Close), nil
 }
 
-// findRedisServer finds the server that was chosen, or any. One that was chosen
-// and isn't there is a failure: its tests would run on another, unnoticed.
+// findRedisServer finds the chosen server program, or any. If the chosen one is missing it fails: otherwise
+// the tests would silently run on another server.
 func findRedisServer() (string, error) {
 	if chosen := os.Getenv(RedisServerVariable); chosen != "" {
 		path, err := exec.LookPath(chosen)
@@ -117,7 +116,7 @@ func findRedisServer() (string, error) {
 	return "", fmt.Errorf("no %s on the PATH: %w", strings.Join(embedded.RedisServers, " or "), errNotHere)
 }
 
-// RedisProgram is the path of a real Redis server, for a test that starts its own.
+// RedisProgram returns the path of a real Redis server, for a test that starts its own.
 func RedisProgram(t testing.TB) string {
 	t.Helper()
 	if os.Getenv(DemandVariable) == "embedded" {
@@ -133,18 +132,18 @@ func RedisProgram(t testing.TB) string {
 	return path
 }
 
-// Name is "redis-server 7.0.15", "valkey-server 8.0.1" or "miniredis"; in a container
-// the image follows.
+// Name returns "redis-server 7.0.15", "valkey-server 8.0.1" or "miniredis"; for a container, the image
+// follows.
 func (r *RedisServer) Name() string { return r.name }
 
-// RedisClient is a client of the shared Redis.
+// RedisClient returns a client of the shared Redis.
 func RedisClient(t testing.TB) *redis.Client {
 	t.Helper()
 	return Redis(t).Client(t)
 }
 
-// Client is a client with go-redis's own settings, but for its timeouts, which only catch a hang: an embedded
-// server on a busy machine takes seconds for a script. It is closed with the test.
+// Client returns a client with go-redis's default settings except for its timeouts, which only detect a hang: an
+// embedded server on a busy machine takes seconds for a script. The client is closed when the test ends.
 func (r *RedisServer) Client(t testing.TB) *redis.Client {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: r.address, DialTimeout: hang, ReadTimeout: hang, WriteTimeout: hang})
@@ -156,10 +155,10 @@ func (r *RedisServer) Client(t testing.TB) *redis.Client {
 	return client
 }
 
-// hang is longer than any call of a server that isn't stuck.
+// hang is longer than any call of a server that is not stuck.
 const hang = time.Minute
 
-// removeKeys removes what a test has left under its prefix.
+// removeKeys removes the keys that a test has left under its prefix.
 func removeKeys(t testing.TB, client *redis.Client, prefix string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), hang)

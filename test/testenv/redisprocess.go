@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/embedded"
 )
 
-// redisProcess is a Redis on a fixed port with a directory that outlives it.
+// redisProcess is a Redis on a fixed port, with a directory that outlives the process.
 type redisProcess struct {
 	options embedded.RedisOptions
 	server  *embedded.RedisServer
@@ -33,7 +33,7 @@ func newRedisProcess(ctx context.Context, args []string) (*RedisServer, error) {
 		p.remove()
 		return nil, err
 	}
-	p.options.Port = p.server.Port // from now on
+	p.options.Port = p.server.Port // later starts use the same port
 	r := newRedis(p.server.Address, p.server.Name, Local, p.remove)
 	r.private = p
 	return r, nil
@@ -64,7 +64,7 @@ func (p *redisProcess) remove() {
 	if p.server != nil {
 		p.server.Process.Kill()
 	}
-	_ = os.RemoveAll(p.options.Dir) // a leftover in the temporary directory harms nobody
+	_ = os.RemoveAll(p.options.Dir) // files left in the temporary directory are harmless
 }
 
 func (p *redisProcess) file() string { return filepath.Join(p.options.Dir, "dump.rdb") }
@@ -81,5 +81,5 @@ func (p *redisProcess) setDump(dump []byte) error {
 	return nil
 }
 
-// spoilDumps puts a directory where the dump should be: it can't be replaced.
+// spoilDumps creates a directory with the name of the dump, which a save cannot replace.
 func (p *redisProcess) spoilDumps() error { return os.Mkdir(p.file(), 0o700) }

@@ -1,6 +1,6 @@
 package testenv
 
-// One Kafka and one Redis for a whole run of several packages; of an embedded Redis one for each.
+// One Kafka and one Redis for a whole run of several packages. With an embedded Redis, each package starts its own.
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/standings/standings/internal/embedded/child"
 )
 
-// Run starts a Kafka and a Redis, says which they are, runs a command that finds
-// them in its environment, says at its end what was not run and what failed, and returns
-// its error. The servers end before Run does.
+// Run starts a Kafka and a Redis, prints which they are, runs a command that finds them in its environment,
+// prints which tests were not run and which failed, and returns the command's error. The servers end before
+// Run returns.
 func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error {
 	kafka, err := startKafka(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 	}
 	defer redis.close()
 	if redis.Embedded() && os.Getenv(RedisVariable) == "" {
-		// It executes one command at a time, and scripts slowly: each package starts its own.
+		// It executes one command at a time, and scripts slowly, so each package starts its own.
 		redis.address = ""
 	}
 	dir, err := os.MkdirTemp("", "standings-notrun-")
@@ -44,7 +44,7 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 	fmt.Fprint(stdout, which)
 	explain(ctx, stdout, kafka, redis)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	// A test process that is asked to end takes its servers along; give it the time.
+	// A test process that is interrupted ends its own servers; WaitDelay gives it time for that.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	failed := failures{to: stdout}
@@ -63,12 +63,12 @@ func Run(ctx context.Context, stdout, stderr io.Writer, command []string) error 
 	return err
 }
 
-// explain tells what else tests run on, and where a server is an embedded one, why.
+// explain prints the sources of private servers, and, if a shared server is embedded, why it is.
 func explain(ctx context.Context, w io.Writer, kafka *KafkaServer, redis *RedisServer) {
 	ownKafka, ownRedis := privateSources(ctx)
 	fmt.Fprintf(w, "A test's own Kafka: %s; Redis: %s\n", ownKafka, ownRedis)
 	if os.Getenv(DemandVariable) == "embedded" {
-		return // which says why
+		return // the setting is the reason
 	}
 	for _, s := range []struct {
 		*server

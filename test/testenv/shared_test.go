@@ -69,7 +69,7 @@ func TestEmbeddedServersStandInWhereNothingElseIs(t *testing.T) {
 	require.True(t, r.Embedded())
 	require.NoError(t, r.Client(t).Set(t.Context(), "a", 1, 0).Err())
 
-	// Handed on by environment they are still known for what they are.
+	// A server that is handed on by environment is still recognized as embedded.
 	t.Setenv(KafkaVariable, k.Addr())
 	t.Setenv(RedisVariable, r.Addr())
 	given, err := startKafka(t.Context())
@@ -123,7 +123,7 @@ func TestWhereRealServersAreDemandedEmbeddedOnesAreAFailure(t *testing.T) {
 	require.ErrorContains(t, err, "no redis-server or valkey-server on the PATH")
 }
 
-// nothing makes this look like a machine with only Go.
+// nothing makes this machine look like one with only Go.
 func nothing(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
@@ -211,11 +211,11 @@ func TestARunHandsItsServersOnAndListsWhatWasNotRun(t *testing.T) {
 	require.True(t, strings.HasSuffix(out.String(), "\nFAILED: 1\n  p TestOfP\n"), out.String())
 }
 
-// An embedded Redis executes one command at a time: packages that share one wait for each other.
+// An embedded Redis executes one command at a time: packages that shared one would wait for each other.
 func TestEachPackageOfARunHasAnEmbeddedRedisOfItsOwn(t *testing.T) {
 	t.Setenv(DemandVariable, "")
 	t.Setenv(RedisVariable, "")
-	t.Setenv(redisSourceVariable, string(Embedded)) // as cmd/testenv says, whatever the machine has
+	t.Setenv(redisSourceVariable, string(Embedded)) // as cmd/testenv sets it, independent of this machine
 	one, err := startRedis(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(one.close)
@@ -225,7 +225,7 @@ func TestEachPackageOfARunHasAnEmbeddedRedisOfItsOwn(t *testing.T) {
 	require.True(t, one.Embedded() && other.Embedded(), "%v; %v", one, other)
 	require.NotEqual(t, one.Addr(), other.Addr())
 
-	// One that is given is handed on as any is.
+	// An embedded Redis that is given is handed on like any other.
 	nothing(t)
 	t.Setenv(RedisVariable, one.Addr())
 	var out strings.Builder

@@ -1,6 +1,6 @@
 package testenv
 
-// A disk that is soon full.
+// A disk that fills up quickly.
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// SmallDisk gives a directory on a file system of its own with room for so many bytes, which goes with the
-// test. An error says why there is none here: to mount one takes root, and a Linux.
+// SmallDisk returns a directory on its own file system, which has room for the given number of bytes and is unmounted
+// when the test ends. It returns an error if it cannot mount one, which requires root and Linux.
 func SmallDisk(t testing.TB, bytes int64) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -18,7 +18,7 @@ func SmallDisk(t testing.TB, bytes int64) (string, error) {
 		return "", fmt.Errorf("mount a small disk: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	t.Cleanup(func() {
-		// At once, whoever still has a file of it open.
+		// -l detaches the file system at once, even if a process still has a file open.
 		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
 			t.Errorf("unmount %s: %v: %s", dir, err, out)
 		}

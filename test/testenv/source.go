@@ -1,6 +1,6 @@
 package testenv
 
-// Where a test's servers are from, and which sources are allowed.
+// The sources of a test's servers, and which sources are allowed.
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Source is where a server is from.
+// Source is the kind of place that a server comes from.
 type Source string
 
 // The sources, in the order in which they are tried.
@@ -24,14 +24,14 @@ const (
 	Embedded  Source = "embedded"
 )
 
-// errNotHere says that this machine doesn't have a source, so that the next one
-// is tried. Any other error is a failure.
+// errNotHere means that this machine does not have a source; the next one is tried. Any other error is a
+// failure.
 var errNotHere = errors.New("not on this machine")
 
-// demand is what a value of DemandVariable allows.
+// demand lists the sources that a value of DemandVariable allows.
 type demand struct {
 	shared  []Source // for the servers that tests share
-	private []Source // for those of a test's own
+	private []Source // for private servers
 }
 
 var demands = map[string]demand{
@@ -53,32 +53,31 @@ func demanded() (demand, error) {
 	return d, nil
 }
 
-// demandsReal reports whether embedded servers are a failure.
+// demandsReal reports whether using embedded servers is a failure.
 func demandsReal() bool {
 	value := os.Getenv(DemandVariable)
 	return value != "" && value != "embedded"
 }
 
-// server is what a Kafka and a Redis have in common.
+// server is the common part of a Kafka and a Redis.
 type server struct {
 	address string
 	name    string
 	source  Source
 	close   func()
-	passed  []error // why the sources before it weren't used
+	passed  []error // why earlier sources were not used
 }
 
 func (s *server) base() *server { return s }
 
-// Addr is host:port. It stays the same when a private server is started again.
+// Addr returns host:port. It stays the same when a private server is started again.
 func (s *server) Addr() string { return s.address }
 
-// Embedded reports whether it only stands in for a real one, and can't show
-// everything.
+// Embedded reports whether the server is a fake, which does not behave like a real one in every respect.
 func (s *server) Embedded() bool { return s.source == Embedded }
 
-// String says what it is and where it is from: "local process, Apache Kafka
-// 4.2.0 at 127.0.0.1:19092".
+// String returns the server's source, name and address: "local process, Apache Kafka 4.2.0 at
+// 127.0.0.1:19092".
 func (s *server) String() string {
 	if s.address == "" {
 		return fmt.Sprintf("%s, %s, one for each package", s.source, s.name)
@@ -86,15 +85,14 @@ func (s *server) String() string {
 	return fmt.Sprintf("%s, %s at %s", s.source, s.name, s.address)
 }
 
-// attempt is how an S is had from one source.
+// attempt starts an S from one source.
 type attempt[S interface{ base() *server }] struct {
 	source Source
 	start  func(context.Context) (S, error)
 }
 
-// choose takes the first source that is allowed and that this machine has. An address in
-// the environment may be that of a server which cmd/testenv has started, so what it
-// is shows only afterwards.
+// choose uses the first source that is allowed and that this machine has. An address in the environment may
+// belong to a server that cmd/testenv has started, so its real source is known only after start.
 func choose[S interface{ base() *server }](ctx context.Context, attempts []attempt[S], allowed []Source) (S, error) {
 	var none S
 	var passed []error
@@ -123,7 +121,7 @@ func choose[S interface{ base() *server }](ctx context.Context, attempts []attem
 	return none, fmt.Errorf("%s: %w", strings.Join(reasons(passed), "; "), errNotHere)
 }
 
-// reasons are what the errors of sources that were passed over say, each on a line.
+// reasons returns the texts of the errors of sources that were not used, each as one line.
 func reasons(passed []error) []string {
 	texts := make([]string, len(passed))
 	for i, err := range passed {
@@ -133,8 +131,8 @@ func reasons(passed []error) []string {
 	return texts
 }
 
-// instead passes a source over where another was chosen by its variable, and this
-// one neither by its own nor by what is demanded.
+// instead reports an error if a source is to be skipped: the variable of another source is set, but not this
+// source's own variable, and this source is not demanded.
 func instead(own, other, demanded string) error {
 	if os.Getenv(other) == "" || os.Getenv(own) != "" || os.Getenv(DemandVariable) == demanded {
 		return nil
@@ -142,11 +140,10 @@ func instead(own, other, demanded string) error {
 	return fmt.Errorf("%s is set, and %s isn't: %w", other, own, errNotHere)
 }
 
-// handedOn is the source of a server whose address is in the environment: cmd/testenv
-// says where it has it from.
+// handedOn returns the source of a server whose address is in the environment, as reported by cmd/testenv.
 func handedOn(variable string) Source { return Source(cmp.Or(os.Getenv(variable), string(Given))) }
 
-// What cmd/testenv says to the tests besides the addresses.
+// Variables that cmd/testenv passes to the tests in addition to the addresses.
 const (
 	kafkaSourceVariable = "STANDINGS_TEST_KAFKA_WAY"
 	redisSourceVariable = "STANDINGS_TEST_REDIS_WAY"

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakes are ways of which some can be gone; the first finds a server that came by
-// handed, if that is not empty.
+// fakes returns attempts of which only those for the sources in here succeed. If handed is not empty, the
+// first one returns a server with that source.
 func fakes(handed Source, here ...Source) []attempt[*server] {
 	var all []attempt[*server]
 	for _, source := range []Source{Given, Container, Local, Embedded} {
@@ -37,7 +37,7 @@ func TestTheFirstWayThatIsAllowedAndCanBeGoneIsGone(t *testing.T) {
 		handed Source
 		here   []Source
 		want   Source
-		says   string // of the error, where there is one
+		says   string // expected text of the error, or ""
 	}{
 		{here: []Source{Given, Container, Local, Embedded}, want: Given},
 		{here: []Source{Container, Local, Embedded}, want: Container},
@@ -109,7 +109,7 @@ func TestAServerOfATestsOwnIsNotRunWhereOnlyEmbeddedOnesAreAllowed(t *testing.T)
 	t.Setenv(NotRunVariable, "")
 	e := &ended{TB: t}
 	func() {
-		defer func() { _ = recover() }() // ended goes on where a test would have ended
+		defer func() { _ = recover() }() // ended continues where a real test would have ended
 		PrivateRedis(e)
 	}()
 	require.Equal(t, "NOT RUN: it needs a Redis of its own: STANDINGS_TEST_DEMAND=embedded allows nothing else", e.skipped)

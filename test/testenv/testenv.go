@@ -1,36 +1,33 @@
-// Package testenv gives a test its Kafka and its Redis. Only tests import it.
+// Package testenv provides tests with a Kafka and a Redis. Only tests import it.
 //
-// There are several ways to get one, tried in this order, and a test neither
-// knows nor cares which it was:
+// There are several sources, which are tried in this order. A test does not depend on which one is used:
 //
 //	given by environment   STANDINGS_TEST_KAFKA, STANDINGS_TEST_REDIS: host:port
-//	container              a Docker daemon that has the image, under make test; none is ever pulled
+//	container              a Docker daemon that has the image, under make test; no image is ever pulled
 //	local process          Kafka's jars and a java; a redis-server or valkey-server
-//	embedded               a fake broker, miniredis: needs nothing but Go
+//	embedded               a fake broker, miniredis: needs only Go
 //
-// Servers of a test's own (PrivateKafka, PrivateRedis) are had in the two ways in
-// the middle, processes first: there are dozens, and a process starts far sooner. A
-// test that changes a server's files, or whose servers reach each other, has local
-// processes (LocalKafka, LocalRedis): what is in a container has files and addresses
-// of its own.
+// Private servers (PrivateKafka, PrivateRedis) come from the two sources in the middle, with processes first:
+// tests start dozens of them, and a process starts much faster. A test that changes a server's files, or whose
+// servers connect to each other, uses local processes (LocalKafka, LocalRedis), since a container has its own
+// files and addresses.
 //
-// A PostgreSQL (Postgres, LocalPostgres) is given by STANDINGS_TEST_POSTGRES, or is a local
-// process of Debian's or any other programs; it has no stand-in, so that its tests are not run
-// where there is none.
+// A PostgreSQL (Postgres, LocalPostgres) is given by STANDINGS_TEST_POSTGRES, or is a local process of Debian's
+// or other programs. It has no embedded replacement: without a PostgreSQL, its tests are not run.
 //
-// What an embedded server can't show is reported as not run, by name (NotRun).
-// STANDINGS_TEST_DEMAND takes ways away:
+// A test that an embedded server cannot serve is reported as not run, by name (NotRun).
+// STANDINGS_TEST_DEMAND excludes sources:
 //
-//	real          embedded servers are a failure, as is a test that isn't run
-//	environment   the same, and the servers that tests share have to be given
-//	containers    the same, and any server is a container that can be one
-//	processes     the same, and any server is a local process
+//	real          embedded servers are a failure, and so is a test that is not run
+//	environment   the same, and the shared servers must be given
+//	containers    the same, and every server is a container if it can be one
+//	processes     the same, and every server is a local process
 //	embedded      as on a machine with only Go
 //
-// The servers are started once a process, by the first test that asks, and end
-// with it. cmd/testenv starts them once for a whole run of several packages, but of an
-// embedded Redis each has its own: it executes one command at a time, and scripts slowly.
-// It alone links Docker's client, so that only the tests that it runs can have containers.
+// The first test that needs a server starts it, once per process; it ends with the process. cmd/testenv starts
+// the servers once for a whole run of several packages. An embedded Redis is the exception: each package starts
+// its own, since it executes one command at a time, and scripts slowly. Only cmd/testenv links Docker's client,
+// so only the tests that it runs can have containers.
 package testenv
 
 import (
@@ -40,21 +37,21 @@ import (
 	"strings"
 )
 
-// The environment that says what tests run on.
+// Environment variables that choose the servers of the tests.
 const (
 	KafkaVariable        = "STANDINGS_TEST_KAFKA"         // host:port of a Kafka to use
 	RedisVariable        = "STANDINGS_TEST_REDIS"         // host:port of a Redis to use
-	KafkaImageVariable   = "STANDINGS_TEST_KAFKA_IMAGE"   // image of a container; apache/kafka of the version if empty
-	RedisImageVariable   = "STANDINGS_TEST_REDIS_IMAGE"   // image of a container; RedisImage if empty
-	RedisServerVariable  = "STANDINGS_TEST_REDIS_SERVER"  // local redis-server, valkey-server or a path
-	KafkaVersionVariable = "STANDINGS_TEST_KAFKA_VERSION" // version of Kafka that is started; KafkaVersion if empty
+	KafkaImageVariable   = "STANDINGS_TEST_KAFKA_IMAGE"   // image of a container; default: apache/kafka:VERSION
+	RedisImageVariable   = "STANDINGS_TEST_REDIS_IMAGE"   // image of Redis's container; default: RedisImage
+	RedisServerVariable  = "STANDINGS_TEST_REDIS_SERVER"  // local server: redis-server, valkey-server or a path
+	KafkaVersionVariable = "STANDINGS_TEST_KAFKA_VERSION" // version of Kafka to start; default: KafkaVersion
 	KafkaJarsVariable    = "STANDINGS_TEST_KAFKA_JARS"    // directory of Kafka's jars
-	DemandVariable       = "STANDINGS_TEST_DEMAND"        // which ways may be gone: see above
-	PostgresVariable     = "STANDINGS_TEST_POSTGRES"      // URL of a PostgreSQL to use, whose user may make databases
-	NotRunVariable       = "STANDINGS_TEST_NOTRUN"        // file that collects what was not run
+	DemandVariable       = "STANDINGS_TEST_DEMAND"        // allowed sources: see above
+	PostgresVariable     = "STANDINGS_TEST_POSTGRES"      // URL of a PostgreSQL to use, whose user may create databases
+	NotRunVariable       = "STANDINGS_TEST_NOTRUN"        // file that collects the tests that were not run
 )
 
-// appendLine writes in one call, so that lines of several processes don't mix.
+// appendLine writes in one call, so that lines of several processes do not mix.
 func appendLine(path, line string) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -64,8 +61,7 @@ func appendLine(path, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// testedPackage is the path of the package whose tests this process runs, within
-// the module.
+// testedPackage returns the path, within the module, of the package whose tests this process runs.
 func testedPackage() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -74,7 +70,7 @@ func testedPackage() string {
 	return withinModule(strings.TrimSuffix(info.Path, ".test"))
 }
 
-// withinModule is a package's path without that of this module.
+// withinModule removes the module's path from a package's path.
 func withinModule(path string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		path = strings.TrimPrefix(path, info.Main.Path+"/")

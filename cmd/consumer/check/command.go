@@ -169,5 +169,5 @@ func dryConsumer(r *app.Reader, client *kafka.Client, cluster string) (*ingest.C
 	if !ok {
 		return nil, fmt.Errorf("a transport of type %T", client.Transport)
 	}
-	return app.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
+	return app.NewConsumer(cfg, settings, transport, all, nil, app.BeforeCounting{}, zap.NewNop(), new(ingest.Stats))
 }

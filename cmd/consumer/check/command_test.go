@@ -185,7 +185,7 @@ func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	all, err := app.NewBoards(cfg, client, brokers.Cluster)
 	require.NoError(t, err)
 	transport := app.NewTransport(cfg, settings)
-	consumer, err := app.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
+	consumer, err := app.NewConsumer(cfg, settings, transport, all, nil, app.BeforeCounting{}, zap.NewNop(), new(ingest.Stats))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -105,7 +105,7 @@ func (w *world) counts(t *testing.T) {
 	require.NoError(t, err)
 	transport := app.NewTransport(cfg, settings)
 	defer transport.CloseIdleConnections()
-	c, err := app.NewConsumer(cfg, settings, transport, all, nil, nil, zap.NewNop(), new(ingest.Stats))
+	c, err := app.NewConsumer(cfg, settings, transport, all, nil, app.BeforeCounting{}, zap.NewNop(), new(ingest.Stats))
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -49,7 +49,7 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 		return nil, nil, nil, err
 	}
 	opened = append(opened, func() { _ = client.Close() }) // no call is in flight
-	cfg = app.Numbered(ctx, cfg, client)
+	cfg, _ = app.Numbered(ctx, cfg, client)                // if this fails, later calls ask Redis again
 	settings, err := cfg.Kafka.Connection()
 	if err != nil {
 		return nil, nil, nil, err

@@ -31,8 +31,6 @@ const (
 	// rate is the number of standings per second that a reshard copies and compares, as measured on a small
 	// machine (docs/scaling.md). It is used for estimates.
 	rate = 200_000
-	// linger is how long the old shards remain for readers that still use them.
-	linger = 5 * time.Second
 )
 
 // flags holds the command line of a reshard.
@@ -127,7 +125,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	}
 	shown := &show{w: p.Stderr, standings: plan.Standings}
 	job := &reshard.Job{
-		View: v, To: to, Owner: app.Owner(), Lease: lease, Level: f.level, Linger: linger,
+		View: v, To: to, Owner: app.Owner(), Lease: lease, Level: f.level,
 		Watch: reshard.Watch{Step: shown.step, Copied: shown.copied.Store, Note: shown.note},
 	}
 	result, err := job.Run(ctx)

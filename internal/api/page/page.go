@@ -1,11 +1,11 @@
-// Package page is the page at / of the API's port: boards that move, for whoever opens it in a
-// browser. Its files are part of the program, and it shows what the API answers and nothing else.
+// Package page serves the web page at / of the API's port, which shows live boards in a browser. Its files are
+// embedded in the program. All data comes from the API.
 //
 //	GET /               the page
-//	GET /page/{file}    what it is made of
+//	GET /page/{file}    its other files
 //
-// The files are the same for everybody and hold no data, so that they need no token: the page asks
-// for one where the API does.
+// The files are the same for all users and contain no data, so they require no token. If the API requires a token,
+// the page asks the user for it.
 package page
 
 import (
@@ -29,12 +29,13 @@ var files embed.FS
 // index is the file at /.
 const index = "index.html"
 
-// policy lets the page run its own modules and styles, and ask its own server. A member's id that got
-// into the document as more than text could run nothing, by the last two directives not even try.
+// policy allows the page only its own modules and styles, and requests to its own server. If a member id got into
+// the document as markup, the policy would prevent it from running code; the last two directives also prevent such
+// assignments.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// types are by name rather than the machine's, which may have others.
+// types maps extensions to content types. The machine's own table may differ.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -42,7 +43,7 @@ var types = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// file is one of the page's, as it is and compressed.
+// file is one of the page's files, uncompressed and compressed.
 type file struct {
 	kind    string
 	tag     string
@@ -50,11 +51,11 @@ type file struct {
 	gzipped []byte
 }
 
-// Handler answers for the page, and leaves every other path to next.
+// Handler serves the page, and passes all other paths to next.
 func Handler(next http.Handler) http.Handler {
 	all, err := fs.ReadDir(files, "files")
 	if err != nil {
-		panic(err) // they are in the program
+		panic(err) // cannot fail: the files are embedded
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
@@ -96,7 +97,7 @@ func read(name string) (*file, error) {
 	return f, nil
 }
 
-// ServeHTTP answers with the file.
+// ServeHTTP sends the file.
 func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -109,7 +110,7 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the page takes GET and HEAD", http.StatusMethodNotAllowed)
 		return
 	}
-	h.Set("Cache-Control", "no-cache") // kept, and asked about each time: a new version shows at once
+	h.Set("Cache-Control", "no-cache") // caches revalidate it at each use, so a new version shows at once
 	h.Set("ETag", f.tag)
 	h.Set("Vary", "Accept-Encoding")
 	if v1.Matches(r.Header.Get("If-None-Match"), f.tag) {
@@ -123,5 +124,5 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = f.gzipped
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // of a HEAD it is left out; whoever asked may be gone
+	_, _ = w.Write(body) // net/http drops the body for HEAD; the client may have disconnected
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// most is how large the page is at most, all files together and uncompressed.
+// most is the maximum total size of all files, uncompressed.
 const most = 60_000
 
-// elsewhere answers what isn't the page's.
+// elsewhere serves paths that are not the page's.
 var elsewhere = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Elsewhere", r.URL.Path)
 	w.WriteHeader(http.StatusTeapot)
@@ -33,7 +33,7 @@ func ask(method, path string, header ...string) *httptest.ResponseRecorder {
 	return w
 }
 
-// paths are those of all files, by their names in files.
+// paths maps the files' names to their URL paths.
 func paths(t *testing.T) map[string]string {
 	t.Helper()
 	all, err := fs.ReadDir(files, "files")
@@ -118,7 +118,8 @@ func TestMethodsAndPathsOfThePage(t *testing.T) {
 	}
 }
 
-// What a policy of 'self' refuses isn't there, nor what would ask another host, or take text for markup.
+// The files contain nothing that a policy of 'self' refuses, no request to another host, and no use of text as
+// markup.
 func TestFilesHaveNothingThatThePolicyRefuses(t *testing.T) {
 	of := paths(t)
 	for name, path := range of {

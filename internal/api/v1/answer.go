@@ -1,6 +1,6 @@
 package v1
 
-// How an answer is written: JSON, with an ETag, and compressed where that is asked for.
+// How a response is written: JSON, with an ETag, and compressed if the client accepts that.
 
 import (
 	"bytes"
@@ -16,17 +16,17 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// answer is the body of an answer that is yes.
+// answer is the body of a successful response.
 type answer struct {
 	body any
-	// shows is the window that the body shows. Its ETag is of that as it was read, but for when, which
-	// is another each time; so the body is encoded once, and not at all for who has it already.
+	// shows is the window that the body shows. The ETag is computed from this view without its read times, which
+	// differ at each read. So the body is encoded once, and not at all if the client already has it.
 	shows *reading.View
-	// reached is part of such a body, too.
+	// reached is trust.reached of the body, if it has that.
 	reached *bool
-	// tagged: a body of no window has an ETag, which is of all its bytes.
+	// tagged: the body shows no window, and its ETag is a hash of all its bytes.
 	tagged bool
-	// cache is Cache-Control; empty: whoever keeps it asks each time whether it still holds.
+	// cache is the Cache-Control header. If it is empty, caches must revalidate the response at each use.
 	cache string
 }
 
@@ -34,7 +34,7 @@ const revalidate = "no-cache"
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// write writes it.
+// write sends the response.
 func (a *answer) write(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
@@ -57,7 +57,7 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// holds sets the ETag, and answers who has that already.
+// holds sets the ETag. If the client already has that version, holds sends 304 and returns true.
 func holds(w http.ResponseWriter, r *http.Request, tag string) bool {
 	w.Header().Set("ETag", tag)
 	if !Matches(r.Header.Get("If-None-Match"), tag) {
@@ -74,7 +74,7 @@ func encode(b *bytes.Buffer, v any) error {
 	return out.Encode(v)
 }
 
-// Matches reports whether a tag is among those of If-None-Match.
+// Matches reports whether an If-None-Match header contains a tag.
 func Matches(header, tag string) bool {
 	if header == "" {
 		return false
@@ -87,23 +87,23 @@ func Matches(header, tag string) bool {
 	return false
 }
 
-// leastCompressed is from how many bytes on compression is worth its while.
+// leastCompressed is the shortest body that is compressed, in bytes.
 const leastCompressed = 1 << 10
 
 var compressors = sync.Pool{New: func() any {
 	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic(err) // the level is one
+		panic(err) // cannot happen: the level is valid
 	}
 	return z
 }}
 
-// writeBody writes a body, compressed where the client takes that.
+// writeBody writes a body, compressed if the client accepts that.
 func writeBody(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	if len(body) < leastCompressed || !TakesGzip(r.Header.Get("Accept-Encoding")) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		_, _ = w.Write(body) // whoever asked may be gone
+		_, _ = w.Write(body) // the client may have disconnected
 		return
 	}
 	w.Header().Set("Content-Encoding", "gzip")
@@ -114,7 +114,7 @@ func writeBody(w http.ResponseWriter, r *http.Request, body []byte) {
 	_ = z.Close()
 }
 
-// TakesGzip reads Accept-Encoding: gzip is taken where it is named and its quality isn't 0.
+// TakesGzip reports whether an Accept-Encoding header allows gzip: it names gzip or *, and the quality is not 0.
 func TakesGzip(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, parameters, _ := strings.Cut(part, ";")

@@ -130,7 +130,7 @@ func TestAnExportHasEveryRowAndSaysWhereItEnds(t *testing.T) {
 	require.EqualValues(t, 1, calls.calls.Load(), "the window's rows aren't read")
 }
 
-// A member's id may be any text, and people open exports in a spreadsheet or a terminal.
+// A member id may be any text, and people open exports in a spreadsheet or a terminal.
 func TestNoIDIsAFormulaOrCanNotBeSeenInAnExport(t *testing.T) {
 	f := newFixture(t, 1, codec.Readable)
 	ids := []string{`=HYPERLINK("http://a")`, "@SUM(1)", "+1", "-1", "\t=1", "\r=1", "＝1", "'quoted", "a=1", "u\u202e1\u009b"}
@@ -183,12 +183,12 @@ func TestBoardsAndWindowsAreListed(t *testing.T) {
 	require.Positive(t, all.Windows[0].SecondsLeft)
 }
 
-// readings are the operations of readers: those of bans are in bans_test.go.
+// readings returns the operations for readers: bans_test.go covers those for bans.
 func readings() []operation {
 	return slices.DeleteFunc(slices.Clone(operations), func(o operation) bool { return o.bans })
 }
 
-// sound is a request to an operation that is answered where the period is weekly.
+// sound returns a request to an operation that succeeds if the period is weekly.
 func (f *fixture) sound(o operation, period string) *http.Request {
 	path := strings.NewReplacer("{board}", "global", "{period}", period, "{window}", f.window.Name, "{member}", "u1", "{problem}", "internal").Replace(o.path)
 	r := httptest.NewRequest(o.method, path, strings.NewReader(`{"members":["a"]}`))
@@ -246,7 +246,7 @@ func TestTokensAreNeededWhereThereAreSome(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, a.status, header)
 		require.Contains(t, a.header.Get("WWW-Authenticate"), "Bearer")
 	}
-	for _, o := range readings() { // each of them
+	for _, o := range readings() { // every operation
 		require.Equal(t, http.StatusUnauthorized, ask(t, f, f.sound(o, "weekly")).status, o.id)
 	}
 
@@ -258,14 +258,14 @@ func TestTokensAreNeededWhereThereAreSome(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, with("Bearer 0123456789abcdef").status)
 	require.NoError(t, tokens.Err())
 
-	write("shop short\n") // what was read before goes on
+	write("shop short\n") // the tokens read before stay valid
 	tokens.mu.Lock()
 	tokens.looked = time.Time{}
 	tokens.mu.Unlock()
 	require.Equal(t, http.StatusOK, with("Bearer 0123456789abcdeX").status)
 	require.ErrorContains(t, tokens.Err(), "line 1")
 
-	write("shop 0123456789abcdeY\n") // the size and the time stay
+	write("shop 0123456789abcdeY\n") // size and modification time stay equal
 	before, err := os.Stat(path)
 	require.NoError(t, err)
 	require.NoError(t, tokens.Look())
@@ -321,7 +321,7 @@ func TestOtherOriginsReadWhereTheyAreNamed(t *testing.T) {
 	}
 }
 
-// held keeps calls to Redis waiting until it is let go.
+// held blocks calls to Redis until release is closed.
 type held struct {
 	entered chan struct{}
 	release chan struct{}
@@ -360,14 +360,14 @@ func TestWhatIsBeyondTheLimitIsToldToComeAgain(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for i, address := range []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1", "10.0.0.3:1"} {
-		if i == 2 { // this client has its half
+		if i == 2 { // this client has used its half
 			a := from("10.0.0.1:3")
 			require.Equal(t, http.StatusTooManyRequests, a.status)
 			require.Equal(t, "1", a.header.Get("Retry-After"))
-			for _, o := range readings() { // each of them
+			for _, o := range readings() { // every operation
 				r := f.sound(o, "weekly")
 				r.RemoteAddr = "10.0.0.1:4"
-				if o.id != "getOpenAPI" && o.id != "getProblem" && o.stream == nil { // exports and streams have limits of their own
+				if o.id != "getOpenAPI" && o.id != "getProblem" && o.stream == nil { // these have limits of their own
 					require.Equal(t, http.StatusTooManyRequests, ask(t, f, r).status, o.id)
 				}
 			}
@@ -416,7 +416,7 @@ func TestARedisThatIsAwayIsAProblemThatSaysNothingOfItself(t *testing.T) {
 			f.client.AddHook(h)
 			for _, o := range readings() {
 				if o.id == "getOpenAPI" || o.id == "getProblem" || o.lasts {
-					continue // a stream says so when it is open
+					continue // a stream reports the problem after it has opened
 				}
 				a := ask(t, f, f.sound(o, "weekly"))
 				require.Equal(t, c.status, a.status, "%s: %s", o.id, a.body)
@@ -440,7 +440,7 @@ func TestALostBoardIsAProblem(t *testing.T) {
 	require.Equal(t, "lost", read[windowOnly](f, w("global")).Trust.State)
 }
 
-// Whoever has published an event sees it, or is told that it isn't in yet.
+// A reader that has published an event either sees it, or learns that it is not counted yet.
 func TestAReaderWaitsForTheirOwnEvent(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		f := newFixture(t, of, codec.Readable)

@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// withArchive is an API over an archive that has the week before last of the board global, of three
-// members, and of old, which Redis has nothing of.
+// withArchive returns an API with an archive. The archive has the window of the week before last of the board
+// global, with three members, and of the board old, which Redis does not have.
 func withArchive(t *testing.T, of func(*store.Store) func(context.Context) (*store.Store, error)) (f *fixture, window string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "archive.db"))

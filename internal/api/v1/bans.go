@@ -1,8 +1,8 @@
 package v1
 
-// Who isn't shown: listed, banned and shown again, by whoever has a token for that. It is the topic
-// that is written; what has become of it in Redis is looked at. A reason is for whoever lists bans,
-// and for no log.
+// Bans by the API: clients with a token for bans list, ban and unban members. A ban is written to the bans topic;
+// the consumers apply it to Redis, and the API reads Redis to see whether they have. A ban's reason is shown only
+// to clients that list bans, and is never logged.
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"github.com/standings/standings/internal/bans"
 )
 
-// Bans is how members are banned by the API.
+// Bans configures banning by the API.
 type Bans struct {
-	// Off is why that can't be done in this process, for whoever asks; empty: it can.
+	// Off is the reason why this process cannot ban members, as shown to clients; empty if it can.
 	Off string
-	// Tokens are those of which one is needed to ban and to see who is banned: not those of readers.
+	// Tokens are the tokens for listing and changing bans. Tokens for reading are not valid here.
 	Tokens *Tokens
-	// Desk is where; it returns nil until the topic was found.
+	// Desk returns the access to the bans topic, or nil until the topic was found.
 	Desk func() *bans.Desk
 }
 
-// off is the problem of who asks for bans where there are none.
+// off returns the problem for requests about bans if this process does not serve them, else nil.
 func (b *Bans) off() *problem {
 	switch {
 	case b.Off != "":
@@ -36,7 +36,7 @@ func (b *Bans) off() *problem {
 	return nil
 }
 
-// desk is where members are banned, once the topic was read to its end.
+// desk returns the access to the bans topic once the topic was read to its end, and a temporary problem before.
 func (b *Bans) desk() (*bans.Desk, error) {
 	d := b.Desk()
 	if d == nil || d.Publisher.Follower.State() == nil {
@@ -45,24 +45,24 @@ func (b *Bans) desk() (*bans.Desk, error) {
 	return d, nil
 }
 
-// banAnswer is a record of the topic.
+// banAnswer is one record of the topic.
 type banAnswer struct {
 	Member string  `json:"member"`
-	Board  *string `json:"board"` // null: all
+	Board  *string `json:"board"` // null: all boards
 	Reason string  `json:"reason"`
 	By     string  `json:"by"`
 	At     string  `json:"at"`
-	Until  *string `json:"until"` // null: until it is taken back
-	// State is banned, erased, or over, of one that has ended by itself.
+	Until  *string `json:"until"` // null: until it is removed
+	// State is banned, erased, or over (a ban past its until).
 	State string `json:"state"`
-	// Done is whether Redis is as the state says; null: it couldn't be looked at.
+	// Done reports whether Redis matches the state; null if Redis could not be read.
 	Done *bool `json:"done"`
 }
 
-// bansList is a page of them.
+// bansList is a page of bans.
 type bansList struct {
 	Bans []banAnswer `json:"bans"`
-	Next *string     `json:"next"` // what after takes; null where there are no more
+	Next *string     `json:"next"` // the next page's after; null on the last page
 }
 
 const (
@@ -70,7 +70,7 @@ const (
 	mostBans  = 1000
 )
 
-// listBans is GET /v1/bans.
+// listBans handles GET /v1/bans.
 func (a *api) listBans(q *request) (*answer, error) {
 	limit, err := q.number("limit", usualBans, 1, mostBans)
 	if err != nil {
@@ -140,17 +140,17 @@ type banRequest struct {
 	Until  *string `json:"until"`
 }
 
-// banned is what was recorded.
+// banned is the response to a ban or an unban.
 type banned struct {
 	Member string  `json:"member"`
 	Board  *string `json:"board"`
 	State  string  `json:"state"` // banned or shown
 	Until  *string `json:"until"`
-	// Done is whether Redis is as the state says already. If not, a consumer that runs does it.
+	// Done reports whether Redis already matches the state. If not, a running consumer applies it.
 	Done bool `json:"done"`
 }
 
-// ban is POST /v1/bans. A second ban of the same member and board replaces the first.
+// ban handles POST /v1/bans. A second ban of the same member and board replaces the first.
 func (a *api) ban(q *request) (*answer, error) {
 	var body banRequest
 	if err := q.body(&body, `{"member": "…", "board": null, "reason": "…", "until": null}`); err != nil {
@@ -158,7 +158,7 @@ func (a *api) ban(q *request) (*answer, error) {
 	}
 	r := &bans.Record{Key: bans.Key{Member: body.Member}, Reason: body.Reason, By: q.holder}
 	if body.By != "" {
-		r.By = body.By + "@" + q.holder // as the command has the user of a machine
+		r.By = body.By + "@" + q.holder // like the command's user@machine
 	}
 	if body.Board != nil {
 		if r.Board = *body.Board; r.Board == "" {
@@ -189,7 +189,7 @@ func (a *api) ban(q *request) (*answer, error) {
 	return a.recorded(q, desk, &banned{Member: r.Member, Board: boardOf(r.Key), State: bans.StateBanned, Until: untilOf(r)}, r.Key), nil
 }
 
-// unban is DELETE /v1/bans.
+// unban handles DELETE /v1/bans.
 func (a *api) unban(q *request) (*answer, error) {
 	k := bans.Key{Member: q.query.Get("member"), Board: q.query.Get("board")}
 	if err := k.Check(); err != nil {
@@ -211,7 +211,7 @@ func (a *api) unban(q *request) (*answer, error) {
 	return a.recorded(q, desk, &banned{Member: k.Member, Board: boardOf(k), State: "shown"}, k), nil
 }
 
-// recorded is the answer to what was recorded, once it is done, or was waited for long enough.
+// recorded waits until Redis matches the record, at most wait_ms, and returns the answer.
 func (a *api) recorded(q *request, desk *bans.Desk, body *banned, k bans.Key) *answer {
 	within, cancel := context.WithTimeout(q.ctx, q.wait)
 	defer cancel()
@@ -223,7 +223,7 @@ func (a *api) recorded(q *request, desk *bans.Desk, body *banned, k bans.Key) *a
 	return &answer{body: body, cache: private}
 }
 
-// banProblem says what an error is for whoever bans. What Kafka said of itself goes to the log.
+// banProblem translates an error for the client. Kafka's own error is only logged.
 func banProblem(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, bans.ErrErased):

@@ -1,7 +1,6 @@
 package v1
 
-// Bans by the API: a topic of a Kafka (franz-go's fake broker), and boards that a keeper keeps in line
-// with it.
+// Bans by the API, with franz-go's fake Kafka broker, and boards that a keeper updates from the bans topic.
 
 import (
 	"context"
@@ -36,13 +35,13 @@ const (
 	readerToken = "0123456789reader"
 )
 
-// moderated is an API at which members are banned.
+// moderated is an API that serves bans.
 type moderated struct {
 	*fixture
 
 	cluster *kfake.Cluster
 	kafka   *kafka.Client
-	desk    *bans.Desk // nil: the topic isn't found yet
+	desk    *bans.Desk // nil: the topic is not found yet
 	logged  *observer.ObservedLogs
 }
 
@@ -79,7 +78,7 @@ func newModerated(t *testing.T, of ledger.Shards, change ...func(*Config)) *mode
 	return m
 }
 
-// send sends a request of bans, by a token; a body is a POST's.
+// send sends a request about bans with a token. A body is for POST.
 func (m *moderated) send(method, query, body, token string) said {
 	m.t.Helper()
 	r := httptest.NewRequest(method, "/v1/bans?"+query, strings.NewReader(body))
@@ -108,7 +107,7 @@ func (m *moderated) list(query string) bansList {
 	return decode[bansList](m.t, a.body)
 }
 
-// shown reports whether a member is on a board.
+// shown reports whether a member is visible on a board.
 func (m *moderated) shown(board, member string) bool {
 	m.t.Helper()
 	return read[memberAnswer](m.fixture, w(board)+"/members/"+member).Standing.Rank != nil
@@ -162,7 +161,7 @@ func TestAMemberIsBannedAndShownAgainByTheAPI(t *testing.T) {
 	}
 }
 
-// saysNothing looks for what isn't to be in the log, which has the requests.
+// saysNothing requires that no log entry contains the words. The log includes all requests.
 func (m *moderated) saysNothing(words ...string) {
 	m.t.Helper()
 	require.NotEmpty(m.t, m.logged.All())
@@ -240,7 +239,7 @@ func TestABanThatIsNoneIsRefused(t *testing.T) {
 	require.Equal(t, "erased", m.list("").Bans[0].State)
 }
 
-// each sends a request of every operation of bans.
+// each sends one request for each operation about bans.
 func (m *moderated) each(token string, do func(id string, a said)) {
 	m.t.Helper()
 	do("listBans", m.send(http.MethodGet, "", "", token))
@@ -297,7 +296,7 @@ func TestBansThatCannotBeReadOrWrittenAreAProblemThatSaysNothingOfKafka(t *testi
 	m.kafka.Timeout = 100 * time.Millisecond
 	m.cluster.Close()
 	m.each(bansToken, func(id string, a said) {
-		if id == "listBans" { // what was read of it stays
+		if id == "listBans" { // the API still has what it read from the topic before
 			require.Equal(t, http.StatusOK, a.status)
 			require.Len(t, decode[bansList](t, a.body).Bans, 1)
 			return

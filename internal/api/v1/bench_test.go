@@ -14,8 +14,8 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// BenchmarkReads answers requests about a board of 20,000 members, without HTTP's part: what a request
-// costs this process, and allocates.
+// BenchmarkReads answers requests about a board of 20,000 members without a network. It measures this process's
+// time and allocations per request.
 //
 //	go test -run - -bench Reads -benchmem ./internal/api/v1
 func BenchmarkReads(b *testing.B) {

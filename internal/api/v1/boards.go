@@ -1,6 +1,6 @@
 package v1
 
-// Which boards and windows there are.
+// Lists of boards and windows.
 
 import (
 	"cmp"
@@ -18,14 +18,14 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// boardAnswer is a board that has a window.
+// boardAnswer is a board that has at least one window.
 type boardAnswer struct {
 	Board string `json:"board"`
-	// Score is how a member's events become a standing: sum, best or last.
+	// Score is the rule that combines a member's events into a standing: sum, best or last.
 	Score   string         `json:"score"`
-	Fields  []fieldAnswer  `json:"fields"` // of a board by the default rule points alone
+	Fields  []fieldAnswer  `json:"fields"` // the field points alone if the board has the default rule
 	Periods []periodAnswer `json:"periods"`
-	// Archived: Redis has none of its windows.
+	// Archived: Redis has none of the board's windows.
 	Archived bool `json:"archived,omitempty"`
 }
 
@@ -37,20 +37,20 @@ type fieldAnswer struct {
 
 type periodAnswer struct {
 	Period string `json:"period"`
-	// Windows are how many Redis lists, Archived how many the archive has, of which some may be in
-	// Redis, too. First and Last are of all of them.
+	// Windows is the number of windows that Redis lists. Archived is the number in the archive; some of these may
+	// be in Redis, too. First and Last cover both.
 	Windows  int64  `json:"windows"`
 	Archived int64  `json:"archived_windows,omitempty"`
 	First    string `json:"first"`
 	Last     string `json:"last"`
 
-	first, last int64 // when they start, Unix ms
+	first, last int64 // start times, Unix ms
 }
 
 type boardsList struct {
 	Boards []boardAnswer `json:"boards"`
-	Next   *string       `json:"next"` // what after takes; null where there are no more
-	// NoArchive: the archive can't be read, so that what is in it alone is missing.
+	Next   *string       `json:"next"` // the next page's after; null on the last page
+	// NoArchive: the archive cannot be read, so windows that only the archive has are missing.
 	NoArchive bool `json:"archive_unavailable,omitempty"`
 }
 
@@ -59,7 +59,7 @@ const (
 	mostBoards  = 1000
 )
 
-// listBoards is GET /v1/boards.
+// listBoards handles GET /v1/boards.
 func (a *api) listBoards(q *request) (*answer, error) {
 	limit, err := q.number("limit", usualBoards, 1, mostBoards)
 	if err != nil {
@@ -105,13 +105,13 @@ func (a *api) listBoards(q *request) (*answer, error) {
 func listedBoard(w *boards.Listed) string { return w.Board }
 func keptBoard(k *store.Kept) string      { return k.Board }
 
-// from is what comes after a board, of what is sorted by boards.
+// from returns the elements that follow a board, in a list sorted by board.
 func from[T any](all []T, after string, board func(*T) string) []T {
 	return all[sort.Search(len(all), func(i int) bool { return board(&all[i]) > after }):]
 }
 
-// ofArchive reads a list of the archive's. Where that can't be read, the list is without it, and says
-// so: half of the time that a request has is how long it may take.
+// ofArchive runs a read of the archive, for at most half of the request's time. If the archive cannot be read, it
+// returns away and no error: the caller's list then lacks the archive's part and reports that.
 func (a *api) ofArchive(q *request, read func(context.Context) error) (away bool, err error) {
 	ctx, cancel := context.WithTimeout(q.ctx, a.Timeout/2)
 	defer cancel()
@@ -123,7 +123,7 @@ func (a *api) ofArchive(q *request, read func(context.Context) error) (away bool
 	return false, err
 }
 
-// board is one by its windows that Redis lists, and by what the archive has.
+// board combines the board's windows in Redis with those in the archive.
 func (a *api) board(name string, all []boards.Listed, past []store.Kept) boardAnswer {
 	rule := a.Reader.Rule(name)
 	b := boardAnswer{Board: name, Score: string(rule.Score), Periods: []periodAnswer{}, Archived: len(all) == 0}
@@ -160,15 +160,15 @@ func (a *api) board(name string, all []boards.Listed, past []store.Kept) boardAn
 	return b
 }
 
-// listedWindow is a window of the listing.
+// listedWindow is a window in the list.
 type listedWindow struct {
 	Window      string `json:"window"`
 	Start       string `json:"start"`
 	End         string `json:"end"`
 	SecondsLeft int64  `json:"seconds_left"`
 	Current     bool   `json:"current"`
-	Members     *int64 `json:"members"`            // null where Redis has lost the window
-	Archived    bool   `json:"archived,omitempty"` // Redis doesn't have it, and the archive does
+	Members     *int64 `json:"members"`            // null if Redis has lost the window
+	Archived    bool   `json:"archived,omitempty"` // the window is in the archive but not in Redis
 
 	start int64
 }
@@ -177,14 +177,14 @@ type windowsAnswer struct {
 	Board    string         `json:"board"`
 	Period   string         `json:"period"`
 	TimeZone string         `json:"time_zone"`
-	Current  *string        `json:"current"`  // null before the first
-	Previous *string        `json:"previous"` // null where there is none
-	Windows  []listedWindow `json:"windows"`  // the latest first
-	// NoArchive: the archive can't be read, so that what is in it alone is missing.
+	Current  *string        `json:"current"`  // null before the first window
+	Previous *string        `json:"previous"` // null if there is no previous window
+	Windows  []listedWindow `json:"windows"`  // latest first
+	// NoArchive: the archive cannot be read, so windows that only the archive has are missing.
 	NoArchive bool `json:"archive_unavailable,omitempty"`
 }
 
-// listWindows is GET …/windows.
+// listWindows handles GET …/windows.
 func (a *api) listWindows(q *request) (*answer, error) {
 	limit, err := q.number("limit", usualBoards, 1, mostBoards)
 	if err != nil {
@@ -221,7 +221,7 @@ func (a *api) listWindows(q *request) (*answer, error) {
 	}
 	for i, w := range some {
 		l := listedWindow{Window: w.Name, start: w.Start, End: timeMS(w.End), SecondsLeft: secondsLeft(now, w.End)}
-		if members[i] > 0 { // Redis keeps no empty sorted set
+		if members[i] > 0 { // Redis deletes empty sorted sets
 			l.Members = &members[i]
 		}
 		body.Windows = append(body.Windows, l)
@@ -236,13 +236,12 @@ func (a *api) listWindows(q *request) (*answer, error) {
 	return &answer{body: &body}, nil
 }
 
-// secondsLeft is how long a window lasts still.
+// secondsLeft returns the seconds until a window's end, rounded up, and 0 after it. end is in Unix ms.
 func secondsLeft(now time.Time, end int64) int64 {
 	return max(0, (end-now.UnixMilli()+999)/1000)
 }
 
-// addArchived adds the windows that the archive has and Redis doesn't: the latest of both are in what
-// is shown.
+// addArchived adds the windows that only the archive has, and keeps the latest limit windows of both.
 func (a *api) addArchived(q *request, body *windowsAnswer, live []boards.Listed, limit int, now time.Time) error {
 	var past []store.Window
 	var err error
@@ -277,7 +276,7 @@ type windowOnly struct {
 	Trust  trust        `json:"trust"`
 }
 
-// getWindow is GET a window.
+// getWindow handles GET …/windows/{window}.
 func (a *api) getWindow(q *request) (*answer, error) {
 	t, reached, err := q.target(a)
 	if err != nil {
@@ -291,19 +290,19 @@ func (a *api) getWindow(q *request) (*answer, error) {
 	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
 }
 
-// getOpenAPI is GET /v1/openapi.json.
+// getOpenAPI handles GET /v1/openapi.json.
 func (a *api) getOpenAPI(*request) (*answer, error) {
 	return &answer{body: rawJSON(Document), tagged: true, cache: "public, max-age=3600"}, nil
 }
 
-// problemAnswer describes a type of problems.
+// problemAnswer describes a problem type.
 type problemAnswer struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 }
 
-// getProblem is GET /v1/problems/{problem}.
+// getProblem handles GET /v1/problems/{problem}.
 func (a *api) getProblem(q *request) (*answer, error) {
 	status, ok := statuses[q.PathValue("problem")]
 	if !ok {
@@ -312,8 +311,8 @@ func (a *api) getProblem(q *request) (*answer, error) {
 	return &answer{body: &problemAnswer{"/v1/problems/" + q.PathValue("problem"), http.StatusText(status), status}}, nil
 }
 
-// rawJSON is JSON as it is.
+// rawJSON is text that is already JSON.
 type rawJSON []byte
 
-// MarshalJSON returns it.
+// MarshalJSON returns the text unchanged.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }

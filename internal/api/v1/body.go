@@ -1,8 +1,8 @@
 package v1
 
-// The body of a request. It is read before the request takes a place, so that a client that sends it
-// slowly, or never ends it, takes up its connection and the bytes that it announced, and for a short
-// time.
+// Request bodies. The API reads a body before the request takes a place in the limit on requests. A client that
+// sends its body slowly, or never ends it, therefore holds only its connection and the announced number of bytes,
+// for a few seconds.
 
 import (
 	"bytes"
@@ -22,13 +22,14 @@ const (
 	// longestBody, in bytes, has room for 1,000 ids of 256 bytes, half of them escaped.
 	longestBody    = 512 << 10
 	longestBanBody = 16 << 10
-	// mostBodies is the most bytes of bodies at a time, without those of requests about bans.
+	// mostBodies is the limit on the total size of all bodies being read, in bytes. Bodies about bans are not
+	// included.
 	mostBodies = 8 * longestBody
 	// bodyWithin is how long a body may take to arrive.
 	bodyWithin = 3 * time.Second
 )
 
-// readBody reads the body, if there is one. done is to be called once it isn't needed any more.
+// readBody reads the body, if there is one. The caller must call done once it no longer needs the body.
 func (a *api) readBody(q *request, o *operation, w http.ResponseWriter) (done func(), err error) {
 	if q.ContentLength == 0 || q.Body == nil || q.Body == http.NoBody {
 		return func() {}, nil
@@ -45,7 +46,7 @@ func (a *api) readBody(q *request, o *operation, w http.ResponseWriter) (done fu
 	switch {
 	case announced > most:
 		err = problemf(tooLarge, "The body exceeds %d bytes", most)
-	case !o.bans: // a request about bans has a token, and must not be kept out by readers
+	case !o.bans: // a request about bans has a token, and readers must not be able to block it
 		done, err = a.take(a.limits.bodies, q.client, announced)
 	}
 	if err == nil {
@@ -54,17 +55,17 @@ func (a *api) readBody(q *request, o *operation, w http.ResponseWriter) (done fu
 		}
 	}
 	if err != nil {
-		w.Header().Set("Connection", "close") // the rest of the body isn't waited for
+		w.Header().Set("Connection", "close") // do not wait for the rest of the body
 		return nil, err
 	}
 	return done, nil
 }
 
-// receive reads the body.
+// receive reads the body into q.sent.
 func (q *request) receive(w http.ResponseWriter, announced, most int64) error {
 	received := server.Receive(q.Context())
 	defer received()
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin)) // net/http removes it at the end of the body
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin)) // net/http removes it after the body
 	b := bytes.NewBuffer(make([]byte, 0, announced+bytes.MinRead))
 	_, err := b.ReadFrom(io.LimitReader(q.Body, most+1))
 	switch {
@@ -79,7 +80,7 @@ func (q *request) receive(w http.ResponseWriter, announced, most int64) error {
 	return nil
 }
 
-// body reads the body as JSON that has no other fields, and is for what like shows.
+// body decodes the JSON body into to, and refuses unknown fields. like is an example for the error message.
 func (q *request) body(to any, like string) error {
 	in := json.NewDecoder(bytes.NewReader(q.sent))
 	q.sent = nil
@@ -96,7 +97,7 @@ func (q *request) body(to any, like string) error {
 	return nil
 }
 
-// memberIDs are the ids of a lookup. Reading them stops at the first one too many.
+// memberIDs are the ids of a lookup. Decoding stops at the first id above the limit.
 type memberIDs []string
 
 // UnmarshalJSON reads a list of ids.
@@ -109,7 +110,7 @@ func (m *memberIDs) UnmarshalJSON(text []byte) error {
 	*m = nil
 	switch begin {
 	case json.Delim('['):
-	case nil: // null is no ids
+	case nil: // null is an empty list
 		return nil
 	default:
 		return &json.UnmarshalTypeError{Value: "what is no list", Type: reflect.TypeFor[[]string]()}

@@ -1,7 +1,7 @@
 package v1
 
-// Whose a request is: the holder of a token, or an address. Limits count by it, and the log of
-// requests has it.
+// The client of a request: the holder of its token, or an address. The limits per client and the request log use
+// it.
 
 import (
 	"net/http"
@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// mostProxies is how many proxies one behind the other are followed.
+	// mostProxies is the maximum number of proxies in a chain.
 	mostProxies = 16
-	// addressBits of an IPv6 address are a client's: a network gives a customer at least a /64, of
-	// which any machine takes as many addresses as it likes.
+	// addressBits is the length of the prefix that identifies an IPv6 client. Networks assign at least a /64 to a
+	// customer, and any machine in it can use any number of its addresses.
 	addressBits = 64
 )
 
-// clientOf is whose request it is.
+// clientOf returns the client of a request.
 func (a *api) clientOf(r *http.Request, holder string) string {
 	if holder != "" {
 		return "token " + holder
@@ -35,11 +35,11 @@ func (a *api) clientOf(r *http.Request, holder string) string {
 	return peer.String()
 }
 
-// behind is the client for whom trusted proxies have sent a request. Each proxy writes the address
-// that it was reached from at the end of X-Forwarded-For; what was there before is whatever its
-// client sent. So it is read from its end, as long as what is found is a trusted proxy: the first
-// that isn't is the client, and what is left of it is anybody's word. Where there is none, or what a
-// trusted proxy wrote isn't an address, it is the peer.
+// behind returns the client for which trusted proxies forwarded a request. Each proxy appends the address of its
+// own client to X-Forwarded-For; the entries before that are whatever this client sent. So behind reads the header
+// from its end and skips trusted proxies: the first other address is the client, and the entries before it are
+// ignored as unverified. If all entries are trusted proxies, there are too many, or a trusted proxy's entry is not
+// an address, behind returns the peer.
 func (a *api) behind(r *http.Request, peer netip.Addr) netip.Addr {
 	lines := r.Header.Values("X-Forwarded-For")
 	for n := 0; len(lines) > 0; lines = lines[:len(lines)-1] {
@@ -62,7 +62,7 @@ func (a *api) behind(r *http.Request, peer netip.Addr) netip.Addr {
 	return peer
 }
 
-// proxied reports whether an address is that of a trusted proxy.
+// proxied reports whether an address belongs to a trusted proxy.
 func (a *api) proxied(at netip.Addr) bool {
 	for _, of := range a.TrustedProxies {
 		if of.Contains(at) {
@@ -72,9 +72,8 @@ func (a *api) proxied(at netip.Addr) bool {
 	return false
 }
 
-// addressOf reads an address, with a port or without: 10.0.0.1, 10.0.0.1:80, ::1, [::1], [::1]:80,
-// fe80::1%eth0. What has no meaning elsewhere is left out: the port, the zone, and that an IPv4
-// address came over IPv6.
+// addressOf parses an address with or without a port: 10.0.0.1, 10.0.0.1:80, ::1, [::1], [::1]:80, fe80::1%eth0.
+// It drops the parts that have no meaning on other machines: the port, the zone, and the IPv4-in-IPv6 form.
 func addressOf(text string) (netip.Addr, bool) {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr().Unmap().WithZone(""), true

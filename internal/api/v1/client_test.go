@@ -17,7 +17,7 @@ import (
 
 var someProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24"), netip.MustParsePrefix("2001:db8:ffff::/64")}
 
-// reached is a request that comes from a peer, with lines of X-Forwarded-For.
+// reached is a request from a peer, with the given X-Forwarded-For lines.
 func reached(from string, lines ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/v1/openapi.json", nil)
 	r.RemoteAddr = from
@@ -33,11 +33,11 @@ func TestAClientIsWhoeverReachedTheFirstTrustedProxy(t *testing.T) {
 		is    string
 	}{
 		{"192.0.2.1:5000", nil, "192.0.2.1"},
-		{"192.0.2.1:5000", []string{"198.51.100.9"}, "192.0.2.1"}, // who isn't a proxy says nothing of others
+		{"192.0.2.1:5000", []string{"198.51.100.9"}, "192.0.2.1"}, // only trusted proxies may name another client
 		{"10.0.1.1:5000", []string{"198.51.100.9"}, "10.0.1.1"},
 		{"10.0.0.1:5000", nil, "10.0.0.1"},
 		{"10.0.0.1:5000", []string{"198.51.100.9"}, "198.51.100.9"},
-		{"10.0.0.1:5000", []string{"203.0.113.5, 198.51.100.9"}, "198.51.100.9"}, // what is before is the client's word
+		{"10.0.0.1:5000", []string{"203.0.113.5, 198.51.100.9"}, "198.51.100.9"}, // the client itself sent the earlier entry
 		{"10.0.0.1:5000", []string{"203.0.113.5, 198.51.100.9 , 10.0.0.7"}, "198.51.100.9"},
 		{"10.0.0.1:5000", []string{"203.0.113.5, 198.51.100.9", "10.0.0.8,10.0.0.7"}, "198.51.100.9"},
 		{"10.0.0.1:5000", []string{"203.0.113.5", "198.51.100.9"}, "198.51.100.9"},
@@ -45,7 +45,7 @@ func TestAClientIsWhoeverReachedTheFirstTrustedProxy(t *testing.T) {
 		{"10.0.0.1:5000", []string{"::ffff:198.51.100.9"}, "198.51.100.9"},
 		{"[::ffff:10.0.0.1]:5000", []string{"198.51.100.9"}, "198.51.100.9"},
 		{"[2001:db8:ffff::5]:5000", []string{"198.51.100.9"}, "198.51.100.9"},
-		// An IPv6 client is its /64.
+		// An IPv6 client is identified by its /64.
 		{"10.0.0.1:5000", []string{"2001:db8:1:2:aaaa::1"}, "2001:db8:1:2::/64"},
 		{"10.0.0.1:5000", []string{"2001:db8:1:2:bbbb::2"}, "2001:db8:1:2::/64"},
 		{"10.0.0.1:5000", []string{"[2001:db8:1:3::1]:443"}, "2001:db8:1:3::/64"},
@@ -54,7 +54,7 @@ func TestAClientIsWhoeverReachedTheFirstTrustedProxy(t *testing.T) {
 		{"10.0.0.1:5000", []string{"[fe80::1%eth0]:443"}, "fe80::/64"},
 		{"[2001:db8:1:2:aaaa::1]:5000", nil, "2001:db8:1:2::/64"},
 		{"[fe80::1%eth0]:5000", nil, "fe80::/64"},
-		// What can't be is the peer.
+		// If an entry is invalid, the client is the peer.
 		{"10.0.0.1:5000", []string{""}, "10.0.0.1"},
 		{"10.0.0.1:5000", []string{"unknown"}, "10.0.0.1"},
 		{"10.0.0.1:5000", []string{"198.51.100.9, unknown"}, "10.0.0.1"},
@@ -65,7 +65,7 @@ func TestAClientIsWhoeverReachedTheFirstTrustedProxy(t *testing.T) {
 		{"10.0.0.1:5000", []string{"198.51.100.9;DROP"}, "10.0.0.1"},
 		{"10.0.0.1:5000", []string{strings.Repeat("9", 1<<16)}, "10.0.0.1"},
 		{"10.0.0.1:5000", []string{strings.Repeat(",", 1<<14)}, "10.0.0.1"},
-		{"10.0.0.1:5000", []string{"10.0.0.2, 10.0.0.3"}, "10.0.0.1"}, // proxies alone
+		{"10.0.0.1:5000", []string{"10.0.0.2, 10.0.0.3"}, "10.0.0.1"}, // only proxies
 		{"10.0.0.1:5000", []string{"198.51.100.9," + many + "10.0.0.2"}, "10.0.0.1"},
 		{"10.0.0.1:5000", []string{many + "198.51.100.9"}, "198.51.100.9"},
 		{"@", []string{"198.51.100.9"}, "@"},
@@ -79,7 +79,7 @@ func TestAClientIsWhoeverReachedTheFirstTrustedProxy(t *testing.T) {
 	}
 }
 
-// Whatever a client writes into the header, the end of it is the proxy's.
+// Whatever a client writes into the header, its last entry is from the proxy.
 func FuzzNoClientIsAnotherOneByItsHeaders(f *testing.F) {
 	f.Add("203.0.113.5", "198.51.100.9")
 	f.Add("10.0.0.1, ,[::1%25]:0", "::ffff:10.0.0.7")
@@ -91,7 +91,7 @@ func FuzzNoClientIsAnotherOneByItsHeaders(f *testing.F) {
 			require.Equal(t, client, a.clientOf(reached("10.0.0.1:80", lines...), ""), "%q", lines)
 		}
 		require.Equal(t, client, a.clientOf(reached(client+":80", sent, wrote), ""))
-		is := a.clientOf(reached("10.0.0.1:80", sent, wrote), "") // a proxy that writes anything
+		is := a.clientOf(reached("10.0.0.1:80", sent, wrote), "") // a proxy that writes any text
 		if at, err := netip.ParseAddr(is); err != nil || !at.Is4() {
 			of, err := netip.ParsePrefix(is)
 			require.NoError(t, err, "%q", is)
@@ -119,7 +119,7 @@ func TestLimitsAndTheLogAreByTheClientBehindAProxy(t *testing.T) {
 	}
 	require.Equal(t, http.StatusTooManyRequests, send("198.51.100.9, 2001:db8:1:2:ffff::2").status, "the same network")
 	go func() { done <- send("198.51.100.9") }()
-	<-h.entered // another one has room
+	<-h.entered // another client still has room
 	close(h.release)
 	for range 3 {
 		require.Equal(t, http.StatusOK, (<-done).status)

@@ -1,7 +1,7 @@
 package v1
 
-// Every request and answer of these tests is held to openapi.json; and what is documented there and
-// met by no test fails.
+// These tests validate every request and response against openapi.json. A documented response that no test has
+// received is a failure.
 
 import (
 	"bytes"
@@ -32,13 +32,13 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// contract is the document, and what of it was met.
+// contract is the document, and the responses that tests have received.
 var contract = struct {
 	doc    *openapi3.T
 	router routers.Router
 
 	mu  sync.Mutex
-	met map[string]bool // operation and status
+	met map[string]bool // keys: operation and status
 }{met: map[string]bool{}}
 
 func TestMain(m *testing.M) {
@@ -80,7 +80,7 @@ func TestMain(m *testing.M) {
 
 const streamType = "text/event-stream"
 
-// checkEvents holds the data of events to their schemas.
+// checkEvents validates the data of events against their schemas.
 func checkEvents(stream []byte) error {
 	events, err := parseEvents(bytes.NewReader(stream))
 	if err != nil {
@@ -105,8 +105,8 @@ func checkEvents(stream []byte) error {
 	return nil
 }
 
-// untilEvent is an answer that is given up once it is a stream that has an event: else it would
-// last.
+// untilEvent records a response and cancels its request once it contains an event. A stream would not end
+// otherwise.
 type untilEvent struct {
 	*httptest.ResponseRecorder
 	giveUp func()
@@ -120,7 +120,7 @@ func (u *untilEvent) Flush() {
 	}
 }
 
-// unmet says which documented statuses no test has met.
+// unmet prints the documented statuses that no test has received.
 func unmet() (code int) {
 	for path, item := range contract.doc.Paths.Map() {
 		for method, o := range item.Operations() {
@@ -165,15 +165,15 @@ func TestTheDocumentHasEveryStateAndStyle(t *testing.T) {
 	require.ElementsMatch(t, of("Trust", "state"), []any{"lost", "refilling", "behind", "incomplete", "backup", "not_counted", "whole"})
 }
 
-// said is an answer.
+// said is a response.
 type said struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// ask sends a request, and holds it and its answer to the document. What is wrong does not end the caller, which
-// may be a goroutine that its test waits for.
+// ask sends a request, and validates it and its response against the document. A violation does not end the
+// caller, which may be a goroutine that its test waits for.
 func ask(t testing.TB, h http.Handler, r *http.Request) said {
 	t.Helper()
 	var sent []byte
@@ -181,7 +181,7 @@ func ask(t testing.TB, h http.Handler, r *http.Request) said {
 		var err error
 		sent, err = io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(sent))
-		if err != nil { // as the request is answered, too
+		if err != nil { // the handler must see the same error
 			r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(sent), iotest.ErrReader(err)))
 		}
 	}

@@ -1,14 +1,14 @@
 package v1
 
-// Pages of other origins: browsers ask before they let one read.
+// Cross-origin requests (CORS): browsers ask the API whether a page of another origin may read.
 
 import (
 	"net/http"
 	"slices"
 )
 
-// crossOrigin says whether a page may read the answer, and answers a browser that asks that alone:
-// then it is done.
+// crossOrigin sets the headers that allow a page of another origin to read the response. It answers OPTIONS
+// requests itself and then returns true.
 func (a *api) crossOrigin(w http.ResponseWriter, r *http.Request, all []operation) (done bool) {
 	origin := r.Header.Get("Origin")
 	allowed := origin != "" && (slices.Contains(a.Origins, "*") || slices.Contains(a.Origins, origin))

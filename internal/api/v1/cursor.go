@@ -1,7 +1,7 @@
 package v1
 
-// A cursor is a row after which a page goes on: its score and its member, who needn't be there any
-// more. So pages neither repeat nor skip who doesn't move meanwhile.
+// A cursor identifies the row after which the next page starts, by the row's score and member. The member may have
+// moved or left since. Pages neither repeat nor skip members that do not move between the requests.
 
 import (
 	"encoding/base64"
@@ -20,14 +20,14 @@ type cursor struct {
 	board  string
 	window periods.Window
 	pivot  ranking.Pivot
-	dense  int64 // rank of the row; 0 where it isn't known
+	dense  int64 // the row's dense rank; 0 if unknown
 }
 
 const cursorVersion = 1
 
-// String is the cursor as a text that means nothing to anybody else:
-// version, score, dense rank, length of the window's name, that, member, and a checksum of it with
-// board and period, by which one of another board is noticed.
+// String encodes the cursor as an opaque text: version, score, dense rank, length of the window's name, the name,
+// the member, and a checksum. The checksum also covers board and period, so that a cursor of another board is
+// rejected.
 func (c *cursor) String() string {
 	b := []byte{cursorVersion}
 	b = binary.BigEndian.AppendUint64(b, math.Float64bits(c.pivot.Score))
@@ -45,8 +45,8 @@ func checksum(b []byte, board, period string) uint32 {
 	return uint32(d.Sum64())
 }
 
-// readCursor reads what next was. It goes on in the window that it is of, also where the current
-// one is another by now.
+// readCursor parses the value of a page's next. The cursor keeps its window, even if current or previous names
+// another one by now.
 func readCursor(text string, t reading.Target) (*cursor, error) {
 	c, ok := parseCursor(text, t)
 	if !ok {
@@ -59,7 +59,7 @@ func readCursor(text string, t reading.Target) (*cursor, error) {
 }
 
 func parseCursor(text string, t reading.Target) (*cursor, bool) {
-	if strings.ContainsAny(text, "\r\n") { // which the decoder passes over
+	if strings.ContainsAny(text, "\r\n") { // the decoder ignores line breaks
 		return nil, false
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -91,7 +91,7 @@ func parseCursor(text string, t reading.Target) (*cursor, bool) {
 	return c, !math.IsNaN(c.pivot.Score) && len(c.pivot.Member) > 0 && len(c.pivot.Member) <= longestID
 }
 
-// same reports whether a row has the points of the cursor's.
+// same reports whether a row has the same points as the cursor's row.
 func (c *cursor) same(v *reading.View, st *ranking.Standing) bool {
 	return v.SamePoints(c.pivot.Score, st)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// digest is a hash of values, each of which says where it ends.
+// digest hashes a sequence of values. Each value is encoded so that its end is unambiguous.
 type digest struct {
 	xxhash.Digest
-	own []byte // what wasn't added to the hash yet
+	own []byte // values not yet added to the hash
 }
 
 func (d *digest) number(n int64) { d.own = binary.AppendVarint(d.own, n) }
@@ -33,8 +33,9 @@ func (d *digest) flag(on bool) {
 	}
 }
 
-// tagOf is the ETag of an answer that shows a view: what the answer says is a function of the
-// request and of what is hashed here, and of when it was read. The lag and the consumers' report are of when, too.
+// tagOf returns the ETag of an answer that shows a view. The answer is a function of the request, of the values
+// hashed here, and of the time of the read. The hash excludes the time, the lag and the consumers' reports, since
+// these change with time alone.
 func tagOf(v *reading.View, reached *bool) string {
 	d := &digest{own: make([]byte, 0, 512)}
 	d.Reset()
@@ -55,7 +56,7 @@ func tagOf(v *reading.View, reached *bool) string {
 	d.texts(v.Incomplete)
 	d.texts(v.Stopped())
 	d.number(int64(len(v.Shards)))
-	if v.Revision == 0 { // it goes on with the events of other windows, and a final one takes none of them
+	if v.Revision == 0 { // the ledger also advances with events of other windows, and no event changes a final window
 		d.positions(v.Beside.Ledger)
 		for i := range v.Shards {
 			d.positions(v.Shards[i].Ledger)
@@ -82,7 +83,7 @@ func (d *digest) texts(all []string) {
 	}
 }
 
-// positions adds a ledger: in order, as that of a map is another each time.
+// positions adds a ledger, sorted by partition, since the order of a Go map varies.
 func (d *digest) positions(ledger map[string]string) {
 	d.number(int64(len(ledger)))
 	for _, field := range slices.Sorted(maps.Keys(ledger)) {
@@ -110,7 +111,7 @@ func (d *digest) flush() {
 	d.own = d.own[:0]
 }
 
-// tagText is an ETag: a weak one, as the same answer may be compressed.
+// tagText formats an ETag. It is weak, since the same answer may be sent compressed or not.
 func tagText(sum uint64) string {
 	const digits = "0123456789abcdef"
 	text := []byte(`W/"0123456789abcdef"`)

@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// shown is what an answer says of a view, but for what is of when it was read.
+// shown returns the parts of an answer about a view that do not depend on the time of the read.
 func shown(t *rapid.T, v *reading.View) string {
 	w, is := windowOf(v), trustOf(v, nil)
 	w.SecondsLeft = 0

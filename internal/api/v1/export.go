@@ -1,7 +1,7 @@
 package v1
 
-// A whole window, row by row: page after page, each as of its own moment, so that Redis is never
-// held for longer than one page takes.
+// Exports of a whole window. An export reads page by page, each page at its own instant, so it never blocks Redis
+// for longer than one page takes.
 
 import (
 	"bufio"
@@ -16,10 +16,10 @@ import (
 
 const (
 	exportPage  = 1000
-	exportPause = 30 * time.Second // that a client may take for a page
+	exportPause = 30 * time.Second // how long a client may take for a page
 )
 
-// exportWindow is GET …/export.
+// exportWindow handles GET …/export.
 func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	format, err := q.choice("format", "ndjson", "csv")
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 		return p
 	}
 	t = v.Target
-	t.Named = v.Window.Name // also once another one is the current one
+	t.Named = v.Window.Name // stay with this window when current or previous moves on
 	keeping, revision := a.keeping(q, &v), v.Revision
 	w.Header().Set("Cache-Control", cmp.Or(keeping, "no-store"))
 	out := bufio.NewWriter(w)
@@ -65,7 +65,7 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 		return err
 	}
 	for {
-		_ = control.SetWriteDeadline(time.Now().Add(exportPause)) // where there is none there is no limit
+		_ = control.SetWriteDeadline(time.Now().Add(exportPause)) // without support for deadlines there is no limit
 		if err := lines.Rows(&v); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 		if v, err = a.page(q, t, reading.Page{Limit: exportPage, After: &after}); err != nil {
 			return err
 		}
-		if keeping != "" && v.Revision != revision { // what has been sent so far may be kept, unless it is cut off
+		if keeping != "" && v.Revision != revision { // caches may keep what was sent so far, unless the response is cut off
 			return fmt.Errorf("export %s %s %s: the window was reopened meanwhile", v.Name, v.Window.Period, v.Window.Name)
 		}
 		if err := reading.SameCopy(&of, &v); err != nil {
@@ -94,7 +94,7 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	return out.Flush()
 }
 
-// page reads one, for which Redis has the time that a request has.
+// page reads one page, within the timeout of a request.
 func (a *api) page(q *request, t reading.Target, p reading.Page) (reading.View, error) {
 	ctx, cancel := context.WithTimeout(q.ctx, a.Timeout)
 	defer cancel()

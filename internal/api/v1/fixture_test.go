@@ -1,6 +1,6 @@
 package v1
 
-// What the tests here share: boards of some shards whose standings are written as they are.
+// What these tests share: boards on a given number of shards, with standings written directly to Redis.
 
 import (
 	"cmp"
@@ -32,8 +32,8 @@ import (
 
 var nopLog = zap.NewNop()
 
-// fixture is an API, and the boards that it shows: global by the default rule, and arena, with the
-// furthest stage, then the fewest revives.
+// fixture is an API and its boards: global has the default rule; arena ranks by the furthest stage, then by the
+// fewest revives.
 type fixture struct {
 	http.Handler
 	t      testing.TB
@@ -82,7 +82,7 @@ func fixtureOn(t testing.TB, client *redis.Client, prefix string, of ledger.Shar
 	require.NoError(t, err)
 	read := reading.Config{
 		Boards: f.boards, Topics: []string{"points"},
-		Renumber: func(context.Context) (*boards.Boards, error) {
+		Renumber: func(context.Context, ledger.Shards) (*boards.Boards, error) {
 			return nil, errors.New("nobody has changed the number of shards")
 		},
 		Periods: []reading.Period{{Rule: periods.BuiltIn(periods.Weekly, calendar), Zone: "UTC"}, {Rule: periods.BuiltIn(periods.Monthly, calendar), Zone: "UTC"}},
@@ -138,7 +138,7 @@ func (f *fixture) put(board string, all ...ranking.Standing) {
 	require.NoError(f.t, err)
 }
 
-// standing is one whose time is so many ticks after the window's start.
+// standing returns a standing that was reached the given number of ticks after the window's start.
 func (f *fixture) standing(board, member string, ticks int64, values ...int64) ranking.Standing {
 	f.t.Helper()
 	layout, ok := f.boards.Layout(board, periods.Weekly)
@@ -157,7 +157,7 @@ func (f *fixture) standing(board, member string, ticks int64, values ...int64) r
 	return st
 }
 
-// ranked is the model: the greater score, then the greater id.
+// ranked is the model: it sorts by score, then by member id, both descending.
 func ranked(all []ranking.Standing) []ranking.Standing {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b ranking.Standing) int {
@@ -172,7 +172,7 @@ func ranked(all []ranking.Standing) []ranking.Standing {
 // w is the path of the board's current window.
 func w(board string) string { return "/v1/boards/" + board + "/periods/weekly/windows/current" }
 
-// get sends a GET, with names and values of its query.
+// get sends a GET. query alternates names and values.
 func (f *fixture) get(path string, query ...string) said {
 	f.t.Helper()
 	values := url.Values{}
@@ -185,7 +185,7 @@ func (f *fixture) get(path string, query ...string) said {
 	return ask(f.t, f, httptest.NewRequest(http.MethodGet, path, nil))
 }
 
-// read is the body of a GET that is answered.
+// read returns the body of a GET, which must succeed.
 func read[T any](f *fixture, path string, query ...string) T {
 	f.t.Helper()
 	a := f.get(path, query...)

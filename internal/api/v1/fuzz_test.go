@@ -21,8 +21,8 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// No request makes the API fail: whatever is in a path, a query or a body, it is answered, refused
-// with what would be right, or there is no such thing.
+// No request makes the API fail. For any path, query and body the API answers, names the error and the valid
+// values, or reports that nothing is found.
 func FuzzNoRequestMakesTheAPIFail(f *testing.F) {
 	for _, path := range []string{"/v1/boards", "/v1/boards/global/periods/weekly/windows/current/standings", "/v1/members/u1", "/", "/v1/boards/global/periods/weekly/windows/current/members/lookup", "/v1/boards/global/periods/weekly/windows/current/rank", "/v1/boards/global/periods/weekly/windows/previous/stream"} {
 		for _, query := range []string{"", "limit=3&offset=1", "after=AQ", "ranks=dense", "member=u1&n=500", "min_points=-9223372036854775808", "min_offset=points/0@9&wait_ms=0", "points=1&n=3", "percent=0.0001", "boards=a,b&periods=weekly", "fields=a:1", "member=u1&n=0&interval_ms=60000", "member=%0a%0adata:&ranks=modified", "%", "a=b;c"} {
@@ -33,23 +33,23 @@ func FuzzNoRequestMakesTheAPIFail(f *testing.F) {
 	server := redissim.New(time.Now)
 	client := redisconn.NewClient(redisconn.Settings{Addresses: []string{"redis:6379"}, Timeout: time.Minute, Network: server.Dialer("fuzz")}).(*redis.Client)
 	f.Cleanup(func() {
-		_ = client.Close() // nothing is in flight
+		_ = client.Close() // no call is in flight
 		server.Close()
 	})
 	api := fixtureOn(f, client, "fuzz", 3, codec.Readable)
 	api.crowd(30)
 	f.Fuzz(func(t *testing.T, method, path, query, body string) {
 		if strings.Contains(query, "wait_ms") && !strings.Contains(query, "wait_ms=0") {
-			return // it would wait
+			return // such a request would wait
 		}
 		u, err := url.ParseRequestURI("http://localhost" + path)
 		if err != nil {
-			return // no client sends it
+			return // no client can send it
 		}
 		u.RawQuery = query
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://localhost/", strings.NewReader(body))
 		if err != nil {
-			return // no client sends it
+			return // no client can send it
 		}
 		r.URL = u
 		ctx, cancel := context.WithCancel(r.Context())
@@ -61,8 +61,7 @@ func FuzzNoRequestMakesTheAPIFail(f *testing.F) {
 	})
 }
 
-// checkIfStream holds an answer that is a stream to the document: whoever is in it, its lines are
-// ours.
+// checkIfStream validates a response that is a stream. No member id can inject lines into it.
 func checkIfStream(w *untilEvent) error {
 	if w.Header().Get("Content-Type") != streamType {
 		return nil
@@ -70,7 +69,7 @@ func checkIfStream(w *untilEvent) error {
 	return checkEvents(w.Body.Bytes())
 }
 
-// A cursor is one that this API has made, or it is refused.
+// The API accepts only cursors that it could have created.
 func FuzzACursorIsOneOfOursOrRefused(f *testing.F) {
 	var calendar periods.Calendar
 	window, err := calendar.At(periods.Weekly, time.Now().UnixMilli())

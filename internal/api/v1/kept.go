@@ -1,10 +1,10 @@
 package v1
 
-// How long a browser or a proxy may show an answer without asking again: for the most part not at
-// all. A final window's rows don't change, unless its seal is taken back (consumer reopen), a member
-// is banned, unbanned or erased, or gets another name: whoever keeps the answer sees none of these
-// until its time is over. So the time is bounded: finalMaxAge. For so long the answer is immutable (RFC
-// 8246): not even a reload asks again.
+// How long browsers and proxies may reuse an answer without asking the API again. Most answers must be revalidated
+// at each use. The rows of a final window do not change unless an operator reopens it (consumer reopen), or a
+// member is banned, unbanned, erased or renamed. A cache shows none of these changes until its copy expires, so
+// the time is bounded by finalMaxAge. For that long the answer is immutable (RFC 8246): browsers do not revalidate
+// it even on a reload.
 
 import (
 	"fmt"
@@ -12,24 +12,24 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// finalMaxAge is how long an answer about a final window may be kept, in seconds: an hour. A page that is
-// read often is read from caches for most of its life, and a reopening shows within an hour.
+// finalMaxAge is how long an answer about a final window may be cached: an hour, in seconds. Caches then serve
+// nearly all reads of a popular page, and a reopening becomes visible within an hour.
 const finalMaxAge = 3600
 
-// keep lets an answer be kept where it is about a final window.
+// keep sets the Cache-Control of an answer about a window: it may be cached if the window is final.
 func (a *api) keep(q *request, v *reading.View, is *answer) *answer {
 	is.cache = a.keeping(q, v)
 	return is
 }
 
-// keeping is Cache-Control of an answer about a window as it was read; empty where it is to be asked
-// for each time:
+// keeping returns the Cache-Control of an answer about a window as it was read. It is empty if caches must
+// revalidate the answer at each use:
 //
-//   - by current or previous: another window takes the name, and a page that goes on by after is
-//     held to its path alike;
-//   - with min_offset: whoever waits for a record asks until it counts;
-//   - where the window isn't final on every shard, or may not be final any more: Redis is being filled
-//     again, or events are not counted yet.
+//   - the path names current or previous: the name will mean another window. A page read by after has the same
+//     path, so this applies to it, too;
+//   - with min_offset: the client repeats the request until the record counts;
+//   - the window is not final on every shard, or may not be final any more: Redis is being refilled, or some
+//     events are not counted yet.
 func (a *api) keeping(q *request, v *reading.View) string {
 	state := v.State()
 	named := q.PathValue("window")
@@ -38,7 +38,7 @@ func (a *api) keeping(q *request, v *reading.View) string {
 		return ""
 	case v.Revision < 1, state != reading.Whole && state != reading.Incomplete:
 		return ""
-	case a.Tokens != nil: // for a proxy's other clients it isn't; Vary has the token
+	case a.Tokens != nil: // a proxy must not serve it to its other clients; Vary names the token
 		return fmt.Sprintf("private, max-age=%d, immutable", finalMaxAge)
 	}
 	return fmt.Sprintf("public, max-age=%d, immutable", finalMaxAge)

@@ -20,8 +20,8 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// reported has a worker report that all is well, by a clock that is ahead: a report is out of date after seconds, which
-// a busy machine may take for the requests of a test.
+// reported makes a worker report that it is up to date, with a time in the future: a report expires after seconds,
+// and on a busy machine a test's requests can take longer.
 func (f *fixture) reported() {
 	f.t.Helper()
 	now, err := f.client.Time(f.t.Context()).Result()
@@ -34,7 +34,7 @@ func (f *fixture) reported() {
 	}
 }
 
-// counts sets the position of the partition on every shard.
+// counts sets the partition's position on every shard.
 func (f *fixture) counts(offset int64) {
 	f.t.Helper()
 	for _, s := range f.boards.Shards() {
@@ -42,7 +42,7 @@ func (f *fixture) counts(offset int64) {
 	}
 }
 
-// sealed has the shards list global's window as final by a revision; 0 as one that takes events.
+// sealed marks global's window as final with a revision on the given shards, or on all; revision 0 reopens it.
 func (f *fixture) sealed(revision int, shards ...int) {
 	f.t.Helper()
 	for i, s := range f.boards.Shards() {
@@ -56,15 +56,15 @@ func (f *fixture) sealed(revision int, shards ...int) {
 	}
 }
 
-// named is the path of global's window by its own name.
+// named returns the path of global's window by its own name.
 func (f *fixture) named(rest string) string {
 	return "/v1/boards/global/periods/weekly/windows/" + f.window.Name + rest
 }
 
-// aboutAWindow are the requests whose answers may be kept.
+// aboutAWindow has the requests whose responses may be cached.
 var aboutAWindow = []string{"", "/standings?limit=3", "/around?member=u1", "/around?member=nobody&absent=top", "/members/u1", "/members/nobody", "/rank?points=1", "/rank?percent=50", "/export", "/export?format=csv"}
 
-// otherwise is what the answer has that mayn't be kept.
+// otherwise returns the Cache-Control of a response that must not be cached.
 func otherwise(path string) string {
 	if strings.HasPrefix(path, "/export") {
 		return "no-store"
@@ -86,7 +86,7 @@ func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
 		every(otherwise)
 		if of > 1 {
 			f.sealed(1, 0)
-			every(otherwise) // on one shard it takes events still
+			every(otherwise) // the other shards' parts still accept events
 			require.False(t, read[windowOnly](f, f.named("")).Trust.Final)
 		}
 		f.sealed(1)
@@ -95,13 +95,13 @@ func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
 		require.True(t, is.Final)
 		require.EqualValues(t, 1, is.Revision)
 
-		for _, path := range aboutAWindow { // current is another one next week
+		for _, path := range aboutAWindow { // current names another window next week
 			require.Equal(t, otherwise(path), f.get(w("global")+path).header.Get("Cache-Control"), path)
 		}
 		next := read[standingsAnswer](f, w("global")+"/standings").Next
 		require.Equal(t, "no-cache", f.get(w("global")+"/standings", "after", *next).header.Get("Cache-Control"))
 		require.Equal(t, "public, max-age=3600, immutable", f.get(f.named("/standings"), "after", *next).header.Get("Cache-Control"))
-		for _, offset := range []string{"points/0@9", "points/0@10"} { // the one counts, and the other doesn't
+		for _, offset := range []string{"points/0@9", "points/0@10"} { // the first one counts, the second does not
 			require.Equal(t, "no-cache", f.get(f.named("/standings"), "min_offset", offset, "wait_ms", "0").header.Get("Cache-Control"))
 		}
 		require.Equal(t, "no-cache", f.get("/v1/boards/global/periods/weekly/windows").header.Get("Cache-Control"))
@@ -114,11 +114,11 @@ func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
 		every(func(string) string { return "public, max-age=3600, immutable" })
 		require.EqualValues(t, 2, read[windowOnly](f, f.named("")).Trust.Revision)
 		require.NoError(t, f.client.Del(t.Context(), f.boards.Shards()[0].Keys().Workers()).Err())
-		every(otherwise) // nobody says how far it is: it may be behind
+		every(otherwise) // no report: the consumers may be behind
 	}
 }
 
-// Where a token is needed no proxy keeps an answer for others, and no browser for the next token.
+// If a token is required, no proxy may cache a response for other clients, and no browser for the next token.
 func TestAnAnswerThatNeedsATokenIsKeptForThatTokenAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(path, []byte("shop 0123456789abcdef\n"), 0o600))
@@ -139,8 +139,8 @@ func TestAnAnswerThatNeedsATokenIsKeptForThatTokenAlone(t *testing.T) {
 	}
 }
 
-// What is asked for again is the same as long as the window is, however far other windows' events
-// are counted meanwhile; and whoever hears so keeps it for another while.
+// The ETag of a final window stays the same while the ledger advances with events of other windows. A 304 extends
+// the cache's copy.
 func TestAFinalWindowIsTheSameUntilItIsReopened(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		f := newFixture(t, of, codec.Readable)
@@ -169,25 +169,25 @@ func TestAFinalWindowIsTheSameUntilItIsReopened(t *testing.T) {
 	}
 }
 
-// reopening takes the seal back once the first page is on its way.
+// reopening reopens the window once the first page is on its way.
 type reopening struct {
 	*httptest.ResponseRecorder
 	f *fixture
 }
 
-// Write is called for every page.
+// Write is called for each page.
 func (r *reopening) Write(b []byte) (int, error) {
 	r.f.sealed(0)
 	return r.ResponseRecorder.Write(b)
 }
 
-// What a proxy would keep, half of one revision and half of what came after, is cut off.
+// A cacheable export that would mix rows of two revisions is cut off.
 func TestAnExportThatMayBeKeptIsOfOneRevision(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		f := newFixture(t, 1, codec.Readable)
 		path := f.named("/export")
 		if !kept {
-			path = w("global") + "/export" // current is another window next week
+			path = w("global") + "/export" // current names another window next week
 		}
 		f.crowd(2100)
 		f.reported()

@@ -1,16 +1,16 @@
 package v1
 
-// Limits of what requests may take of a process at a time: places, and bytes of bodies. The API refuses
-// a request beyond a limit at once, with the time to try again, so that other requests are answered in
-// time and counting events isn't held up.
+// Limits on what concurrent requests may use of a process: places, and bytes of bodies. The API refuses a request
+// beyond a limit at once, with a Retry-After, so that other requests are answered in time and counting is not
+// delayed.
 //
-// A client gets more only while it has less than what is free. One client alone gets half; of n busy
-// clients each gets about 1/(n+1). The rest goes to the next client: one with few open requests is
-// served before one with many.
+// The API grants a request only if the client's new total is at most what is free before it. One client alone gets
+// half; with n busy clients each gets about 1/(n+1). The rest stays free for the next client: a client with few
+// open requests is served before a client with many.
 
 import "sync"
 
-// limit is how much there is of something.
+// limit is the amount of one resource, and its users.
 type limit struct {
 	of   string // its name in metrics
 	what string // as in: at most 64 <what> at a time
@@ -18,15 +18,15 @@ type limit struct {
 
 	mu      sync.Mutex
 	taken   int64
-	clients map[string]int64 // what each client has
+	clients map[string]int64 // the amount that each client uses
 }
 
 func newLimit(of, what string, all int) *limit {
 	return &limit{of: of, what: what, all: int64(all), clients: map[string]int64{}}
 }
 
-// take reserves n for a client, and is a problem if too little is free. Else give is to be called at
-// the end.
+// take reserves n for a client. If too little is free it returns a problem; else the caller must call give at the
+// end.
 func (l *limit) take(client string, n int64) (give func(), p *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,15 +49,15 @@ func (l *limit) take(client string, n int64) (give func(), p *problem) {
 	}, nil
 }
 
-// limits are those of a process. Requests that last long have limits of their own, so that they
-// don't keep reads out; so do bans, which must be possible while readers are too many.
+// limits are the limits of a process. Long requests have their own limits, so that they do not block reads.
+// Requests about bans do, too, since operators must be able to ban members while readers use up the other limits.
 type limits struct {
 	requests, waits, exports, bans, streams *limit
 
-	bodies *limit // in bytes
+	bodies *limit // bytes
 }
 
-// shareOf is the part of api.requests that exports may have, and bans.
+// shareOf is the divisor of api.requests that gives the limit on exports, and the limit on bans.
 const shareOf = 4
 
 func newLimits(requests, streams int) limits {
@@ -76,7 +76,7 @@ func (l *limits) all() []*limit {
 	return []*limit{l.requests, l.waits, l.exports, l.bans, l.streams, l.bodies}
 }
 
-// place is the limit that a request takes a place of.
+// place returns the limit that applies to a request.
 func (l *limits) place(o *operation, q *request) *limit {
 	switch {
 	case o.lasts:

@@ -37,7 +37,7 @@ func TestAClientWithFewOpenRequestsIsServedBeforeOneWithMany(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{32, 16, 8}, []int{fill("a"), fill("b"), fill("c")})
-	for i := range 8 { // the rest is for others
+	for i := range 8 { // the rest is for other clients
 		give, p := l.take(fmt.Sprint("single", i), 1)
 		require.Nil(t, p)
 		given = append(given, give)
@@ -45,7 +45,7 @@ func TestAClientWithFewOpenRequestsIsServedBeforeOneWithMany(t *testing.T) {
 	_, p := l.take("another", 1)
 	require.Equal(t, overloaded, p.word)
 
-	given[0]() // of a
+	given[0]() // one of client a
 	_, p = l.take("a", 1)
 	require.Equal(t, tooMany, p.word, "it has 31")
 	_, p = l.take("single0", 1)
@@ -59,7 +59,7 @@ func TestAClientWithFewOpenRequestsIsServedBeforeOneWithMany(t *testing.T) {
 	require.Empty(t, l.clients)
 }
 
-// stuck is an answer that its client doesn't read.
+// stuck is a response whose client does not read.
 type stuck struct {
 	*httptest.ResponseRecorder
 	let chan struct{}
@@ -67,8 +67,8 @@ type stuck struct {
 
 func (s *stuck) Write(b []byte) (int, error) { <-s.let; return s.ResponseRecorder.Write(b) }
 
-// occupy sends requests of some clients that last until leave, more than are answered at a time. It sends
-// them at different times: a client of Redis with a full pool waits by timers that bubbles share.
+// occupy sends more requests of some clients than the API answers at a time; they last until leave is called. It
+// sends them at different times, since a Redis client with a full pool waits by timers that bubbles share.
 func (s *simulated) occupy(of func() *http.Request, clients int) (leave func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	let := make(chan struct{})
@@ -83,8 +83,8 @@ func (s *simulated) occupy(of func() *http.Request, clients int) (leave func()) 
 	return func() { cancel(); close(let); all.Wait() }
 }
 
-// Long requests from two addresses leave room for other clients, and so do bodies that never end, from any
-// number of addresses.
+// Long requests from two addresses leave room for other clients. So do bodies that never end, from any number of
+// addresses.
 func TestRequestsThatLastLeaveRoomForOthers(t *testing.T) {
 	get := func(path string) func() *http.Request {
 		return func() *http.Request { return httptest.NewRequest(http.MethodGet, w("global")+path, nil) }
@@ -137,7 +137,7 @@ func TestRequestsThatLastLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// Bans are for when readers are too many.
+// Bans must be possible while there are too many readers.
 func TestReadersDoNotKeepBansOut(t *testing.T) {
 	t.Parallel()
 	m := newModerated(t, 1, func(c *Config) { c.Requests = 8 })
@@ -159,7 +159,7 @@ func TestReadersDoNotKeepBansOut(t *testing.T) {
 	all.Wait()
 }
 
-// entering says when the answer is written.
+// entering reports when the response is written.
 type entering struct {
 	stuck
 
@@ -192,7 +192,7 @@ func TestABodyThatDoesNotArriveIsGivenUp(t *testing.T) {
 	}
 }
 
-// untouched is a body that mustn't be read.
+// untouched is a body that must not be read.
 type untouched struct{ t *testing.T }
 
 func (u untouched) Read([]byte) (int, error) { u.t.Error("the body is read"); return 0, io.EOF }
@@ -240,7 +240,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// 349,000 ids were decoded before they were found to be too many.
+// Before this was fixed, 349,000 ids were decoded before the API refused them as too many.
 func TestALookupIsReadUpToTheFirstIDTooMany(t *testing.T) {
 	text := []byte(`{"members":["x"` + strings.Repeat(`,"y"`, longestBody/4-10) + `]}`)
 	allocated := testing.AllocsPerRun(5, func() {

@@ -1,6 +1,6 @@
 package v1
 
-// The lines of an export, as CSV and as NDJSON: those of the API, and of the command export.
+// Export formats, CSV and NDJSON, for the API and the command export.
 
 import (
 	"bytes"
@@ -14,24 +14,24 @@ import (
 	"github.com/standings/standings/internal/safejson"
 )
 
-// Lines writes windows row by row: Begin once for a window, Rows for each page of it, End once it is
-// through.
+// Lines writes windows row by row. The caller calls Begin once per window, Rows for each of its pages, and End
+// after the last page.
 type Lines interface {
 	Begin(v *reading.View) error
 	Rows(v *reading.View) error
 	End(v *reading.View, rows int64) error
-	// Done says that all windows are through, where there are several.
+	// Done ends an export of several windows.
 	Done(windows, rows int64) error
 }
 
-// LineFormat is how lines are written.
+// LineFormat selects the format of an export.
 type LineFormat struct {
 	Name    string // ndjson or csv
-	Several bool   // of several windows: each row says of which it is
-	Raw     bool   // of CSV: ids and names as they are, though a spreadsheet takes some for formulas
+	Several bool   // an export of several windows: each row names its window
+	Raw     bool   // CSV only: do not escape ids and names that a spreadsheet would read as formulas
 }
 
-// NewLines are lines in a format.
+// NewLines returns a writer of lines in a format.
 func NewLines(w io.Writer, f LineFormat) Lines {
 	if f.Name == "csv" {
 		return &csvLines{Writer: csv.NewWriter(w), several: f.Several, raw: f.Raw}
@@ -41,7 +41,7 @@ func NewLines(w io.Writer, f LineFormat) Lines {
 	return n
 }
 
-// exportEnd is the last line of a window as NDJSON: an export that lacks it was cut off.
+// exportEnd is a window's last line in NDJSON. An export without it was cut off.
 type exportEnd struct {
 	End    bool         `json:"end"`
 	Rows   int64        `json:"rows"`
@@ -49,14 +49,14 @@ type exportEnd struct {
 	Trust  trust        `json:"trust"` // of the last page
 }
 
-// exportDone is the last line of several.
+// exportDone is the last line of an export of several windows.
 type exportDone struct {
 	Done    bool  `json:"done"`
 	Windows int64 `json:"windows"`
 	Rows    int64 `json:"rows"`
 }
 
-// rowOf is a row of one of several windows.
+// rowOf is a row in an export of several windows.
 type rowOf struct {
 	Board  string `json:"board"`
 	Period string `json:"period"`
@@ -93,8 +93,8 @@ func (n *ndjson) Done(windows, rows int64) error {
 	return n.Encode(&exportDone{true, windows, rows})
 }
 
-// csvLines have a head. Of several windows, which may count different fields, those are one column, as
-// a JSON object.
+// csvLines writes a header line first. In an export of several windows, whose fields may differ, all fields are
+// one column that holds a JSON object.
 type csvLines struct {
 	*csv.Writer
 	several bool
@@ -102,12 +102,12 @@ type csvLines struct {
 	begun   bool
 }
 
-// formulas are the characters that a cell begins with which a spreadsheet takes for a formula, or that
-// escape one: an apostrophe before it makes the cell text.
+// formulas are the first characters that make a spreadsheet read a cell as a formula, and the apostrophe, which
+// escapes them: a cell that begins with an apostrophe is text.
 const formulas = "=+-@\t\r\n＝＋－＠'"
 
-// cell is an id or a name as a cell. The escape can be taken back: a cell that begins with an
-// apostrophe is the text after it.
+// cell returns an id or a name as a cell. The escape is reversible: if a cell begins with an apostrophe, the text
+// is the rest of the cell.
 func (c *csvLines) cell(text string) string {
 	if !c.raw && strings.IndexAny(text, formulas) == 0 {
 		return "'" + text
@@ -169,7 +169,7 @@ func (c *csvLines) End(*reading.View, int64) error {
 }
 
 func (c *csvLines) Done(int64, int64) error {
-	if !c.begun { // there is no window: a head all the same
+	if !c.begun { // no window: write the header all the same
 		if err := c.Begin(nil); err != nil {
 			return err
 		}

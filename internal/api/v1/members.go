@@ -1,6 +1,7 @@
 package v1
 
-// Members: one with what is above and below, several among themselves, one on several boards.
+// Members: one member with its neighbours, several members ranked among themselves, and one member on several
+// boards.
 
 import (
 	"cmp"
@@ -14,26 +15,26 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// memberAnswer is a member in a window.
+// memberAnswer is a member's standing in a window.
 type memberAnswer struct {
 	Window   windowAnswer `json:"window"`
 	Trust    trust        `json:"trust"`
 	Ranks    string       `json:"ranks"`
 	Standing standing     `json:"standing"`
-	// Percentile is which share of the members rank below, in percent; null for who isn't there.
+	// Percentile is the share of members that rank below, in percent; null if the member has no standing.
 	Percentile *float64 `json:"percentile"`
-	// Above is who has the next better rank, and how far that is; null for the first.
+	// Above is the member with the next better rank, and the distance to it; null for the first.
 	Above *above `json:"above"`
 }
 
-// above is the next better row.
+// above is the row with the next better rank.
 type above struct {
 	standing
-	// PointsMissing is how many more points it takes to pass it; null on a board that has fields.
+	// PointsMissing is how many more points the member needs to pass this one; null on a board that has fields.
 	PointsMissing *int64 `json:"points_missing"`
 }
 
-// getMember is GET …/members/{member}.
+// getMember handles GET …/members/{member}.
 func (a *api) getMember(q *request) (*answer, error) {
 	id, err := member("member", q.PathValue("member"))
 	if err != nil {
@@ -71,7 +72,7 @@ func (a *api) getMember(q *request) (*answer, error) {
 	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
 }
 
-// of fills in the member's row, and the one above it.
+// of fills in the member's row and the row above it.
 func (m *memberAnswer) of(v *reading.View, id, style string) {
 	at := slices.IndexFunc(v.Standings, func(st ranking.Standing) bool { return st.Member == id })
 	if at < 0 {
@@ -88,13 +89,13 @@ func (m *memberAnswer) of(v *reading.View, id, style string) {
 		next := &v.Standings[at-1]
 		m.Above = &above{standing: row(v, next, style, 0)}
 		if v.Fields.Len() == 0 {
-			m.Above.PointsMissing = new(next.Points - st.Points + 1) // of equal points the earlier is above
+			m.Above.PointsMissing = new(next.Points - st.Points + 1) // on equal points the earlier member is ahead
 		}
 	}
 }
 
-// share is a part of a whole in percent, down to two decimals: nobody is shown as better than they
-// are.
+// share returns part/whole in percent, rounded down to two decimals, so that it never shows a member as better
+// than it is.
 func share(part, whole int64) float64 {
 	if whole == 0 {
 		return 0
@@ -102,7 +103,7 @@ func share(part, whole int64) float64 {
 	return math.Floor(float64(part)*1e4/float64(whole)) / 100
 }
 
-// aroundAnswer is a member's surroundings.
+// aroundAnswer is a member's row with the rows above and below it.
 type aroundAnswer struct {
 	Window    windowAnswer `json:"window"`
 	Trust     trust        `json:"trust"`
@@ -116,7 +117,7 @@ const (
 	mostAround  = 500
 )
 
-// listAround is GET …/around.
+// listAround handles GET …/around.
 func (a *api) listAround(q *request) (*answer, error) {
 	if !q.query.Has("member") {
 		return nil, wrong("member", "is required")
@@ -165,16 +166,16 @@ type lookup struct {
 	Members memberIDs `json:"members"`
 }
 
-// lookupAnswer is some members among themselves.
+// lookupAnswer is the standings of the requested members, ranked among themselves.
 type lookupAnswer struct {
 	Window    windowAnswer `json:"window"`
 	Trust     trust        `json:"trust"`
 	Ranks     string       `json:"ranks"`
-	Standings []standing   `json:"standings"` // by rank, with each one's place among them
-	Absent    []string     `json:"absent"`    // who has no standing there
+	Standings []standing   `json:"standings"` // by rank, each with its place among them
+	Absent    []string     `json:"absent"`    // members without a standing
 }
 
-// lookUpMembers is POST …/members/lookup.
+// lookUpMembers handles POST …/members/lookup.
 func (a *api) lookUpMembers(q *request) (*answer, error) {
 	style, err := q.choice("ranks", ordinal, competition, modified)
 	if err != nil {
@@ -202,7 +203,7 @@ func (a *api) lookUpMembers(q *request) (*answer, error) {
 		}
 		return st.Rank == 0
 	})
-	if len(v.Standings) == 0 { // nothing is there at all
+	if len(v.Standings) == 0 { // none of the members has a standing
 		body.Absent = ids
 	}
 	slices.SortFunc(found, func(a, b ranking.Standing) int { return cmp.Compare(a.Rank, b.Rank) })
@@ -214,7 +215,7 @@ func (a *api) lookUpMembers(q *request) (*answer, error) {
 	return &answer{body: &body}, nil
 }
 
-// place is the rank of one of some standings among them.
+// place returns the rank of all[i] among all, which are sorted by rank.
 func place(all []ranking.Standing, i int, style string) int64 {
 	switch style {
 	case competition:
@@ -229,7 +230,7 @@ func place(all []ranking.Standing, i int, style string) int64 {
 	return int64(i + 1)
 }
 
-// members reads the body of a lookup. An id that is given twice counts once.
+// members reads the body of a lookup. A repeated id counts once.
 func (q *request) members() ([]string, error) {
 	var body lookup
 	if err := q.body(&body, `{"members": ["…"]}`); err != nil {
@@ -246,7 +247,7 @@ func (q *request) members() ([]string, error) {
 	}), nil
 }
 
-// boardsAnswer is a member on several boards.
+// boardsAnswer is a member's standings on several boards.
 type boardsAnswer struct {
 	Member    string         `json:"member"`
 	Ranks     string         `json:"ranks"`
@@ -254,11 +255,11 @@ type boardsAnswer struct {
 }
 
 const (
-	mostWindows   = 50 // of one request
+	mostWindows   = 50 // per request
 	windowsAtOnce = 8
 )
 
-// getMemberOfBoards is GET /v1/members/{member}.
+// getMemberOfBoards handles GET /v1/members/{member}.
 func (a *api) getMemberOfBoards(q *request) (*answer, error) {
 	id, err := member("member", q.PathValue("member"))
 	if err != nil {
@@ -300,8 +301,8 @@ func (a *api) getMemberOfBoards(q *request) (*answer, error) {
 	return &answer{body: &body}, nil
 }
 
-// targets are the windows that boards and periods mean. Periods that a board doesn't have are left
-// out, unless it has none of them.
+// targets returns the windows for the requested boards and periods. It skips periods that a board does not have,
+// unless the board has none of the requested periods.
 func (a *api) targets(q *request, named string) ([]reading.Target, error) {
 	boards := q.list("boards")
 	if boards == nil {

@@ -78,7 +78,7 @@ func TestFriendsAreRankedAmongThemselvesAndInTheBoard(t *testing.T) {
 			friends, ids = append(friends, all[i]), append(ids, all[i].Member)
 		}
 		slices.Sort(ids)
-		ids = append(ids, "nobody", ids[0], "no one") // one of them twice
+		ids = append(ids, "nobody", ids[0], "no one") // one id twice
 		body, err := json.Marshal(map[string]any{"members": ids})
 		require.NoError(t, err)
 		for _, style := range []string{ordinal, competition, modified} {
@@ -95,7 +95,7 @@ func TestFriendsAreRankedAmongThemselvesAndInTheBoard(t *testing.T) {
 	})
 }
 
-// longestCall is the most arguments that a call of a script had.
+// longestCall records the largest number of arguments of a script call.
 type longestCall struct{ arguments atomic.Int64 }
 
 func (h *longestCall) see(cmd redis.Cmder) {
@@ -116,7 +116,7 @@ func (h *longestCall) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// A thousand members in one call, each with its ties, held Redis for 11 to 19 ms.
+// When one call looked up a thousand members with their ties, it blocked Redis for 11 to 19 ms.
 func TestALargeLookupHoldsRedisForShortTimes(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	for _, of := range []ledger.Shards{1, 3} {

@@ -1,9 +1,8 @@
 package v1
 
-// What is asked and how it is answered, by operation and status: both are few; and what is refused
-// for lack of room. Streams are counted
-// by how many are open, by what they were sent, and by how often Redis was read for them: a request
-// that opens one counts among the others once it has ended, without how long it took.
+// Metrics of the API: requests by operation and status, and requests refused because of a limit. For streams they
+// report the number open, the events sent, and the reads of Redis. A request that opens a stream is counted when
+// the stream ends, and its duration is not observed.
 
 import (
 	"net/http"
@@ -16,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// Metrics are the API's, for Prometheus.
+// Metrics are the API's metrics, for Prometheus.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -32,7 +31,7 @@ type Metrics struct {
 	archive *prometheus.HistogramVec
 }
 
-// NewMetrics makes them.
+// NewMetrics returns the metrics, all at zero.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -65,7 +64,7 @@ func NewMetrics() *Metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"result"}),
 	}
-	for _, o := range operations { // from the start, so that the first of them is seen as one more
+	for _, o := range operations { // create all series at zero, so that Prometheus sees the first request as an increase
 		m.requests.WithLabelValues(o.id, strconv.Itoa(http.StatusOK))
 		if !o.lasts {
 			m.seconds.WithLabelValues(o.id)
@@ -100,14 +99,15 @@ func (m *Metrics) answered(o *operation, status int, took time.Duration) {
 	}
 }
 
-// Labels of refusals: limits that limit.go does not have, and whose limit it was.
+// Label values of refused requests: a resource that is not in limit.go, and whether the total or the client's
+// limit was reached.
 const (
 	ofShown     = "shown"
 	limitAll    = "all"
 	limitClient = "client"
 )
 
-// refused counts a request that there is no room for, and returns the problem that it gets.
+// refused counts a request that a limit refuses, and returns its problem.
 func (m *Metrics) refused(of string, p *problem) *problem {
 	limit := limitAll
 	if p.word == tooMany {
@@ -117,7 +117,7 @@ func (m *Metrics) refused(of string, p *problem) *problem {
 	return p
 }
 
-// TokensRead notes whether a file of tokens, by its setting, could be read.
+// TokensRead records whether a token file, named by its setting, could be read.
 func (m *Metrics) TokensRead(setting string, ok bool) {
 	value := 1.0
 	if ok {
@@ -126,12 +126,12 @@ func (m *Metrics) TokensRead(setting string, ok bool) {
 	m.unreadable.WithLabelValues(setting).Set(value)
 }
 
-// ArchiveRead counts a read of the archive, by what came of it.
+// ArchiveRead records a read of the archive, by its result.
 func (m *Metrics) ArchiveRead(result string, took time.Duration) {
 	m.archive.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// streamOpened counts a stream until it is closed.
+// streamOpened counts a stream as open until closed is called.
 func (m *Metrics) streamOpened() (closed func()) {
 	m.streams.Inc()
 	return m.streams.Dec
@@ -145,14 +145,14 @@ func (m *Metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.requests, m.seconds, m.shed, m.unreadable, m.streams, m.streamsMax, m.events, m.streamReads, m.archive}
 }
 
-// Describe names what is reported.
+// Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, c := range m.all() {
 		c.Describe(to)
 	}
 }
 
-// Collect reports it.
+// Collect implements prometheus.Collector.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for _, c := range m.all() {
 		c.Collect(to)

@@ -22,10 +22,10 @@ type problem struct {
 	Detail string `json:"detail"`
 	// Parameter is the invalid parameter, if there is one.
 	Parameter string `json:"parameter,omitempty"`
-	// There are up to ten valid values.
+	// There holds up to ten valid values.
 	There []string `json:"there,omitempty"`
 
-	word       string // of the type
+	word       string // the type's last segment
 	retryAfter int    // seconds; 0 for none
 }
 

@@ -1,6 +1,6 @@
 package v1
 
-// What rank a number of points would have, and what it takes to be among the best.
+// The rank that a number of points would have, and the points that the best n percent need.
 
 import (
 	"errors"
@@ -11,27 +11,27 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// rankAnswer is a place in a window.
+// rankAnswer is the rank that given points would have in a window.
 type rankAnswer struct {
 	Window windowAnswer `json:"window"`
 	Trust  trust        `json:"trust"`
-	// Rank is the one that points have that are reached now: below all who have as many already.
+	// Rank is the rank of a member that reaches the points now: below all members that already have as many.
 	Rank      int64      `json:"rank"`
-	AtLeast   int64      `json:"at_least"` // how many members have at least as many
-	More      int64      `json:"more"`     // how many have more
+	AtLeast   int64      `json:"at_least"` // the number of members with at least as many points
+	More      int64      `json:"more"`     // the number of members with more points
 	Standings []standing `json:"standings"`
 }
 
-// percentAnswer is who is last among the best so many percent.
+// percentAnswer is the last member among the best given percent.
 type percentAnswer struct {
 	Window   windowAnswer `json:"window"`
 	Trust    trust        `json:"trust"`
 	Percent  float64      `json:"percent"`
-	Rank     int64        `json:"rank"` // of the last who is among them; 0 where the window is empty
+	Rank     int64        `json:"rank"` // the last member's rank; 0 if the window is empty
 	Standing *standing    `json:"standing"`
 }
 
-// getRank is GET …/rank.
+// getRank handles GET …/rank.
 func (a *api) getRank(q *request) (*answer, error) {
 	n, err := q.number("n", 0, 0, mostAround)
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *api) getRank(q *request) (*answer, error) {
 	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
 }
 
-// values are what points or fields say: fields=stage:42,revives:3.
+// values reads the parameter points or fields, as in fields=stage:42,revives:3.
 func (q *request) values(a *api) ([]int64, error) {
 	of := a.Reader.Fields(q.PathValue("board"))
 	if q.query.Has("points") {
@@ -103,8 +103,8 @@ func (q *request) values(a *api) ([]int64, error) {
 	return values, nil
 }
 
-// rankOfPercent looks for the last who is among the best. How many members there are, and who has
-// that rank, is read one after the other.
+// rankOfPercent finds the last member among the best given percent. It first reads the number of members, then the
+// member with that rank, so the two may be of different instants.
 func (a *api) rankOfPercent(q *request) (*answer, error) {
 	percent, err := strconv.ParseFloat(q.query.Get("percent"), 64)
 	if err != nil || !(percent > 0 && percent <= 100) {

@@ -1,7 +1,7 @@
 package v1
 
-// A request's parameters: each is checked, and what isn't one is refused, so that a misspelt name
-// isn't passed over.
+// Request parameters. Each parameter is validated. Unknown parameters are refused, so that a misspelt name is not
+// silently ignored.
 
 import (
 	"context"
@@ -16,31 +16,31 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// request is one with its parameters.
+// request is an HTTP request with its parsed parameters.
 type request struct {
 	*http.Request
 	ctx   context.Context //nolint:containedctx // the request's, with its deadline
 	query url.Values
 	until []reading.Offset
-	wait  time.Duration // at most, for until, or for a ban to be done
-	// holder is whose token it has; empty where none is needed.
+	wait  time.Duration // maximum time to wait for until, or for a ban to be applied
+	// holder is the name of the request's token; empty if none is required.
 	holder string
-	// client is whose it is: the holder of a token, or an address.
+	// client is the token's holder, or an address.
 	client string
 	sent   []byte // the body
 }
 
-// head reports whether the request is for the head of an answer alone.
+// head reports whether the request is a HEAD request.
 func (q *request) head() bool { return q.Method == http.MethodHead }
 
-// untilParameters are those of every read of a window that can wait for an event.
+// untilParameters are the parameters of reads that can wait for an event.
 var untilParameters = []string{"min_offset", "wait_ms"}
 
 const (
 	mostOffsets = 16
 	longestWait = 10 * time.Second
 	usualWait   = time.Second
-	longestID   = 256 // bytes, of a member
+	longestID   = 256 // bytes, of a member id
 )
 
 func newRequest(r *http.Request, o *operation, client string) (*request, error) {
@@ -81,7 +81,7 @@ func newRequest(r *http.Request, o *operation, client string) (*request, error) 
 	return q, nil
 }
 
-// number is a whole number in a range, or usual where it isn't given.
+// number reads a whole number within a range, or returns usual if the parameter is missing.
 func (q *request) number(name string, usual, least, most int64) (int64, error) {
 	text := q.query.Get(name)
 	if text == "" && !q.query.Has(name) {
@@ -94,7 +94,7 @@ func (q *request) number(name string, usual, least, most int64) (int64, error) {
 	return n, nil
 }
 
-// choice is one of some words, or the first where it isn't given.
+// choice reads one of some words, or returns the first word if the parameter is missing.
 func (q *request) choice(name string, words ...string) (string, error) {
 	text := q.query.Get(name)
 	if !q.query.Has(name) {
@@ -106,7 +106,7 @@ func (q *request) choice(name string, words ...string) (string, error) {
 	return text, nil
 }
 
-// list is words with commas between them; nil where it isn't given.
+// list reads a comma-separated list; nil if the parameter is missing or empty.
 func (q *request) list(name string) []string {
 	if q.query.Get(name) == "" {
 		return nil
@@ -114,7 +114,7 @@ func (q *request) list(name string) []string {
 	return strings.Split(q.query.Get(name), ",")
 }
 
-// member is the id of one.
+// member validates a member id.
 func member(parameter, id string) (string, error) {
 	if len(id) < 1 || len(id) > longestID {
 		return "", wrong(parameter, "a member id must have 1 to %d bytes, not %d", longestID, len(id))
@@ -122,13 +122,13 @@ func member(parameter, id string) (string, error) {
 	return id, nil
 }
 
-// waited is what came of waiting for records.
+// waited is the result of waiting for records.
 type waited struct {
 	until []reading.Offset
 	ok    bool
 }
 
-// target finds the window that the path means, once the events that are waited for count.
+// target returns the window that the path names, after it has waited for the events in min_offset.
 func (q *request) target(a *api) (t reading.Target, reached *waited, err error) {
 	if len(q.until) > 0 {
 		ok, err := a.Reader.Reached(q.ctx, q.until, q.wait)
@@ -141,7 +141,7 @@ func (q *request) target(a *api) (t reading.Target, reached *waited, err error) 
 	return t, reached, err
 }
 
-// quoted is a text as a message has it: short, and harmless where it is shown.
+// quoted returns a text for a message: quoted, escaped and at most 64 bytes of it.
 func quoted(text string) string {
 	const most = 64
 	if len(text) > most {

@@ -1,12 +1,12 @@
-// Package v1 is boards as JSON over HTTP, for product teams: openapi.json is its contract, and is
-// served with it.
+// Package v1 serves boards as JSON over HTTP, for product teams. openapi.json is its contract; the API serves this
+// document, too.
 //
 //	request ─▶ client (tokens) ─▶ parameters ─▶ body ─▶ place (limits) ─▶ reading ─▶ answer or problem
 //	                                                         └─▶ live ─▶ reading, once for many streams
 //
-// Every answer about a window says as of when it is true, by which ledger, and whether that is all
-// there is (Trust). What comes from one shard is read in one script, at one instant, but for exports and
-// long look-ups, which are read in parts; over several shards each as of its own.
+// Every answer about a window states the time and the ledger of its read, and whether the window is complete
+// (trust). Values of one shard are read by one script at one instant. Exceptions are exports and long lookups,
+// which are read in parts. Each shard is read at its own instant.
 package v1
 
 import (
@@ -31,66 +31,65 @@ import (
 //go:embed openapi.json
 var Document []byte
 
-// Config is what the API is made of.
+// Config holds the API's dependencies and settings.
 type Config struct {
 	Reader *reading.Reader
-	// Tokens are those of which one is needed to read; nil: anyone may.
+	// Tokens are the tokens for reading; nil: no token is required.
 	Tokens *Tokens
-	// Bans are whether members can be banned by the API, and by whom.
+	// Bans configures whether and by whom members can be banned.
 	Bans Bans
-	// TrustedProxies are whose word on who their client is counts (X-Forwarded-For).
+	// TrustedProxies are the proxies whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
-	// Origins are those whose pages may read; "*" is any.
+	// Origins are the origins whose pages may read; "*" is any.
 	Origins []string
-	// Timeout is how long a request may take, a wait for an event besides.
+	// Timeout is the maximum duration of a request, without a wait for an event.
 	Timeout time.Duration
-	// Requests is how many reads are answered at a time: limit.go has the other limits.
+	// Requests is the maximum number of concurrent reads: limit.go has the other limits.
 	Requests int
-	// Streams is how many are open at a time.
+	// Streams is the maximum number of open streams.
 	Streams int
 	Metrics *Metrics
 	Log     *zap.Logger
 }
 
-// api is the handler of all paths.
+// api handles all paths.
 type api struct {
 	Config
 	mux    *http.ServeMux
 	limits limits
 	live   *live.Hub
-	log    *zap.Logger // of requests, sampled
+	log    *zap.Logger // for requests; sampled
 }
 
-// API answers all paths.
+// API is the handler of all paths.
 type API struct {
 	http.Handler
 	live *live.Hub
 }
 
-// EndStreams ends the streams that are open, and none is opened any more: the server's end would
-// wait for them.
+// EndStreams ends all open streams and refuses new ones. Otherwise the server's shutdown would wait for them.
 func (a *API) EndStreams() { a.live.End() }
 
-// Wait waits until nothing is read any more, after EndStreams.
+// Wait waits, after EndStreams, until all reads for streams have ended.
 func (a *API) Wait() { a.live.Wait() }
 
-// operation is what a method of a path does.
+// operation is one method of a path.
 type operation struct {
 	id, method, path string
 	parameters       []string // of the query
 	do               func(*api, *request) (*answer, error)
-	// bans is of who isn't shown: it takes another token.
+	// bans: the operation is about bans and requires a token for bans.
 	bans bool
-	// stream writes its own answer, row by row, and has no deadline as a whole.
+	// stream writes the response itself, row by row. The response as a whole has no deadline.
 	stream func(*api, *request, http.ResponseWriter) error
-	// lasts: the answer goes on as long as the client stays. It has a limit of its own, and is no
-	// measure of how long requests take.
+	// lasts: the response continues while the client stays connected. It has its own limit, and its duration is
+	// not observed.
 	lasts bool
 }
 
 const window = "/v1/boards/{board}/periods/{period}/windows/{window}"
 
-// operations are all that there are.
+// operations are all operations of the API.
 var operations = []operation{
 	{id: "listBoards", method: http.MethodGet, path: "/v1/boards", parameters: []string{"limit", "after"}, do: (*api).listBoards},
 	{id: "listWindows", method: http.MethodGet, path: "/v1/boards/{board}/periods/{period}/windows", parameters: []string{"limit"}, do: (*api).listWindows},
@@ -110,7 +109,7 @@ var operations = []operation{
 	{id: "getProblem", method: http.MethodGet, path: "/v1/problems/{problem}", do: (*api).getProblem},
 }
 
-// New makes the handler.
+// New returns the API's handler.
 func New(c Config) *API {
 	a := &api{Config: c, mux: http.NewServeMux(), limits: newLimits(c.Requests, c.Streams)}
 	c.Metrics.streamsMax.Set(float64(c.Streams))
@@ -129,8 +128,7 @@ func New(c Config) *API {
 	return &API{a.mux, a.live}
 }
 
-// serve answers a request to a path, of which these are the operations; none: there is no such
-// path.
+// serve answers a request. all are the operations of its path; none if the path is unknown.
 func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 	seen := &seen{ResponseWriter: w, status: http.StatusOK}
 	began, holder, o := time.Now(), "", operation{id: "none"}
@@ -176,7 +174,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 	}
 	var p *problem
 	if tokens != nil {
-		seen.Header().Add("Vary", "Authorization") // whoever keeps an answer keeps it for this token
+		seen.Header().Add("Vary", "Authorization") // a cached response is valid only for this token
 		if holder, p = tokens.holder(r); p != nil {
 			p.write(seen)
 			return
@@ -187,7 +185,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 	}
 }
 
-// do reads a request, takes a place for it, and answers it.
+// do parses a request, takes a place in its limit, and answers it.
 func (a *api) do(w *seen, r *http.Request, o *operation, holder string) error {
 	q, err := newRequest(r, o, a.clientOf(r, holder))
 	if err != nil {
@@ -217,7 +215,7 @@ func (a *api) do(w *seen, r *http.Request, o *operation, holder string) error {
 	return answer.write(w, r)
 }
 
-// take takes n of what there is a limit of. A refusal is counted.
+// take takes n from a limit, and counts a refusal.
 func (a *api) take(l *limit, client string, n int64) (give func(), err error) {
 	give, p := l.take(client, n)
 	if p != nil {
@@ -226,14 +224,14 @@ func (a *api) take(l *limit, client string, n int64) (give func(), err error) {
 	return give, nil
 }
 
-// refuse answers with the problem that an error is. One that isn't the request's goes to the log.
+// refuse answers with the problem for an error. Errors that the client did not cause are logged.
 func (a *api) refuse(w *seen, o *operation, err error) {
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError && p.word != boardLost && p.word != overloaded {
 		a.log.Warn("couldn't answer a request", zap.String("operation", o.id), zap.Error(err))
 	}
 	if w.begun {
-		panic(http.ErrAbortHandler) // half an answer: the client sees that it is cut off
+		panic(http.ErrAbortHandler) // part of the response is sent: the client must see that it is cut off
 	}
 	p.write(w)
 }
@@ -248,7 +246,7 @@ func methodsOf(all []operation) string {
 	return strings.Join(append(methods, http.MethodOptions), ", ")
 }
 
-// seen notes what is answered.
+// seen records the response's status and length.
 type seen struct {
 	http.ResponseWriter
 	begun  bool
@@ -256,7 +254,7 @@ type seen struct {
 	bytes  int64
 }
 
-// WriteHeader notes the status.
+// WriteHeader records the status.
 func (s *seen) WriteHeader(status int) {
 	s.begun, s.status = true, status
 	s.ResponseWriter.WriteHeader(status)

@@ -11,20 +11,19 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// standing is a row. A member who isn't there has nulls.
+// standing is a row. Its values are null for a member without a standing.
 type standing struct {
-	// Place is their rank among those who were looked up.
+	// Place is the rank among the members of a lookup.
 	Place     *int64          `json:"place,omitempty"`
 	Rank      *int64          `json:"rank"`
 	Member    string          `json:"member"`
-	Name      *string         `json:"name,omitempty"` // where members have names
+	Name      *string         `json:"name,omitempty"` // if members have names
 	Points    *int64          `json:"points"`         // null also on a board that has fields
 	Fields    json.RawMessage `json:"fields,omitempty"`
 	ReachedAt *string         `json:"reached_at"`
 }
 
-// fieldsOf are the fields of a standing as an object, in the order of their board; nil on a board
-// that has points.
+// fieldsOf returns a standing's fields as a JSON object, in the board's order; nil on a board that has points.
 func fieldsOf(b *ranking.Board, st *ranking.Standing) json.RawMessage {
 	if b.Fields.Len() == 0 {
 		return nil
@@ -38,15 +37,15 @@ func fieldsOf(b *ranking.Board, st *ranking.Standing) json.RawMessage {
 	return append(text, '}')
 }
 
-// Ways to rank equal points. Ordinal is by who got there first, as Redis keeps the rows.
+// Ways to rank equal points. In the ordinal ranking the member that reached them first is first, as in Redis.
 const (
 	ordinal     = "ordinal"     // 1234
 	competition = "competition" // 1224
 	modified    = "modified"    // 1334
-	dense       = "dense"       // 1223, on pages from the top
+	dense       = "dense"       // 1223; only on pages from the top
 )
 
-// row is a standing of a view. Rank is by the style; a dense one is the caller's to say.
+// row returns a standing of a view, ranked by the style. densely is its dense rank.
 func row(v *reading.View, st *ranking.Standing, style string, densely int64) standing {
 	s := standing{Member: st.Member}
 	if st.Name != "" {
@@ -55,7 +54,7 @@ func row(v *reading.View, st *ranking.Standing, style string, densely int64) sta
 	if st.Rank == 0 {
 		return s
 	}
-	own := &struct { // in one piece, as there may be a thousand of them
+	own := &struct { // one allocation, since a page may have a thousand rows
 		rank int64
 		at   string
 	}{st.Rank, timeMS(st.ReachedAt.UnixMilli())}
@@ -74,8 +73,8 @@ func row(v *reading.View, st *ranking.Standing, style string, densely int64) sta
 	return s
 }
 
-// rows are all standings of a view. before is the dense rank and the points of the row before the
-// first, where there is one.
+// rows returns all standings of a view. before holds the dense rank and the points of the row before the first, or
+// is nil.
 func rows(v *reading.View, style string, before *cursor) []standing {
 	all := make([]standing, 0, len(v.Standings))
 	densely := int64(0)
@@ -104,9 +103,9 @@ type standingsAnswer struct {
 	Window    windowAnswer `json:"window"`
 	Trust     trust        `json:"trust"`
 	Ranks     string       `json:"ranks"`
-	InRange   *int64       `json:"in_range,omitempty"` // of min_points and max_points: how many members
+	InRange   *int64       `json:"in_range,omitempty"` // the number of members between min_points and max_points
 	Standings []standing   `json:"standings"`
-	// Next is what after takes for the page that follows; null where there is none.
+	// Next is the next page's after; null on the last page.
 	Next *string `json:"next"`
 }
 
@@ -115,7 +114,7 @@ const (
 	mostLimit  = 1000
 )
 
-// listStandings is GET …/standings.
+// listStandings handles GET …/standings.
 func (a *api) listStandings(q *request) (*answer, error) {
 	limit, err := q.number("limit", usualLimit, 1, mostLimit)
 	if err != nil {
@@ -179,7 +178,7 @@ func (a *api) listStandings(q *request) (*answer, error) {
 	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
 }
 
-// points reads the range of points.
+// points reads min_points and max_points.
 func (q *request) points(a *api, page *reading.Page) error {
 	least, err := q.number("min_points", math.MinInt64, math.MinInt64, math.MaxInt64)
 	if err != nil {
@@ -202,7 +201,7 @@ func (q *request) points(a *api, page *reading.Page) error {
 	return nil
 }
 
-// answerOf is an answer that shows a window as it was read.
+// answerOf returns an answer that shows a window as it was read.
 func answerOf(body any, v *reading.View, reached *bool) *answer {
 	return &answer{body: body, shows: v, reached: reached}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// kinds are the deployments that everything is read from.
+// kinds runs a test for each number of shards and layout.
 func kinds(t *testing.T, do func(t *testing.T, of ledger.Shards, kind codec.Kind)) {
 	t.Helper()
 	for _, of := range []ledger.Shards{1, 3} {
@@ -27,7 +27,7 @@ func kinds(t *testing.T, do func(t *testing.T, of ledger.Shards, kind codec.Kind
 	}
 }
 
-// crowd is a board with many equal points, and the model of it.
+// crowd writes a board with many equal points, and returns its model.
 func (f *fixture) crowd(members int) []ranking.Standing {
 	luck := rand.New(rand.NewPCG(1, uint64(members)))
 	var all []ranking.Standing
@@ -38,7 +38,7 @@ func (f *fixture) crowd(members int) []ranking.Standing {
 	return ranked(all)
 }
 
-// rankOf is a member's rank by a style, by counting.
+// rankOf returns a member's rank by a style, computed by counting.
 func rankOf(all []ranking.Standing, of int, style string) int64 {
 	more, atLeast, distinct := int64(0), int64(0), map[int64]bool{}
 	for _, st := range all {
@@ -84,7 +84,7 @@ func TestAPageIsThatOfOneSortedListByEveryStyle(t *testing.T) {
 	})
 }
 
-// stateBut is the state but for that nobody reports how far the consumers are.
+// stateBut returns the state, ignoring that no consumer reports its position.
 func stateBut(t trust) string {
 	if t.State == "behind" && slices.Equal(t.NotCounted, []string{"points/0"}) {
 		return "whole"
@@ -234,7 +234,7 @@ func TestWhatIsNoRequestIsRefusedWithWhatWouldBeRight(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, f.get("/v2/boards").status)
 }
 
-// An id may be anything: it is one in a path, in a query and in an answer.
+// A member id may be any text: it must survive in a path, in a query and in an answer.
 func TestAnIDMayBeAnything(t *testing.T) {
 	f := newFixture(t, 3, codec.Readable)
 	ids := []string{"a/b", "..%2f", "<script>alert(1)</script>", "a b+c?d=e&f#g", "\u202egnp.exe", "ü💩", "\x00\x01", `"quoted"\`, "//", "%"}

@@ -1,10 +1,10 @@
 package v1
 
-// A window as it changes, as server-sent events (the HTML standard, 9.2): a snapshot, then changes.
+// A window as a stream of server-sent events (HTML standard, 9.2): a snapshot, then changes.
 //
-// A stream is a loop: take the latest there is, write it, wait for the client's interval and for
-// news. While a write waits for its client nothing is taken; so a slow client has no queue here, and
-// gets the latest when it has read the last.
+// A stream runs a loop: it takes the latest version, writes it, and waits for the client's interval and for news.
+// While a write waits for its client the stream takes nothing. So a slow client has no queue in this process, and
+// gets the latest version once it has read the previous one.
 
 import (
 	"context"
@@ -19,26 +19,27 @@ import (
 )
 
 const (
-	mostStreamed       = 100 // rows of the top
+	mostStreamed       = 100 // rows from the top
 	mostStreamedAround = 50
 	leastInterval      = 100   // ms
 	longestInterval    = 60000 // ms
 
-	// streamWrite is the time that a client may take for one event.
+	// streamWrite is how long a client may take to receive one event.
 	streamWrite = 5 * time.Second
-	// heartbeat is after how long without an event one is sent that says nothing, so that neither the
-	// client nor what is in between takes the connection for dead. It is an event, since an EventSource
-	// shows no comments. The token is checked again by then.
+	// heartbeat is the time without events after which the stream sends an empty one, so that neither the client
+	// nor a proxy between takes the connection for dead. It is an event and not a comment, since EventSource does
+	// not expose comments. The stream checks its token again at the same interval.
 	heartbeat      = 15 * time.Second
 	heartbeatEvent = "event: heartbeat\ndata: {}\n\n"
-	// streamLife is how long a stream lasts, give or take a fifth: then the client comes again,
-	// maybe to another process.
+	// streamLife is how long a stream lasts, plus or minus a fifth. The client then reconnects, possibly to
+	// another process.
 	streamLife = 10 * time.Minute
-	// sources is for how many streams there may be one source: a board's have the same.
+	// streamsOfSource is the number of streams per source: the limit on streams divided by it is the limit on
+	// sources. Streams that show the same share a source.
 	streamsOfSource = 4
 )
 
-// stream is one that is open.
+// stream is an open stream.
 type stream struct {
 	*api
 	*request
@@ -47,10 +48,10 @@ type stream struct {
 
 	w       http.ResponseWriter
 	control *http.ResponseController
-	checked time.Time // when the token was
+	checked time.Time // when the token was last checked
 }
 
-// streamWindow is GET …/stream.
+// streamWindow handles GET …/stream.
 func (a *api) streamWindow(q *request, w http.ResponseWriter) error {
 	of, err := q.watched(a)
 	if err != nil {
@@ -68,8 +69,8 @@ func (a *api) streamWindow(q *request, w http.ResponseWriter) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx passes each event on at once
-	h.Set("Connection", "close")     // its buffers aren't those of other answers
+	h.Set("X-Accel-Buffering", "no") // nginx must pass on each event at once
+	h.Set("Connection", "close")     // its small send buffer must not serve other responses
 	if q.Method == http.MethodHead {
 		return nil
 	}
@@ -81,8 +82,8 @@ func (a *api) streamWindow(q *request, w http.ResponseWriter) error {
 	return nil
 }
 
-// watched are the parameters that say what is shown. A window that there isn't is an error; Redis
-// that is away isn't: the stream says so.
+// watched reads the parameters that select what the stream shows. An unknown window is an error. An unreachable
+// Redis is not: the stream reports it.
 func (q *request) watched(a *api) (*watched, error) {
 	of := &watched{board: q.PathValue("board"), period: q.PathValue("period"), window: q.PathValue("window")}
 	limit, err := q.number("limit", usualLimit, 1, mostStreamed)
@@ -118,8 +119,7 @@ func (q *request) watched(a *api) (*watched, error) {
 	return of, nil
 }
 
-// run sends events until the client goes or is too slow, the server ends, or the stream has lasted
-// long enough.
+// run sends events until the client disconnects or is too slow, the server ends, or the stream's life is over.
 func (s *stream) run() {
 	life := time.NewTimer(streamLife*4/5 + rand.N(streamLife*2/5))
 	defer life.Stop()
@@ -127,7 +127,7 @@ func (s *stream) run() {
 	defer beat.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	// Those who were cut off together come again one by one.
+	// Spread out the reconnects of clients that were disconnected together.
 	if !s.send(fmt.Sprintf("retry: %d\n\n", 2000+rand.IntN(3001))) {
 		return
 	}
@@ -171,7 +171,7 @@ func (s *stream) run() {
 	}
 }
 
-// mayRead reports whether the token still is one.
+// mayRead reports whether the stream's token is still valid.
 func (s *stream) mayRead() bool {
 	if s.Tokens == nil {
 		return true
@@ -180,7 +180,7 @@ func (s *stream) mayRead() bool {
 	return p == nil
 }
 
-// event sends one. A problem has no ID, and nor has a heartbeat: so the client's last one stays.
+// event sends one event. Problems and heartbeats have no ID, so that the client keeps its last one.
 func (s *stream) event(e *live.Event) bool {
 	id := ""
 	if e.ID != "" {
@@ -203,7 +203,7 @@ func (s *stream) send(text string) bool {
 	return err == nil && s.control.Flush() == nil
 }
 
-// expect begins the time for the next write, in place of that for the whole answer.
+// expect sets the deadline for the next write. It replaces the deadline of the whole response.
 func (s *stream) expect() {
-	_ = s.control.SetWriteDeadline(time.Now().Add(streamWrite)) // where there is none there is no limit
+	_ = s.control.SetWriteDeadline(time.Now().Add(streamWrite)) // without support for deadlines there is no limit
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// serve serves a fixture on a port, and is how that is reached.
+// serve serves a fixture on a port, and returns a function that dials it.
 func (f *fixture) serve() func() (net.Conn, error) {
 	server := httptest.NewServer(f)
 	f.t.Cleanup(server.CloseClientConnections)
@@ -26,7 +26,7 @@ func (f *fixture) serve() func() (net.Conn, error) {
 	return func() (net.Conn, error) { return net.Dial("tcp", server.Listener.Addr().String()) }
 }
 
-// A client that keeps its rows by a stream has at every step those of a fresh read.
+// After each event, the rows of a client that follows a stream equal those of a new read.
 func TestAStreamShowsWhatAFreshReadShows(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	kinds(t, func(t *testing.T, of ledger.Shards, kind codec.Kind) {
@@ -83,7 +83,7 @@ func TestAStreamShowsWhatAFreshReadShows(t *testing.T) {
 
 func sameStanding(a, b standing) bool { return fmt.Sprint(show(a)) == fmt.Sprint(show(b)) }
 
-// show is a row without pointers.
+// show returns a row's values without pointers.
 func show(s standing) []any {
 	points := int64(0)
 	if s.Points != nil {

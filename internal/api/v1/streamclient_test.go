@@ -1,7 +1,7 @@
 package v1
 
-// A client of streams for the tests: it knows server-sent events and what docs/api.md says of them,
-// and nothing of how they are made.
+// A client of streams for the tests. It implements server-sent events and docs/api.md, and does not know the
+// server's code.
 
 import (
 	"bufio"
@@ -24,13 +24,13 @@ import (
 	"github.com/standings/standings/internal/api/v1/live"
 )
 
-// sent is an event, or what comes before the first where it has no name.
+// sent is an event. Without a name it is the text before the first event.
 type sent struct {
 	id, name, data string
 	retry          string
 }
 
-// nextEvent reads one, by the strictest reading of the standard.
+// nextEvent reads one event, with the strictest interpretation of the standard.
 func nextEvent(in *bufio.Reader) (sent, error) {
 	var e sent
 	for {
@@ -61,7 +61,7 @@ func nextEvent(in *bufio.Reader) (sent, error) {
 	}
 }
 
-// parseEvents reads all events that a text has, but for retry.
+// parseEvents returns all events in a text, without retry fields.
 func parseEvents(r io.Reader) (all []sent, err error) {
 	in := bufio.NewReader(r)
 	for {
@@ -78,14 +78,14 @@ func parseEvents(r io.Reader) (all []sent, err error) {
 	}
 }
 
-// viewer is a client: the rows that it shows, which it keeps by events alone.
+// viewer is a client whose rows come only from events.
 type viewer struct {
 	t      testing.TB
 	answer *http.Response
 	in     *bufio.Reader
 	end    func()
 
-	arrived chan sent // what follow has read
+	arrived chan sent // events read by follow
 
 	window, trust string
 	rows          map[string]standing
@@ -94,7 +94,7 @@ type viewer struct {
 	retry         string
 }
 
-// open opens a stream. dial is how the server is reached.
+// openStream opens a stream. dial connects to the server.
 func openStream(t testing.TB, dial func() (net.Conn, error), path string, header ...string) *viewer {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() }, DisableCompression: true}
@@ -116,7 +116,7 @@ func openStream(t testing.TB, dial func() (net.Conn, error), path string, header
 	return v
 }
 
-// follow reads events as they come, from now on: else they wait until they are taken in.
+// follow reads events as they arrive from now on. Without follow they stay in the connection until read.
 func (v *viewer) follow() *viewer {
 	v.arrived = make(chan sent, 10_000)
 	go func() {
@@ -143,7 +143,7 @@ func (v *viewer) read() (sent, error) {
 	return e, nil
 }
 
-// next takes in heartbeats and the next other event, and is its name; "" at the stream's end.
+// next processes heartbeats and one other event, and returns its name; "" at the end of the stream.
 func (v *viewer) next() string {
 	v.t.Helper()
 	for {
@@ -201,8 +201,8 @@ func (v *viewer) take(e sent) {
 	v.window, v.trust = data.Window.Window, data.Trust.State
 }
 
-// shown are the rows in their order: by rank, and those of equal ones by their members, since how
-// they are ordered is no part of ranks that are shared.
+// shown returns the rows sorted by rank. Rows of equal rank are sorted by member, since shared ranks do not define
+// an order.
 func (v *viewer) shown() []standing { return byRank(slices.Collect(maps.Values(v.rows))) }
 
 func byRank(all []standing) []standing {
@@ -211,7 +211,7 @@ func byRank(all []standing) []standing {
 	return all
 }
 
-// until takes in events until something holds, at most for a while.
+// until processes events until holds returns true, for at most 20 seconds.
 func (v *viewer) until(holds func() bool) {
 	v.t.Helper()
 	timer := time.AfterFunc(20*time.Second, v.end)

@@ -1,6 +1,6 @@
 package v1
 
-// Streams over time: all of it, Redis too, in a world whose time is simulated.
+// Streams over simulated time: the clock of everything, including Redis, is simulated.
 
 import (
 	"context"
@@ -35,17 +35,17 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// simulated is a fixture whose time is simulated.
+// simulated is a fixture with simulated time.
 type simulated struct {
 	*fixture
 	redis  *redissim.Server
-	ahead  atomic.Int64 // how much Redis's clock is, in ns
-	away   atomic.Bool  // nobody can connect to Redis
+	ahead  atomic.Int64 // how far Redis's clock is ahead, in ns
+	away   atomic.Bool  // Redis refuses connections
 	server *http.Server
 	pipes  *pipes
 }
 
-// pipes is a listener without a network: what is written waits until it is read.
+// pipes is a listener without a network or buffers: a write blocks until the other side reads.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -70,8 +70,7 @@ func (p *pipes) dial() (net.Conn, error) {
 	return client, nil
 }
 
-// simulate does something with a fixture of some shards whose time is simulated. The server has the
-// deadlines that the API's port has.
+// simulate runs a test with a fixture in simulated time. The server has the same deadlines as the API's port.
 func simulate(t *testing.T, of ledger.Shards, do func(t *testing.T, s *simulated), change ...func(*Config, *reading.Config)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +84,7 @@ func simulate(t *testing.T, of ledger.Shards, do func(t *testing.T, s *simulated
 		}
 		client := redisconn.NewClient(redisconn.Settings{Addresses: []string{"redis:6379"}, Timeout: time.Second, Network: s.redis.Dialer("api")}).(*redis.Client)
 		t.Cleanup(func() {
-			_ = client.Close() // nothing is in flight
+			_ = client.Close() // no call is in flight
 			s.redis.Close()
 		})
 		s.fixture = fixtureOn(t, client, "lb", of, codec.Readable, change...)
@@ -100,20 +99,20 @@ func simulate(t *testing.T, of ledger.Shards, do func(t *testing.T, s *simulated
 	})
 }
 
-// open opens a stream whose client reads what comes.
+// open opens a stream whose client reads events as they arrive.
 func (s *simulated) open(path string, header ...string) *viewer {
 	return s.openSlow(path, header...).follow()
 }
 
-// openSlow opens one whose client reads when the test does.
+// openSlow opens a stream whose client reads only when the test calls it.
 func (s *simulated) openSlow(path string, header ...string) *viewer {
 	return openStream(s.t, s.pipes.dial, path, header...)
 }
 
-// reads are how many reads of boards Redis has had for streams.
+// reads returns how often boards were read from Redis for streams.
 func (s *simulated) reads() int { return int(testutil.ToFloat64(s.config.Metrics.streamReads)) }
 
-// scripts counts the calls of scripts that Redis gets.
+// scripts counts script calls to Redis.
 type scripts struct{ calls atomic.Int64 }
 
 func (h *scripts) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -157,7 +156,7 @@ func TestAllWhoWatchABoardCostOneReadOfIt(t *testing.T) {
 	}
 }
 
-// Whoever doesn't read gets nothing twice, and what they get next is the latest.
+// A slow reader gets no event twice, and the next event that it reads is the latest.
 func TestWhoReadsSlowlyGetsTheLatestAndNoQueue(t *testing.T) {
 	simulate(t, 1, func(t *testing.T, s *simulated) {
 		slow, quick := s.openSlow(w("global")+"/stream"), s.open(w("global")+"/stream")
@@ -166,7 +165,7 @@ func TestWhoReadsSlowlyGetsTheLatestAndNoQueue(t *testing.T) {
 		for i := range int64(15) {
 			s.put("global", s.standing("global", "u1", 0, i), s.standing("global", fmt.Sprint("v", i), 0, 100))
 			require.Equal(t, live.Change, quick.next())
-			time.Sleep(150 * time.Millisecond) // the first of them waits in the pipe all the while
+			time.Sleep(150 * time.Millisecond) // the first change waits in the pipe meanwhile
 		}
 		synctest.Wait()
 		require.Equal(t, live.Change, slow.next())
@@ -219,7 +218,7 @@ func TestAClientGetsNoMoreThanAnEventAnInterval(t *testing.T) {
 	})
 }
 
-// Consumers report every second, mostly that nothing has changed.
+// Consumers report every second, mostly without a change.
 func TestAReportAloneSendsNothing(t *testing.T) {
 	simulate(t, 1, func(t *testing.T, s *simulated) {
 		s.crowd(3)
@@ -242,7 +241,7 @@ func TestAStreamOutlivesTheDeadlinesOfRequestsAndEndsByItself(t *testing.T) {
 		began := time.Now()
 		v := s.open(w("global") + "/stream?interval_ms=60000")
 		require.Equal(t, live.Snapshot, v.next())
-		for v.next() != "" { // behind, lag and the like, which nobody reports here
+		for v.next() != "" { // events about behind, lag and the like, since no consumer reports here
 		}
 		require.InDelta(t, 10, time.Since(began).Minutes(), 2)
 		require.InDelta(t, time.Since(began)/heartbeat, len(v.events)-1, 2, "heartbeats")
@@ -255,7 +254,7 @@ func TestAStreamGoesOnFromItsLastEvent(t *testing.T) {
 		s.crowd(20)
 		first := s.open(w("global") + "/stream?limit=3")
 		require.Equal(t, live.Snapshot, first.next())
-		other := s.open(w("global") + "/stream?limit=3") // it goes on meanwhile
+		other := s.open(w("global") + "/stream?limit=3") // the source continues meanwhile
 		require.Equal(t, live.Snapshot, other.next())
 		first.end()
 		for i := range int64(5) {
@@ -279,10 +278,10 @@ func TestAStreamGoesOnFromItsLastEvent(t *testing.T) {
 			v := s.open(w("global")+"/stream?limit=3", "Last-Event-ID", id)
 			require.Equal(t, live.Snapshot, v.next(), id)
 		}
-		of := s.open(w("global")+"/stream?limit=4", "Last-Event-ID", other.id) // something else is shown there
+		of := s.open(w("global")+"/stream?limit=4", "Last-Event-ID", other.id) // a different limit shows something else
 		require.Equal(t, live.Snapshot, of.next())
 
-		for i := range int64(40) { // more versions than are kept
+		for i := range int64(40) { // more versions than the source keeps
 			s.put("global", s.standing("global", "u1", 0, 400+i))
 			require.Equal(t, live.Change, other.next())
 		}
@@ -330,7 +329,7 @@ func TestAStreamStaysWhileRedisIsAway(t *testing.T) {
 		s.away.Store(false)
 		s.put("global", s.standing("global", "new", 0, 900))
 		for _, v := range []*viewer{v, late} {
-			// A read may come between Redis's return and what was written since.
+			// A read may happen after Redis returns and before the latest write.
 			v.until(func() bool { return len(v.shown()) > 0 && v.shown()[0].Member == "new" })
 			problem := slices.Index(v.events, live.Problem)
 			require.Contains(t, v.events[problem:], live.Snapshot, "%v", v.events)
@@ -366,7 +365,7 @@ func TestAStreamFollowsAReshard(t *testing.T) {
 		schema := s.boards.Shards()[0].Keys().Schema()
 		before := s.client.Get(t.Context(), schema).Val()
 
-		require.NoError(t, s.client.Set(t.Context(), schema, "{}", 0).Err()) // what nobody here can read
+		require.NoError(t, s.client.Set(t.Context(), schema, "{}", 0).Err()) // a schema that this version cannot read
 		require.Equal(t, live.Problem, v.next())
 		require.NoError(t, s.client.Set(t.Context(), schema, before, 0).Err())
 		require.Equal(t, live.Snapshot, v.next())
@@ -378,7 +377,7 @@ func TestAStreamFollowsAReshard(t *testing.T) {
 		require.Equal(t, live.Change, v.next(), "they are the same rows")
 		require.Equal(t, "new", v.shown()[0].Member)
 	}, func(_ *Config, r *reading.Config) {
-		r.Renumber = func(context.Context) (*boards.Boards, error) { return moved, nil }
+		r.Renumber = func(context.Context, ledger.Shards) (*boards.Boards, error) { return moved, nil }
 	})
 }
 
@@ -433,7 +432,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 			return func() { cancel(); <-done }
 		}
 		first := stay(w("global")+"/stream", "10.0.0.1:1")
-		// There may be two sources, of one client one.
+		// There may be two sources, and one per client.
 		a := from(w("arena")+"/stream", "10.0.0.1:2")
 		require.Equal(t, http.StatusTooManyRequests, a.status, "%s", a.body)
 		require.Contains(t, string(a.body), "Limit of 2 different boards and members")
@@ -444,7 +443,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 		second()
 		second = stay(w("global")+"/stream?limit=3", "10.0.0.3:1")
 		second()
-		// Eight streams, of one client four.
+		// There may be eight streams, and four per client.
 		var leave []func()
 		for i := range 3 {
 			leave = append(leave, stay(w("global")+"/stream", fmt.Sprint("10.0.0.1:", i+2)))

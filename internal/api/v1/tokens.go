@@ -26,7 +26,7 @@ const (
 	mostTokens = 1000
 )
 
-// Tokens are those of a file, a line each: a name for the log, and the token.
+// Tokens are the tokens of a file. Each line has a name, for the log, and a token.
 //
 //	# what the shop's pages read with
 //	shop   v7Qe0m5r4Jx2kT1b…
@@ -36,7 +36,7 @@ type Tokens struct {
 	mu     sync.Mutex
 	looked time.Time
 	all    []token
-	failed error // of the last read
+	failed error // error of the last read
 }
 
 type token struct {
@@ -44,17 +44,17 @@ type token struct {
 	sum  [sha256.Size]byte
 }
 
-// errNoToken says that a file has no token.
+// errNoToken reports a file without tokens.
 var errNoToken = errors.New("the file has no token: all clients are refused")
 
-// OpenTokens reads a file of tokens.
+// OpenTokens reads a token file.
 func OpenTokens(path string) (*Tokens, error) {
 	t := &Tokens{path: path}
 	t.refresh(time.Now())
 	return t, t.failed
 }
 
-// refresh reads the file.
+// refresh reads the file. The caller holds mu, except in OpenTokens.
 func (t *Tokens) refresh(now time.Time) {
 	t.looked = now
 	text, err := os.ReadFile(t.path)
@@ -76,7 +76,7 @@ func (t *Tokens) refresh(now time.Time) {
 	t.all, t.failed = all, nil
 }
 
-// parseTokens never shows a token in an error.
+// parseTokens parses a token file. Its errors never contain a token.
 func parseTokens(text []byte) ([]token, error) {
 	var all []token
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -112,7 +112,7 @@ func (t *Tokens) Err() error {
 	return t.failed
 }
 
-// Look reads the file now, also if no request has come, and returns what is wrong with it.
+// Look reads the file now, even if no request has come, and returns its error.
 func (t *Tokens) Look() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,8 +120,7 @@ func (t *Tokens) Look() error {
 	return t.failed
 }
 
-// holder is the name of whose token a request has. Every token is compared, each in a time that
-// doesn't depend on where it differs.
+// holder returns the name of the request's token. It compares every token in constant time.
 func (t *Tokens) holder(r *http.Request) (string, *problem) {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok || given == "" {

@@ -1,7 +1,7 @@
 package v1
 
-// What every answer about a window says of itself: which window it is, as of when and by which
-// ledger it is true, and whether that is all there is.
+// What every answer about a window states: which window it shows, as of which time and ledger, and whether the
+// window is complete.
 
 import (
 	"time"
@@ -16,8 +16,8 @@ func timeMS(ms int64) string { return string(appendTimeMS(make([]byte, 0, len(ti
 
 const dayMS = 24 * 60 * 60 * 1000
 
-// appendTimeMS appends a time. The day is the calendar's to say, the rest is written digit by digit:
-// a page has as many times as rows.
+// appendTimeMS appends a time in timeFormat. It formats the digits itself for speed: a page has as many times as
+// rows.
 func appendTimeMS(to []byte, ms int64) []byte {
 	of := ((ms % dayMS) + dayMS) % dayMS
 	year, month, day := time.UnixMilli(ms).UTC().Date()
@@ -33,7 +33,7 @@ func appendTimeMS(to []byte, ms int64) []byte {
 	return append(digits(to, of%1000, 3), 'Z')
 }
 
-// digits appends so many of them, with zeros in front.
+// digits appends n with many digits, padded with zeros.
 func digits(to []byte, n int64, many int) []byte {
 	for place := many - 1; place >= 0; place-- {
 		d := n
@@ -52,13 +52,13 @@ type windowAnswer struct {
 	Window      string `json:"window"`
 	Start       string `json:"start"`
 	End         string `json:"end"`          // exclusive
-	SecondsLeft int64  `json:"seconds_left"` // until its end, 0 once that is over
+	SecondsLeft int64  `json:"seconds_left"` // until its end; 0 after that
 	TimeZone    string `json:"time_zone"`
-	TickMS      int64  `json:"tick_ms"` // how exact reached_at is
-	// Fields are those of a board by a rule of its own, most significant first.
+	TickMS      int64  `json:"tick_ms"` // the precision of reached_at
+	// Fields are the fields of a board with its own rule, most significant first.
 	Fields  []string `json:"fields,omitempty"`
 	Members int64    `json:"members"`
-	Counted bool     `json:"counted"` // false: no event has come, or its retention is over
+	Counted bool     `json:"counted"` // false: no event has arrived, or the retention is over
 }
 
 func windowOf(v *reading.View) windowAnswer {
@@ -77,33 +77,34 @@ func windowOf(v *reading.View) windowAnswer {
 	return a
 }
 
-// trust is how far an answer can be trusted.
+// trust describes how current and complete an answer is.
 type trust struct {
-	At    *string `json:"at"` // by Redis's clock; null where it holds nothing
+	At    *string `json:"at"` // by Redis's clock; null if Redis has no standings
 	State string  `json:"state"`
-	// Complete is false where records of the window were deleted before they could count.
+	// Complete is false if records of the window were deleted before they were counted.
 	Complete  bool `json:"complete"`
 	Refilling bool `json:"refilling"`
-	// Final is true once nothing can change the window any more.
+	// Final is true once no event can change the window any more.
 	Final bool `json:"final"`
-	// Revision is how often it has become final: a reopening takes it back, and the next is one more.
+	// Revision is the number of times that the window became final. A reopening makes it not final; the next
+	// sealing increments the revision.
 	Revision int64 `json:"revision,omitempty"`
-	// Archived: it is the archive's copy of a window that Redis doesn't have, taken AsOf: of the final
-	// window, or, without a revision, a backup.
+	// Archived: the answer shows the archive's copy of a window that Redis does not have, taken at AsOf. Without a
+	// revision the copy is of a window that was still open.
 	Archived bool    `json:"archived,omitempty"`
 	AsOf     *string `json:"as_of,omitempty"`
-	// Lag is how many records don't count yet, as the consumers reported last; null where one
-	// hasn't.
+	// Lag is the number of records that are not counted yet, by the consumers' last reports; null if a report is
+	// missing.
 	Lag        *int64   `json:"lag"`
-	BehindMS   *int64   `json:"behind_ms"`    // how old the oldest of them is
-	ReportedAt *string  `json:"reported_at"`  // of the earliest of the last reports; null without any
-	NotCounted []string `json:"not_counting"` // partitions whose events nobody counts right now
-	Incomplete []string `json:"incomplete"`   // partitions of which records are missing
-	// Ledger is up to where each partition counts, of several shards the one furthest behind.
+	BehindMS   *int64   `json:"behind_ms"`    // age of the oldest of these records
+	ReportedAt *string  `json:"reported_at"`  // the earliest of the last reports; null if there are none
+	NotCounted []string `json:"not_counting"` // partitions whose events no consumer counts now
+	Incomplete []string `json:"incomplete"`   // partitions with missing records
+	// Ledger has the position of each partition: with several shards, the lowest of their positions.
 	Ledger map[string]string `json:"ledger"`
-	// Shards are those of several shards, each as of a moment of its own.
+	// Shards has an entry per shard if there are several, each with its own instant.
 	Shards []shardTrust `json:"shards,omitempty"`
-	// Reached is whether min_offset counts; there where that was asked for.
+	// Reached reports whether the event of min_offset counts; present only if requested.
 	Reached *bool `json:"reached,omitempty"`
 }
 
@@ -143,7 +144,7 @@ func trustOf(v *reading.View, reached *waited) trust {
 	return t
 }
 
-// lostProblem is the problem that a lost window is: what is there isn't shown.
+// lostProblem returns the problem of a lost window, or nil. What Redis still has of a lost window is not shown.
 func lostProblem(v *reading.View) *problem {
 	if v.Lost == "" {
 		return nil

@@ -1,7 +1,6 @@
 package v1
 
-// What streams show: the rows of a window, read as package live reads them, once for all of the
-// clients that show the same.
+// What streams show: the rows of a window. Package live reads them once for all clients that show the same.
 
 import (
 	"bytes"
@@ -19,44 +18,44 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// watched is what a stream shows. Streams of equal ones show the same.
+// watched identifies what a stream shows. Streams with equal values share a source.
 type watched struct {
-	board, period, window string // as the path has them: the current window is another one by and by
+	board, period, window string // as in the path: current will become another window
 
 	limit  int    // of the top
-	member string // whose surroundings are shown; empty for the top
+	member string // the member whose neighbours are shown; empty for the top
 	n      int
 	ranks  string
 }
 
-// watchedReader reads it. It is for one goroutine.
+// watchedReader reads what a stream shows. It must be used by one goroutine.
 type watchedReader struct {
 	*api
 	of watched
 
-	// What was read last: of a row that is the same the text is, too.
+	// The result of the last read. A row that has not changed is not encoded again.
 	standings []ranking.Standing
 	rows      []live.Row
 
-	// A past window doesn't change, or hardly: the archive isn't asked for it each time.
+	// A past window rarely changes, so the archive is not read each time.
 	past  live.State
 	until time.Time
 }
 
-// pastFor is how long what was read of a past window is shown.
+// pastFor is how long a past window's read is reused.
 const pastFor = 5 * time.Second
 
-// changeWindow is what may change of a window while it is shown.
+// changeWindow holds the values of a window that change while it is shown.
 type changeWindow struct {
 	Window      string `json:"window"`
 	Members     int64  `json:"members"`
 	SecondsLeft int64  `json:"seconds_left"`
 }
 
-// read reads what is shown now. A window that is lost is an error.
+// read reads the current state. A lost window is an error.
 func (r *watchedReader) read(ctx context.Context) (state live.State, err error) {
 	defer func() {
-		if failure := recover(); failure != nil { // it is nobody's request, which would catch it
+		if failure := recover(); failure != nil { // no request's handler recovers in this goroutine
 			r.Log.Error("a stream caused a panic", zap.Any("failure", failure), zap.ByteString("stack", debug.Stack()))
 			err = problemf(internal, "Internal error. The server's log has the cause")
 		}
@@ -89,19 +88,19 @@ func (r *watchedReader) view(ctx context.Context, t reading.Target) (reading.Vie
 		return r.Reader.Rows(ctx, t, reading.Page{Limit: r.of.limit, Ties: ties})
 	}
 	v, err := r.Reader.Around(ctx, t, r.of.member, r.of.n, ties)
-	v.Standings = slices.DeleteFunc(v.Standings, func(st ranking.Standing) bool { return st.Rank == 0 }) // who isn't there
+	v.Standings = slices.DeleteFunc(v.Standings, func(st ranking.Standing) bool { return st.Rank == 0 }) // no standing
 	return v, err
 }
 
-// state is a view in pieces of JSON.
+// state returns a view as pieces of JSON.
 func (r *watchedReader) state(v *reading.View) (live.State, error) {
 	w, t := windowOf(v), trustOf(v, nil)
 	b := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)
 	var texts [3]string
 	timeless := t
-	timeless.At, timeless.Ledger, timeless.Shards = nil, nil, nil // which change with every event of any board
-	timeless.ReportedAt = nil                                     // which changes every second
+	timeless.At, timeless.Ledger, timeless.Shards = nil, nil, nil // these change with every event of any board
+	timeless.ReportedAt = nil                                     // this changes every second
 	lasting := w
 	lasting.SecondsLeft = 0
 	for i, of := range [][2]any{{w, t}, {changeWindow{w.Window, w.Members, w.SecondsLeft}, t}, {lasting, timeless}} {
@@ -128,7 +127,7 @@ func (r *watchedReader) state(v *reading.View) (live.State, error) {
 	return s, err
 }
 
-// encodeRows encodes the rows that aren't the same as before in their places.
+// encodeRows encodes the rows that differ from the last read's row in the same place.
 func (r *watchedReader) encodeRows(v *reading.View, b *bytes.Buffer) error {
 	if slices.Equal(v.Standings, r.standings) {
 		return nil
@@ -149,18 +148,18 @@ func (r *watchedReader) encodeRows(v *reading.View, b *bytes.Buffer) error {
 	return nil
 }
 
-// streamProblem is the data of an event that says why what is shown can't be read.
+// streamProblem returns the data of an event that reports why the shown window cannot be read.
 func (a *api) streamProblem(err error) []byte {
 	p := problemOf(err)
 	if p.word != boardLost {
 		a.log.Warn("couldn't read what streams show", zap.Error(err))
 	}
 	var b bytes.Buffer
-	_ = encode(&b, p) // it is texts and numbers
+	_ = encode(&b, p) // cannot fail: it holds only texts and numbers
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// watch watches what a stream shows.
+// watch starts to watch what a stream shows.
 func (a *api) watch(of *watched, client string, s *stream) error {
 	r := &watchedReader{api: a, of: *of}
 	var err error

@@ -1,4 +1,4 @@
-// Package build says which build this is.
+// Package build identifies this build.
 package build
 
 import (
@@ -8,13 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// stamped is set for a release or an image: scripts/static.
+// stamped is the version of a release or an image, set by scripts/static.
 var stamped string
 
 const unknown = "unknown"
 
-// Version is the program's version, else the module's as Go knows it, and the
-// commit that it was built from; unknown where nobody said.
+// Version returns the program's version, or else the module's as Go knows it, and the commit from which it was
+// built; each is "unknown" if it was not recorded.
 func Version() (version, revision string) {
 	version, revision = unknown, unknown
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -33,7 +33,7 @@ func Version() (version, revision string) {
 	return version, revision
 }
 
-// Metric is standings_build_info. It is always 1; what it says is in its labels.
+// Metric returns standings_build_info. Its value is always 1; its labels describe the build.
 func Metric() prometheus.Collector {
 	version, revision := Version()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{

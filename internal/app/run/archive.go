@@ -1,6 +1,6 @@
 package run
 
-// Archiving, as a job of the leader.
+// Archiving, a job of the leader.
 
 import (
 	"context"
@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// archiveEvery is between two passes if no window is sealed meanwhile.
+	// archiveEvery is the interval between two passes if no window is sealed meanwhile.
 	archiveEvery = time.Minute
-	// backupTurn is how long backups are taken before final windows are looked for again.
+	// backupTurn is how long the job takes backups before it looks for final windows again.
 	backupTurn = 10 * time.Second
 )
 
@@ -42,7 +42,7 @@ func setArchived(r *reported, p archive.Progress) {
 	r.set(gauge(archiveWaiting, float64(p.Waiting)), gauge(archiveOldest, waited(p.Oldest)), gauge(archiveOverdue, p.Overdue.Seconds()))
 }
 
-// waited returns for how many seconds something has waited; 0 if nothing does.
+// waited returns for how many seconds something has waited; 0 if nothing waits.
 func waited(since time.Time) float64 {
 	if since.IsZero() {
 		return 0
@@ -50,12 +50,12 @@ func waited(since time.Time) float64 {
 	return max(0, time.Since(since).Seconds())
 }
 
-// writer is the archive as this process writes it, in every term.
+// writer is the archive to which this process writes, in all of its terms as leader.
 type writer struct {
 	cfg   *config.Config
 	is    *reported
 	log   *zap.Logger
-	store *store.Store // nil until it is open; used by one run of the job at a time
+	store *store.Store // nil until it is open; one run of the job at a time uses it
 	// ready is the store once this process has written to it.
 	ready atomic.Pointer[store.Store]
 	// news changes when a final window was copied, and when a pass has ended.
@@ -65,12 +65,12 @@ type writer struct {
 // close is called after the last term.
 func (w *writer) close() {
 	if w.store != nil {
-		_ = w.store.Close() // nothing is in flight any more
+		_ = w.store.Close() // no call is in flight
 	}
 }
 
-// archiveWindows copies windows to the archive, as the leader of a term. An archive that is away is opened again at
-// each run.
+// archiveWindows returns the job that copies windows to the archive, for one term. Each run opens the archive
+// again if it is unavailable.
 func (w *writer) archiveWindows(all *boards.Boards, fields func(board string) []codec.Field, t jobs.Term) jobs.Job {
 	fence := store.Fence{Token: t.Token, Owner: t.Owner}
 	copied := int64(0)
@@ -102,7 +102,7 @@ func (w *writer) archiveWindows(all *boards.Boards, fields func(board string) []
 	}}
 }
 
-// take opens the archive, brings its schema to this program's version, and fences every earlier leader.
+// take opens the archive, migrates its schema to this program's version, and fences every earlier leader.
 func (w *writer) take(ctx context.Context, f store.Fence) (err error) {
 	if w.store == nil {
 		if w.store, err = app.OpenArchive(ctx, w.cfg); err != nil {

@@ -1,6 +1,6 @@
 package run
 
-// Bans: the topic that keeps them, read before anything is applied, and followed.
+// Bans: the bans topic is read before anything is applied, and then followed.
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// openBans looks for the bans topic, which it makes where it is missing, and begins to read it;
-// nil where none is named. What was begun has ended once close returns.
+// openBans creates the bans topic if it is missing, and starts to read it. It does nothing if no topic is
+// configured. The reading has ended when closeBans returns.
 func (p *process) openBans(ctx context.Context, cfg *config.Config) (closeBans func(), err error) {
 	topic := cfg.Kafka.BansTopic
 	if topic == "" {
@@ -61,13 +61,13 @@ func (p *process) openBans(ctx context.Context, cfg *config.Config) (closeBans f
 	return func() { stop(); <-ended }, nil
 }
 
-// desk is where members are banned by the API; nil where nobody can be.
+// desk returns the desk for bans through the API; nil without a bans topic.
 func (p *process) desk() *bans.Desk {
 	if p.bans == nil {
 		return nil
 	}
 	return &bans.Desk{Publisher: &bans.Publisher{Follower: p.bans}, Standings: func(context.Context) (bans.Standings, error) {
-		keeper := p.keeper.Load() // of the shards that there are
+		keeper := p.keeper.Load() // of the current shards
 		if keeper == nil {
 			return nil, errNotAligned
 		}
@@ -84,11 +84,11 @@ func classifyBans(err error) ledger.Verdict {
 	return kafkaconn.Classify(err)
 }
 
-// readWithin is how long the bans topic may take between two looks at what holds it up.
+// readWithin is how long to wait for the end of the bans topic before checking what delays the reading.
 const readWithin = time.Second
 
-// alignBans waits until the bans topic was read to its end and the standings are in line with it;
-// nil where none is named. Nothing is applied before.
+// alignBans waits until the bans topic was read to its end and the standings are in line with it. Nothing is
+// applied before. It returns nil if no topic is configured.
 func (p *process) alignBans(ctx context.Context, cfg *config.Config, all *boards.Boards) (*bans.Keeper, error) {
 	if p.bans == nil {
 		p.sayBansLeft(ctx, all)
@@ -117,7 +117,8 @@ func (p *process) alignBans(ctx context.Context, cfg *config.Config, all *boards
 	return keeper, nil
 }
 
-// sayBansLeft: who was banned by an earlier configuration stays hidden, and nothing would end it.
+// sayBansLeft warns if Redis still hides members by bans of an earlier configuration: without the topic they
+// stay hidden.
 func (p *process) sayBansLeft(ctx context.Context, all *boards.Boards) {
 	left, err := hiding.In(all).Banned(ctx)
 	switch {
@@ -139,17 +140,17 @@ var (
 	bansBad     = prometheus.NewDesc("standings_bans_bad_records_total", "Invalid records of the bans topic, which are ignored. Only with kafka.bans_topic.", nil, nil)
 )
 
-// bansCollector shows the bans, once there are any to show.
+// bansCollector exports metrics of bans, once there is a follower.
 type bansCollector struct{ of atomic.Pointer[bans.Follower] }
 
-// Describe names what is reported.
+// Describe sends the descriptions.
 func (*bansCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- bansInForce
 	to <- bansUnread
 	to <- bansBad
 }
 
-// Collect counts what has been read.
+// Collect sends the metrics of what has been read.
 func (c *bansCollector) Collect(to chan<- prometheus.Metric) {
 	f := c.of.Load()
 	if f == nil {

@@ -1,6 +1,6 @@
 package run
 
-// How many boards and windows there are, for the metrics.
+// The numbers of boards and windows, for the metrics.
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// countEvery is how often windows are counted, which is one short command, and after
-	// them boards: countPause is between two pages of 500 windows.
+	// countEvery is how often windows are counted, with one short command, and then boards. countPause is the
+	// pause between two pages of 500 windows.
 	countEvery = 10 * time.Second
 	countPause = 25 * time.Millisecond
 )
@@ -33,7 +33,7 @@ func countBoards(r *reported, all *boards.Boards) jobs.Job {
 			return 0, err
 		}
 		listed, before := gauge(windowsListed, float64(windows)), *r.last.Load()
-		if len(before) == 2 { // to count boards takes a while
+		if len(before) == 2 { // counting boards takes a while
 			r.set(listed, before[1])
 		} else {
 			r.set(listed)

@@ -48,7 +48,7 @@ func TestBoardsAndWindowsAreCounted(t *testing.T) {
 			}
 		}
 	}
-	for most, want := range map[int64]bool{3: true, 4: false} { // 75 % are no reason to warn
+	for most, want := range map[int64]bool{3: true, 4: false} { // no warning at 75 %
 		room := windowRoom{most: most}
 		if got := room.warnings(); got != nil {
 			t.Errorf("before windows were counted: %v", got)

@@ -1,6 +1,6 @@
 package run
 
-// What is said at start of a Redis Cluster and its shape.
+// Log lines about a Redis Cluster and its shape at the start.
 
 import (
 	"context"
@@ -16,8 +16,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// sayCluster logs what an operator may not have meant of a cluster that serves all that is used
-// of it.
+// sayCluster logs probable mistakes about a cluster that serves all slots in use.
 func sayCluster(ctx context.Context, cfg *config.Config, client *redis.ClusterClient, log *zap.Logger) {
 	if cfg.Redis.Shards == 1 {
 		log.Info("Redis is a cluster, and one shard uses one master of it: consumer reshard spreads members over several")
@@ -27,7 +26,7 @@ func sayCluster(ctx context.Context, cfg *config.Config, client *redis.ClusterCl
 	}
 }
 
-// withGaps adds to an error that waiting may help what the cluster doesn't serve.
+// withGaps adds to a transient error the slots that the cluster does not serve.
 func withGaps(ctx context.Context, err error, client redis.UniversalClient, cfg *config.Config) error {
 	cluster, ok := client.(*redis.ClusterClient)
 	if !ok || ranking.Classify(err) != ledger.Retry || ctx.Err() != nil {
@@ -42,6 +41,6 @@ func withGaps(ctx context.Context, err error, client redis.UniversalClient, cfg 
 func gaps(ctx context.Context, client *redis.ClusterClient, cfg *config.Config) []string {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Redis.Timeout)
 	defer cancel()
-	all, _ := app.ClusterGaps(ctx, client, cfg) // what can't be asked is said by the calls that matter
+	all, _ := app.ClusterGaps(ctx, client, cfg) // if this fails, the calls that need the slots report the error
 	return all
 }

@@ -1,5 +1,5 @@
-// Package run is what `consumer run` runs, the main job. It waits for Kafka and Redis, checks that
-// both keep what they are given, and consumes until its context ends.
+// Package run implements `consumer run`, the main job. It waits for Kafka and Redis, checks that both keep the
+// data written to them, and consumes until its context ends.
 package run
 
 import (
@@ -27,14 +27,14 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// Consume runs a consumer until the context ends. ready, if given, receives it
-// before it starts. What it counted is the last that it says: of every end in order, also one
-// while it still waits for Kafka or Redis, and of any end of one that consumed.
+// Consume runs a consumer until the context ends. ready, if not nil, receives the consumer before it starts.
+// The last log line has the counts: after every orderly end, even if the process still waits for Kafka or
+// Redis, and after any end of a consumer that ran.
 func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer)) error {
 	var consumer atomic.Pointer[ingest.Consumer]
 	err := begin(ctx, cfg, log, stats, ready, &consumer)
 	if ctx.Err() != nil && consumer.Load() == nil && errors.Is(err, context.Canceled) {
-		err = nil // the end has come in the middle of a call
+		err = nil // the context ended in the middle of a call
 	}
 	if consumer.Load() != nil || err == nil && ctx.Err() != nil {
 		sayStopped(log, stats)
@@ -53,7 +53,7 @@ func sayStopped(log *zap.Logger, stats *ingest.Stats) {
 		zap.Int64("ledger_moves", stats.AllMoves()), zap.Int64("retries", stats.Retries.Load()+stats.KafkaTries.Load()), zap.Int64("dead_letters_written", stats.DeadLetters.Load()))
 }
 
-// begin opens what a consumer has as long as it lives, and consumes.
+// begin opens everything that a consumer needs throughout its life, and consumes.
 func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer), consumer *atomic.Pointer[ingest.Consumer]) error {
 	log.Info("time zone data", zap.String("version", zoneinfo.Current().Version), zap.String("source", zoneinfo.Current().Source))
 	if err := sayLayouts(cfg, log); err != nil {
@@ -67,7 +67,7 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *inge
 		if k := keeper.Load(); k != nil {
 			k.Wake()
 		}
-		// A failover may have brought another server's configuration.
+		// After a failover, another server with another configuration may answer.
 		return redisconn.CheckEviction(ctx, conn, cfg.Redis.AssumeNoeviction)
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *inge
 	}
 }
 
-// process is what a consumer has as long as it lives, whatever becomes of the number of shards.
+// process has everything that outlives a change of the number of shards.
 type process struct {
 	log       *zap.Logger
 	stats     *ingest.Stats
@@ -136,13 +136,13 @@ type process struct {
 	cluster   string
 	consumer  *atomic.Pointer[ingest.Consumer]
 	keeper    *atomic.Pointer[bans.Keeper]
-	bans      *bans.Follower // nil: nobody can be banned
+	bans      *bans.Follower // nil: no bans
 }
 
-// consume consumes with the number of shards that there is, until the context ends or, with
-// errRenumbered, that changes.
+// consume consumes with the present number of shards, until the context ends. If that number changes, it
+// returns errRenumbered.
 func (p *process) consume(ctx context.Context, configured *config.Config) error {
-	cfg, recorded, err := p.numbered(ctx, configured)
+	cfg, err := p.numbered(ctx, configured)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -151,19 +151,27 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 		return err
 	}
 	p.ops.has.of(all)
-	if err := awaitRedis(ctx, cfg, p.client, all, recorded, p.log, p.ops.waitsForRedis); err != nil || ctx.Err() != nil {
+	if err := awaitRedis(ctx, cfg, p.client, all, p.log, p.ops.waitsForRedis); err != nil || ctx.Err() != nil {
 		return err
 	}
 	keeper, err := p.alignBans(ctx, cfg, all)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	var align func(context.Context) error
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	before := app.BeforeCounting{Begin: func(ctx context.Context) error {
+		err := claim(ctx, p.client, cfg)
+		if errors.Is(err, errRenumbered) {
+			stop(err)
+		}
+		return err
+	}}
 	if keeper != nil {
-		align = keeper.Align
+		before.Align = keeper.Align
 	}
 	pause := new(ingest.Pause)
-	c, err := app.NewConsumer(cfg, p.settings, p.transport, all, pause, align, p.log, p.stats)
+	c, err := app.NewConsumer(cfg, p.settings, p.transport, all, pause, before, p.log, p.stats)
 	if err != nil {
 		return err
 	}
@@ -174,7 +182,6 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 	}
 	p.log.Info("consuming", zap.Strings("brokers", cfg.Kafka.Brokers), zap.Strings("topics", cfg.Kafka.Topics),
 		zap.String("group", cfg.Kafka.Group), zap.Strings("redis", cfg.Redis.Addresses), zap.String("prefix", cfg.Redis.Prefix), zap.Int64("shards", cfg.Redis.Shards))
-	running, stop := context.WithCancelCause(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { p.ops.watch(running, all) })
 	if keeper != nil {
@@ -191,8 +198,7 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 	return err
 }
 
-// sayLayouts logs what the configured layouts result in, and warns of what an
-// operator may not have meant.
+// sayLayouts logs the configured layouts, and warnings about probable mistakes.
 func sayLayouts(cfg *config.Config, log *zap.Logger) error {
 	layouts, warnings, err := cfg.Layouts(time.Now())
 	if err != nil {
@@ -208,14 +214,14 @@ func sayLayouts(cfg *config.Config, log *zap.Logger) error {
 	return nil
 }
 
-// sayEvery is how often a wait that goes on is logged.
+// sayEvery is the minimum interval between log lines about a lasting wait.
 const sayEvery = 5 * time.Second
 
-// atStart is the wait between two looks for Kafka or Redis.
+// atStart is the wait between two attempts to reach Kafka or Redis.
 var atStart = retry.Policy{First: 100 * time.Millisecond, Longest: 2 * time.Second}
 
-// await tries until it works, the context ends, or the error is one that waiting
-// doesn't help. waits receives what each try resulted in.
+// await tries until it succeeds, the context ends, or the error is permanent. waits receives the error of each
+// try.
 func await(ctx context.Context, log *zap.Logger, what string, classify func(error) ledger.Verdict, waits func(error), try func() error) error {
 	waits(nil)
 	var logged retry.LogLimit
@@ -237,8 +243,8 @@ func await(ctx context.Context, log *zap.Logger, what string, classify func(erro
 	}
 }
 
-// awaitKafka waits for a broker, and returns the cluster's id and how many
-// partitions the topics have so far.
+// awaitKafka waits for a broker, and returns the cluster's id and the present number of partitions of all
+// topics.
 func awaitKafka(ctx context.Context, cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, log *zap.Logger, waits func(error)) (cluster string, partitions int, err error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
 	err = await(ctx, log, "Kafka", kafkaconn.Classify, waits, func() error {
@@ -246,7 +252,7 @@ func awaitKafka(ctx context.Context, cfg *config.Config, settings kafkaconn.Sett
 		if err != nil {
 			return app.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 		}
-		// The rest of the work is with the addresses that the cluster advertises.
+		// All later calls use the addresses that the cluster advertises.
 		if err := settings.Diagnose(ctx, cfg.Kafka.Brokers...); err != nil {
 			return err
 		}
@@ -271,11 +277,11 @@ func logAdded(log *zap.Logger, a ledger.Added) {
 		zap.String("period", a.Period), zap.Time("since", time.UnixMilli(a.Since).UTC()))
 }
 
-// awaitRedis waits for Redis, and refuses one that may lose a part of what it holds, or
-// whose standings were written with another configuration: a member of the group with that
-// would halt the partitions that it is given, which others would count. A number of shards that
-// Redis has recorded isn't looked for.
-func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalClient, all *boards.Boards, recorded bool, log *zap.Logger, waits func(error)) error {
+// awaitRedis waits for Redis. It refuses a Redis that may lose part of its data, or whose standings have
+// another schema: in the group, this process would halt its partitions, which other replicas could count. Then
+// it records the number of shards.
+func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalClient, all *boards.Boards, log *zap.Logger, waits func(error)) error {
+	var other error
 	err := await(ctx, log, "Redis", ranking.Classify, waits, func() error {
 		if err := all.Try(ctx, cfg.Redis.AssumeNoeviction); err != nil {
 			return withGaps(ctx, app.ExplainRedis(ctx, err, cfg), client, cfg)
@@ -296,11 +302,15 @@ func awaitRedis(ctx context.Context, cfg *config.Config, client redis.UniversalC
 		if err := all.CheckSchemas(states); err != nil {
 			return err
 		}
-		if recorded {
-			return nil
+		err = claim(ctx, client, cfg)
+		if errors.Is(err, errRenumbered) { // since the number was read
+			other, err = err, nil
 		}
-		return all.CheckNumber(ctx, states)
+		return err
 	})
+	if other != nil {
+		return other
+	}
 	if cluster, ok := client.(*redis.ClusterClient); ok && err == nil && ctx.Err() == nil {
 		sayCluster(ctx, cfg, cluster, log)
 	}

@@ -1,6 +1,6 @@
 package run
 
-// Publishing final windows to a topic, as a job of the leader.
+// Publishing final windows to a topic, a job of the leader.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// publishEvery is between two passes if no window is sealed, or archived, meanwhile.
+	// publishEvery is the interval between two passes if no window is sealed, or archived, meanwhile.
 	publishEvery = time.Minute
 	// unarchivedEvery is how often the job runs before this process has written to the archive.
 	unarchivedEvery = time.Second
@@ -48,8 +48,8 @@ func setPublished(r *reported, p topic.Progress) {
 		gauge(finalWindows, float64(p.Windows)), gauge(finalStandings, float64(p.Standings)))
 }
 
-// publishWindows publishes final windows from the archive, if there is one, else from Redis. No token keeps an earlier
-// leader from writing: its producer's epoch does.
+// publishWindows returns the job that publishes final windows: from the archive, if there is one, else from
+// Redis. It needs no fencing token: the epoch of the producer stops an earlier leader's writes.
 func (p *process) publishWindows(cfg *config.Config, all *boards.Boards, w *writer, fields func(board string) []codec.Field) jobs.Job {
 	k, client := &cfg.Kafka, p.topicsClient(cfg)
 	of := topic.Config{
@@ -70,7 +70,7 @@ func (p *process) publishWindows(cfg *config.Config, all *boards.Boards, w *writ
 	job.Run = func(ctx context.Context) (time.Duration, error) {
 		if publisher == nil {
 			if of.Archive = w.ready.Load(); of.Archive == nil && cfg.Archive.URL != "" {
-				return unarchivedEvery, nil // the other job reports why
+				return unarchivedEvery, nil // the archive job reports why
 			}
 			publisher = topic.New(of)
 		}
@@ -83,7 +83,7 @@ func (p *process) topicsClient(cfg *config.Config) *kafka.Client {
 	return &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: kafkaconn.Robust(p.transport), Timeout: cfg.Kafka.Timeout}
 }
 
-// ensureFinalTopic has the topics be there, as this user may use them.
+// ensureFinalTopic creates the missing topics, and checks that this user may use them.
 func ensureFinalTopic(ctx context.Context, cfg *config.Config, client *kafka.Client, log *zap.Logger) error {
 	name := cfg.Kafka.FinalTopic
 	err := kafkaconn.CheckRights(ctx, client, app.FinalTopicRights(cfg)...)
@@ -104,8 +104,8 @@ func ensureFinalTopic(ctx context.Context, cfg *config.Config, client *kafka.Cli
 	return app.ExplainKafka(ctx, err, &cfg.Kafka, name)
 }
 
-// checkFinalTopic ends the start where an operator has to help: a right is missing, or a topic would
-// forget what is published. What may pass is the leader's to wait for, and holds up nothing else.
+// checkFinalTopic stops the start if the operator must act: a right is missing, or a topic would delete what is
+// published. It only logs a transient error: the leader retries, and nothing else waits for it.
 func (p *process) checkFinalTopic(ctx context.Context, cfg *config.Config) error {
 	if cfg.Kafka.FinalTopic == "" {
 		return nil

@@ -1,6 +1,6 @@
 package run
 
-// How much of the range of points is used, for the metrics.
+// The used share of the range of points, for the metrics.
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// rangeEvery is how often boards are looked at, and rangePause how long between two
-	// pages of 500 windows: at most one command in a hundred of what Redis can do.
+	// rangeEvery is how often the boards are checked. rangePause is the pause between two pages of 500 windows,
+	// so that this uses at most a hundredth of the commands that Redis can process.
 	rangeEvery = 30 * time.Second
 	rangePause = 250 * time.Millisecond
 )

@@ -1,6 +1,6 @@
 package run
 
-// What the leader runs.
+// The leader's jobs.
 
 import (
 	"context"
@@ -18,10 +18,11 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// leaderLease is how long the lease of a leader that died lasts.
+// leaderLease is the length of the leader's lease: after a leader has died, the next one starts that much
+// later.
 const leaderLease = 15 * time.Second
 
-// lead runs the leader's jobs whenever this replica leads, until the context ends.
+// lead runs the leader's jobs whenever this replica is the leader, until the context ends.
 func (p *process) lead(ctx context.Context, cfg *config.Config, all *boards.Boards, c *ingest.Consumer) {
 	fields, err := app.ArchivedFields(cfg)
 	if err != nil {
@@ -51,14 +52,14 @@ func (p *process) lead(ctx context.Context, cfg *config.Config, all *boards.Boar
 		},
 	}
 	if err := l.Run(ctx); err != nil {
-		p.log.Error("this replica doesn't lead", zap.Error(err)) // a lease that can't be one: a bug
+		p.log.Error("this replica doesn't lead", zap.Error(err)) // a bug: the lease is invalid
 	}
 }
 
-// retireEvery is the time between two runs of retireWindows.
+// retireEvery is the interval between two runs of retireWindows.
 const retireEvery = time.Hour
 
-// retireWindows removes the listings of windows that are over.
+// retireWindows removes the listings of expired windows.
 func retireWindows(all *boards.Boards, log *zap.Logger) jobs.Job {
 	return jobs.Job{Name: "retire", Every: retireEvery, Run: func(ctx context.Context) (time.Duration, error) {
 		n, err := all.Retire(ctx)
@@ -73,7 +74,7 @@ func retireWindows(all *boards.Boards, log *zap.Logger) jobs.Job {
 	}}
 }
 
-// jobMetrics shows whether this replica leads, and which jobs fail.
+// jobMetrics exports whether this replica is the leader, and which jobs fail.
 type jobMetrics struct {
 	leader  prometheus.Gauge
 	failing *prometheus.GaugeVec
@@ -87,13 +88,13 @@ func newJobMetrics() *jobMetrics {
 	}
 }
 
-// Describe names what is reported.
+// Describe sends the descriptions.
 func (m *jobMetrics) Describe(to chan<- *prometheus.Desc) {
 	m.leader.Describe(to)
 	m.failing.Describe(to)
 }
 
-// Collect reports what is known.
+// Collect sends the metrics.
 func (m *jobMetrics) Collect(to chan<- prometheus.Metric) {
 	m.leader.Collect(to)
 	m.failing.Collect(to)
@@ -107,7 +108,8 @@ func (m *jobMetrics) ran(job string, err error) {
 	m.failing.WithLabelValues(job).Set(failing)
 }
 
-// leads is called when a term starts and after it has ended. A replica that doesn't lead reports nothing of the jobs.
+// leads is called when a term starts and after it has ended. A replica that is not the leader reports nothing
+// about the jobs.
 func (o *operations) leads(is bool) {
 	if is {
 		o.jobs.leader.Set(1)

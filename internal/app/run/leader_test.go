@@ -23,7 +23,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// leads has a replica lead that archives and doesn't seal, until the test or what is returned ends it.
+// leads runs a replica as the leader, which archives and does not seal, until the test ends or calls end.
 func leads(t *testing.T, w *finaltest.World, url string) (p *process, end func()) {
 	t.Helper()
 	cfg := config.Defaults()
@@ -53,7 +53,7 @@ func archivedRevision(t *testing.T, s *store.Store, w *finaltest.World) (revisio
 	return found.Revision
 }
 
-// The leader looks at all windows once a minute: what it learns of the other replica's seal it learns from Redis.
+// The leader reads all windows once a minute. It learns of another replica's seal earlier, from Redis.
 func TestAWindowThatOneReplicaSealsIsArchivedByTheLeaderWithinSeconds(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		w := finaltest.New(t, of, "")
@@ -84,7 +84,7 @@ func TestAWindowThatOneReplicaSealsIsArchivedByTheLeaderWithinSeconds(t *testing
 	}
 }
 
-// Redis was wiped, and gives tokens that are smaller than the archive's: the leader takes a larger one.
+// Redis was wiped, and issues tokens that are smaller than the archive's. The leader takes a larger one.
 func TestALeaderWhoseTokenIsSmallerThanTheArchivesTakesALargerOne(t *testing.T) {
 	w := finaltest.New(t, 1, "")
 	w.Fill(50)
@@ -102,7 +102,7 @@ func TestALeaderWhoseTokenIsSmallerThanTheArchivesTakesALargerOne(t *testing.T) 
 	require.EqualValues(t, 42, token)
 }
 
-// An archive that is away is a job that fails, and holds up no other job.
+// If the archive is unavailable, its job fails, and no other job waits for it.
 func TestAnArchiveThatIsAwayIsReportedAndUsedOnceItIsThere(t *testing.T) {
 	w := finaltest.New(t, 1, "")
 	w.Fill(50)
@@ -120,7 +120,7 @@ func TestAnArchiveThatIsAwayIsReportedAndUsedOnceItIsThere(t *testing.T) {
 	require.Eventually(t, func() bool { return failing("archive") == 0 && archivedRevision(t, s, w) == 1 }, time.Minute, 10*time.Millisecond)
 }
 
-// At a first start the metrics are due before anything is written: Redis has lost nothing.
+// At a first start the metrics are measured before anything is written. That is not a failure.
 func TestThatNothingHasBegunYetIsNoFailureAndIsTriedAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)

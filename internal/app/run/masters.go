@@ -1,6 +1,6 @@
 package run
 
-// Which master has which shard, for the metrics.
+// The master of each shard, for the metrics.
 
 import (
 	"strconv"
@@ -14,16 +14,16 @@ import (
 var shardInfo = prometheus.NewDesc("standings_shard_info",
 	"1; the labels are a shard and its master (host:port), empty if unknown, as with Sentinels.", []string{"shard", "master"}, nil)
 
-// masters shows the master of each shard: nothing before the boards are known.
+// masters exports the master of each shard, once the boards are known.
 type masters struct{ boards atomic.Pointer[boards.Boards] }
 
-// of is called once the boards are known.
+// of sets the boards.
 func (m *masters) of(all *boards.Boards) { m.boards.Store(all) }
 
-// Describe names what is reported.
+// Describe sends the description.
 func (m *masters) Describe(to chan<- *prometheus.Desc) { to <- shardInfo }
 
-// Collect asks the client, which answers from memory.
+// Collect sends the metrics. The client answers from memory.
 func (m *masters) Collect(to chan<- prometheus.Metric) {
 	all := m.boards.Load()
 	if all == nil {

@@ -1,7 +1,6 @@
 package run
 
-// The metrics as a whole, and all that is written about them: docs/metrics.md, the
-// alerts and the dashboard.
+// All metrics, and the documents about them: docs/metrics.md, the alerts and the dashboard.
 
 import (
 	"encoding/json"
@@ -32,7 +31,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// everyMetric is what /metrics has where there is something to tell of everything.
+// everyMetric returns what /metrics has if there is something to report for every metric.
 func everyMetric(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	now := func() ingest.Snapshot {
@@ -68,7 +67,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	return newRegistry(cfg, stats, now, func() []api.Reason { return nil }, client, points, boards, memory, due, archived, published, reach, led, shards, banned, v1.NewMetrics())
 }
 
-// families are our own metrics, by name.
+// families returns the program's own metrics, by name.
 func families(t *testing.T) []*dto.MetricFamily {
 	t.Helper()
 	all, err := everyMetric(t).Gather()
@@ -121,8 +120,8 @@ var (
 	alert  = regexp.MustCompile(`(?m)^ +- alert: (\w+)`)
 )
 
-// The table in docs/metrics.md is made of what the program shows, and of which alert
-// looks at it. UPDATE_DOCS=1 writes it.
+// The table in docs/metrics.md is generated from the program's metrics and the alerts that use them.
+// UPDATE_DOCS=1 writes it.
 func TestTheTableOfMetricsIsTheProgramsOwn(t *testing.T) {
 	const begin, end = "<!-- what /metrics shows -->\n", "<!-- end -->\n"
 	text := read(t, metricsPath)
@@ -160,7 +159,7 @@ func metricsTable(all []*dto.MetricFamily, alerts map[string][]string) string {
 	return b.String()
 }
 
-// alertsByMetric are the names of the alerts whose rule names a metric.
+// alertsByMetric returns the names of the alerts whose rule uses a metric.
 func alertsByMetric(t *testing.T) map[string][]string {
 	t.Helper()
 	text := read(t, alertsPath)
@@ -204,7 +203,7 @@ func TestWhatIsWrittenOfMetricsNamesOnlyThoseThereAre(t *testing.T) {
 	}
 }
 
-// Events that no window takes are shown as a share, whichever side of the windows they lie on.
+// Late and early events are both shown as a share.
 func TestTheDashboardShowsLateAndEarlyEventsBesideEachOther(t *testing.T) {
 	var dashboard struct {
 		Panels []struct {
@@ -215,7 +214,7 @@ func TestTheDashboardShowsLateAndEarlyEventsBesideEachOther(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, dashboardPath)), &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]string{} // a result, and the panel it is in
+	shown := map[string]string{} // result → its panel
 	for _, p := range dashboard.Panels {
 		refs := map[string]bool{}
 		for _, target := range p.Targets {
@@ -235,7 +234,7 @@ func TestTheDashboardShowsLateAndEarlyEventsBesideEachOther(t *testing.T) {
 	}
 }
 
-// Every alert is one that a test of the rules says something of.
+// Every alert has a test of the rules.
 func TestTheAlertsAreValidAndDoWhatTheirTestsSay(t *testing.T) {
 	tests := read(t, "../../../deploy/alerts_test.yaml")
 	for _, m := range alert.FindAllStringSubmatch(read(t, alertsPath), -1) {

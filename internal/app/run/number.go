@@ -1,6 +1,6 @@
 package run
 
-// How many shards there are: the configuration's word, until a reshard has changed it.
+// The number of shards: as Redis has recorded it, at first by the configuration.
 
 import (
 	"context"
@@ -8,26 +8,28 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/jobs"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/ranking/reshard"
 	"github.com/standings/standings/internal/units"
 )
 
-// errRenumbered says that there is another number of shards than this consumer runs with.
-var errRenumbered = errors.New("a reshard has switched over")
+// errRenumbered reports that Redis has recorded another number of shards than this consumer runs with.
+var errRenumbered = errors.New("Redis has recorded another number of shards")
 
-// numbered waits for Redis, and is the configuration with the number of shards that there is;
-// recorded where Redis has a record of it.
-func (p *process) numbered(ctx context.Context, configured *config.Config) (cfg *config.Config, recorded bool, err error) {
+// numbered waits for Redis, and returns the configuration with the number of shards that Redis has.
+func (p *process) numbered(ctx context.Context, configured *config.Config) (cfg *config.Config, err error) {
 	err = await(ctx, p.log, "Redis", ranking.Classify, p.ops.waitsForRedis, func() error {
 		var err error
-		if cfg, recorded, err = app.Recorded(ctx, configured, p.client); err != nil {
+		if cfg, err = app.Numbered(ctx, configured, p.client); err != nil {
 			return withGaps(ctx, app.ExplainRedis(ctx, err, configured), p.client, configured)
 		}
 		return nil
@@ -35,14 +37,29 @@ func (p *process) numbered(ctx context.Context, configured *config.Config) (cfg 
 	if cfg.Redis.Shards != configured.Redis.Shards {
 		p.log.Warn(app.OtherNumber(configured, cfg.Redis.Shards))
 	}
-	return cfg, recorded, err
+	return cfg, err
 }
 
-// numberEvery is how often is looked for a reshard.
+// claim records the number of shards that this consumer runs with, or returns errRenumbered if another one is recorded.
+// A consumer calls it before it begins a shard. After Redis is lost, one consumer may still have the number of a reshard,
+// and a restarted one the number of an unchanged configuration; without the claim both would fill shards of their own.
+func claim(ctx context.Context, client redis.UniversalClient, cfg *config.Config) error {
+	number, err := ranking.ClaimNumber(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
+	if err == nil && int64(number) != cfg.Redis.Shards {
+		err = renumbered(number)
+	}
+	return err
+}
+
+func renumbered(to ledger.Shards) error {
+	return fmt.Errorf("%w: %d", errRenumbered, int(to))
+}
+
+// numberEvery is how often the process checks for a reshard.
 const numberEvery = time.Second
 
-// watchNumber pauses the consumer while a reshard is under way, and ends it, with errRenumbered,
-// once there is another number of shards. Where Redis doesn't answer it stays as it is.
+// watchNumber pauses the consumer during a reshard, ends it with errRenumbered once the number of shards has changed, and
+// records the number again if Redis has lost it. If Redis does not answer, it changes nothing.
 func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *ingest.Pause, end context.CancelCauseFunc) {
 	tick := time.NewTicker(numberEvery)
 	defer tick.Stop()
@@ -51,8 +68,13 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *in
 		switch {
 		case err != nil:
 		case number.Shards > 0 && int64(number.Shards) != cfg.Redis.Shards:
-			end(fmt.Errorf("%w to %s", errRenumbered, units.Plural(int64(number.Shards), "shard")))
+			end(renumbered(number.Shards))
 			return
+		case number.Shards == 0:
+			if err := claim(ctx, p.client, cfg); errors.Is(err, errRenumbered) {
+				end(err)
+				return
+			}
 		case number.Reshard != nil && int64(number.Reshard.From) == cfg.Redis.Shards:
 			pause.Begin(resharding(number.Reshard))
 		default:
@@ -66,10 +88,11 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *in
 	}
 }
 
-// keepEvery is the time between two checks for an unfinished reshard.
+// keepEvery is the interval between two checks for an unfinished reshard.
 const keepEvery = time.Hour
 
-// keepReshard has the copy stay that a reshard has switched to, if that died before.
+// keepReshard returns the job that makes the copy of a reshard permanent, if the reshard was killed after its
+// switch.
 func (p *process) keepReshard(cfg *config.Config, all *boards.Boards) jobs.Job {
 	return jobs.Job{Name: "keep a reshard", Every: keepEvery, Run: func(ctx context.Context) (time.Duration, error) {
 		number, err := ranking.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)

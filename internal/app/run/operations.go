@@ -1,6 +1,6 @@
 package run
 
-// The operations port: what /healthz, /readyz and /metrics tell of `consumer run`.
+// The operations port: /healthz, /readyz and /metrics of `consumer run`.
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// operations is the port and what it reports. It is open before anything is waited for,
-// and closes after everything else has ended.
+// operations is the port and what it reports. It opens before the process waits for anything, and closes after
+// everything else has ended.
 type operations struct {
 	*readiness
 	client   redis.UniversalClient
@@ -33,7 +33,7 @@ type operations struct {
 	due      *reported
 	archived *reported
 
-	// published is of the topic for final windows.
+	// published reports on the topic for final windows.
 	published *reported
 	reach     *reported
 	jobs      *jobMetrics
@@ -45,8 +45,8 @@ type operations struct {
 	log       *zap.Logger
 }
 
-// openOperations opens the port and serves it until close. A port that can't be opened
-// is an error; one that breaks later is logged, and the work goes on.
+// openOperations opens the port and serves it until close. It returns an error if the port cannot be opened. If
+// the port fails later, that is logged, and the process continues.
 func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats, port *serve.Port) (*operations, error) {
 	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
 		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), published: newPublished(), reach: newReported(logReach), jobs: newJobMetrics(), bans: new(bansCollector), has: new(masters), windows: windowRoom{most: cfg.MaxWindows}, stop: func() {}}
@@ -61,7 +61,7 @@ func openOperations(ctx context.Context, cfg *config.Config, client redis.Univer
 		return nil, err
 	}
 	log.Info("operations port open", zap.Stringer("address", server.Addr()))
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // it also reports how the end goes
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // it also reports how the shutdown proceeds
 	o.stop = stop
 	o.ended.Go(func() {
 		if err := server.Run(serving); err != nil {
@@ -71,8 +71,7 @@ func openOperations(ctx context.Context, cfg *config.Config, client redis.Univer
 	return o, nil
 }
 
-// watch looks at Redis for what is reported, until the context ends. Without a port nobody
-// is told.
+// watch reads from Redis what the port reports, until the context ends. Without a port it does nothing.
 func (o *operations) watch(ctx context.Context, all *boards.Boards) {
 	if o.cfg.Listen == config.Off {
 		return
@@ -91,7 +90,7 @@ func (o *operations) close() {
 	o.ended.Wait()
 }
 
-// newRegistry has everything that /metrics shows.
+// newRegistry returns a registry of everything that /metrics reports.
 func newRegistry(cfg *config.Config, stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, beside ...prometheus.Collector) *prometheus.Registry {
 	all := prometheus.NewRegistry()
 	all.MustRegister(
@@ -108,7 +107,7 @@ func gaugeOf(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "standings_" + name, Help: help}, value)
 }
 
-// poolCollector shows the connections to Redis.
+// poolCollector exports the connections to Redis.
 type poolCollector struct{ client redis.UniversalClient }
 
 var (
@@ -116,13 +115,13 @@ var (
 	poolTimeouts    = prometheus.NewDesc("standings_redis_pool_timeouts_total", "Calls that got no Redis connection in time.", nil, nil)
 )
 
-// Describe names what is reported.
+// Describe sends the descriptions.
 func (poolCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- poolConnections
 	to <- poolTimeouts
 }
 
-// Collect asks the pool, which answers from memory.
+// Collect sends the metrics. The pool answers from memory.
 func (p poolCollector) Collect(to chan<- prometheus.Metric) {
 	s := p.client.PoolStats()
 	to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(s.IdleConns), "idle")

@@ -1,7 +1,7 @@
 package run
 
-// Why the process isn't ready: what it waits for at the start and at the end, what
-// doesn't answer, and the partitions that don't go on.
+// Why the process is not ready: what it waits for at the start or the end, a dependency that does not answer,
+// and partitions that do not make progress.
 
 import (
 	"context"
@@ -20,12 +20,12 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// patience is how long a partition may wait, and the process be outside of its group
-// or without Redis, before it isn't ready: rebalances and single failures pass.
+// patience is how long a partition may wait, and how long the process may be outside of its group or without
+// Redis, until the process is not ready. Rebalances and single failovers are shorter.
 const patience = 5 * time.Second
 
-// Reasons, beside those of halts and waiting, which is a partition's. The test of operations.md
-// reads them here.
+// Reasons, beside those of halts and waits, which concern a partition. docs/operations_test.go finds the list by
+// this comment's beginning.
 const (
 	notStarted  = "starting"
 	waitsKafka  = "waiting_for_kafka"
@@ -38,17 +38,17 @@ const (
 	stuck       = "stuck" // of /healthz
 )
 
-// readiness knows how the process stands. It is safe for concurrent use.
+// readiness has the state of the process. It is safe for concurrent use.
 type readiness struct {
 	cfg      *config.Config
 	consumer atomic.Pointer[ingest.Consumer]
 
 	mu    sync.Mutex
-	stage *api.Reason // before the consumer runs, and at the end
+	stage *api.Reason // before the consumer runs, and during the shutdown
 	redis outage
 }
 
-// outage is since when something hasn't answered, and what was said last.
+// outage is the start of a failure to answer, and the last error.
 type outage struct {
 	since time.Time
 	err   error
@@ -58,8 +58,8 @@ func newReadiness(cfg *config.Config) *readiness {
 	return &readiness{cfg: cfg, stage: &api.Reason{Reason: notStarted, What: "it has just been started", Remedy: "wait"}}
 }
 
-// waits notes what is waited for before the consumer runs, and what the last try
-// came to; nil where it came to nothing that is worth telling.
+// waits records what the process waits for before the consumer runs, with the error of the last try. err is nil
+// if there is nothing to report.
 func (r *readiness) waits(reason, what string, err error, remedy string) {
 	if err != nil {
 		what += ": " + err.Error()
@@ -75,7 +75,7 @@ func (r *readiness) waitsForRedis(err error) {
 	r.waits(waitsRedis, "it waits for Redis at "+strings.Join(r.cfg.Redis.Addresses, ","), err, "make sure that Redis runs there; it continues by itself")
 }
 
-// runs is called once the consumer may run, stops when it is to end.
+// runs records that the consumer may run, stops that it is shutting down.
 func (r *readiness) runs(c *ingest.Consumer) {
 	r.consumer.Store(c)
 	r.set(nil)
@@ -85,7 +85,7 @@ func (r *readiness) stops() {
 	r.set(&api.Reason{Reason: stopping, What: "it is shutting down and finishes the pieces in flight", Remedy: "none is needed"})
 }
 
-// set keeps the end: whatever was on its way to begin doesn't any more.
+// set keeps the stopping stage, which no later start replaces.
 func (r *readiness) set(stage *api.Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,15 +94,15 @@ func (r *readiness) set(stage *api.Reason) {
 	}
 }
 
-// lookEvery is how often Redis is looked at, and lookWithin how long that may take. A
-// replica without a partition has no worker that would.
+// lookEvery is how often Redis is checked, and lookWithin how long a check may take. A replica without a
+// partition has no worker that would notice an outage.
 const (
 	lookEvery  = 2 * time.Second
 	lookWithin = 2 * time.Second
 )
 
-// watchRedis looks until the context ends. It asks what workers ask, so that it needs
-// no right that they don't.
+// watchRedis checks Redis until the context ends. It sends the same command as workers, so it needs no
+// additional right.
 func (r *readiness) watchRedis(ctx context.Context, all *boards.Boards) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -121,7 +121,7 @@ func (r *readiness) watchRedis(ctx context.Context, all *boards.Boards) {
 	}
 }
 
-// redisAnswered notes what a look at Redis came to.
+// redisAnswered records the result of a check.
 func (r *readiness) redisAnswered(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +131,7 @@ func (r *readiness) redisAnswered(err error) {
 	r.redis.err = err
 }
 
-// snapshot is the consumer's, empty while there is none.
+// snapshot returns the consumer's snapshot, empty if there is no consumer yet.
 func (r *readiness) snapshot() ingest.Snapshot {
 	if c := r.consumer.Load(); c != nil {
 		return c.Snapshot()
@@ -139,7 +139,7 @@ func (r *readiness) snapshot() ingest.Snapshot {
 	return ingest.Snapshot{}
 }
 
-// reasons says why the process isn't ready.
+// reasons returns why the process is not ready.
 func (r *readiness) reasons() []api.Reason {
 	r.mu.Lock()
 	stage, redis := r.stage, r.redis
@@ -159,9 +159,8 @@ func (r *readiness) reasons() []api.Reason {
 	return append(all, ofConsumer(r.snapshot(), r.cfg.Kafka.Group, stage != nil)...)
 }
 
-// ofConsumer are the reasons that a consumer has. Outside of its group isn't one where
-// it is leaving it. A member without a partition, one of more replicas than there are
-// partitions, is ready to take over.
+// ofConsumer returns the consumer's reasons. While the consumer leaves its group, being outside of it is not a
+// reason. A member without a partition, if there are more replicas than partitions, is ready to take over.
 func ofConsumer(s ingest.Snapshot, group string, leaving bool) []api.Reason {
 	var all []api.Reason
 	if outside := time.Since(s.Since); !s.Joined && !leaving && (s.Joins == 0 || outside > patience) {
@@ -192,13 +191,12 @@ func ofConsumer(s ingest.Snapshot, group string, leaving bool) []api.Reason {
 	return all
 }
 
-// stuckAfter is how long a worker that waits for nothing may not have come round, beside
-// the deadlines of some calls one after the other. It comes round every second.
+// stuckAfter is how long a worker that waits for nothing may go without a round, in addition to the deadlines
+// of several calls in a row. Normally it makes a round every second.
 const stuckAfter = 5 * time.Minute
 
-// broken are the reasons for which a restart would help: workers that hang, which
-// nothing here ever should. A wait is none, since it ends by itself, nor is a halt,
-// which is the same after a restart.
+// broken returns the reasons for which a restart would help: workers that hang, which would be a bug. A wait is
+// not such a reason, since it ends by itself, nor is a halt, which would be the same after a restart.
 func (r *readiness) broken() []api.Reason {
 	return hanging(r.snapshot(), stuckAfter+10*(r.cfg.Kafka.Timeout+r.cfg.Redis.Timeout))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// words are the reasons in one line.
+// words returns the reasons in one line.
 func words(all []api.Reason) string {
 	var words []string
 	for _, r := range all {
@@ -23,7 +23,8 @@ func words(all []api.Reason) string {
 	return strings.Join(words, ", ")
 }
 
-// No time passes between a test's look at the clock and the code's: they run in bubbles.
+// The tests run in synctest bubbles, so that no time passes between the test's reading of the clock and the
+// code's.
 func TestAConsumerIsReadyOnceItIsInItsGroupAndNoPartitionStandsStill(t *testing.T) {
 	synctest.Test(t, isReadyOnceInItsGroup)
 }
@@ -96,7 +97,7 @@ func tellsWhatIsWaitedFor(t *testing.T) {
 	see("waiting_for_redis")
 	r.stops()
 	see("stopping")
-	r.waitsForKafka(nil) // was on its way
+	r.waitsForKafka(nil) // was already on its way
 	see("stopping")
 }
 

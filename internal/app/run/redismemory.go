@@ -1,7 +1,6 @@
 package run
 
-// How much memory Redis has, for the metrics: every replica reports it, since it is what
-// all of them wait for.
+// The memory of Redis, for the metrics. Every replica reports it, because all of them depend on it.
 
 import (
 	"context"
@@ -13,8 +12,7 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// memoryEvery is how often INFO memory is queried, of every master: a tenth of a
-// millisecond.
+// memoryEvery is how often INFO memory is sent to every master. The call takes a tenth of a millisecond.
 const memoryEvery = 10 * time.Second
 
 var (

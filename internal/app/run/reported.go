@@ -1,6 +1,6 @@
 package run
 
-// What is measured from time to time, as metrics.
+// Metrics that are measured from time to time.
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // notBegunEvery is how often a job runs before anything was written to Redis.
 const notBegunEvery = time.Second
 
-// look returns a job that reports what it finds. If a run fails, none is called, so that nothing old is reported.
-// Before anything was written to Redis there is nothing to find, which is no failure.
+// look returns a job that reports what it measures. If a run fails, the job calls none, so that no old value is
+// reported. Before anything was written to Redis there is nothing to measure, which is not a failure.
 func look(name string, every time.Duration, none func(), run func(context.Context) (next time.Duration, err error)) jobs.Job {
 	return jobs.Job{Name: name, Every: every, Run: func(ctx context.Context) (time.Duration, error) {
 		next, err := run(ctx)
@@ -33,8 +33,7 @@ func look(name string, every time.Duration, none func(), run func(context.Contex
 	}}
 }
 
-// reported is what was found last; nothing where nothing is known, or another replica
-// reports it.
+// reported has the last measurements. It is empty if nothing is known, or another replica reports them.
 type reported struct {
 	descs []*prometheus.Desc
 	last  atomic.Pointer[[]prometheus.Metric]
@@ -53,14 +52,14 @@ func gauge(d *prometheus.Desc, n float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, n, labels...)
 }
 
-// Describe names what is reported.
+// Describe sends the descriptions.
 func (r *reported) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range r.descs {
 		to <- d
 	}
 }
 
-// Collect reports what was found last.
+// Collect sends the last measurements.
 func (r *reported) Collect(to chan<- prometheus.Metric) {
 	for _, m := range *r.last.Load() {
 		to <- m

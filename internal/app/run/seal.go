@@ -1,6 +1,6 @@
 package run
 
-// Sealing, as a job of the leader.
+// Sealing, a job of the leader.
 
 import (
 	"context"
@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// sealPause is between two pages of 500 listed windows.
+	// sealPause is the pause between two pages of 500 listed windows.
 	sealPause = 25 * time.Millisecond
-	// The listing is read again sealRest times as long after it was read as that took, within these two, or when
-	// the next window closes. A window that waits for the ledger is sealed as soon.
+	// The next reading of the listing starts after sealRest times the duration of the last one, but within
+	// these two limits, or when the next window closes. A window that waits for the ledger is sealed with the
+	// same delay.
 	sealLeast, sealEvery = 2 * time.Second, time.Minute
 	sealRest             = 20
 )

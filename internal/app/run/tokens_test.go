@@ -20,8 +20,8 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// A file of tokens that can't be read any more is shown by a consumer that serves the API as by
-// serve; here by one that still waits for Kafka.
+// A token file that can no longer be read is reported by a consumer that serves the API as by `consumer serve`.
+// This consumer still waits for Kafka.
 func TestAConsumerWarnsOfTokensThatCannotBeReadAnyMore(t *testing.T) {
 	dir, away := t.TempDir(), clitest.ClosedPort(t)
 	environ := []string{"STANDINGS_KAFKA_BROKERS=" + away, "STANDINGS_REDIS_ADDRESSES=" + away, "STANDINGS_KAFKA_BANS_TOPIC=bans",

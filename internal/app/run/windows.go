@@ -1,6 +1,6 @@
 package run
 
-// A warning while the room for windows runs out.
+// A warning when max_windows is almost reached.
 
 import (
 	"context"
@@ -19,14 +19,15 @@ const (
 	windowsWarned = 80
 )
 
-// windowRoom is the number of listed windows, on the shard that lists the most, and the limit. The number is
-// 0 until it is known.
+// windowRoom is the number of listed windows, on the shard that lists the most, and the limit. The number is 0
+// until it is known.
 type windowRoom struct {
 	most   int64
 	listed atomic.Int64
 }
 
-// countWindows counts the windows. Every replica does so, because each warns on its own port.
+// countWindows returns the job that counts the windows. Every replica runs it, because each warns on its own
+// port.
 func countWindows(r *windowRoom, all *boards.Boards) jobs.Job {
 	return look("count windows", countEvery, func() { r.listed.Store(0) }, func(ctx context.Context) (time.Duration, error) {
 		n, err := all.Windows(ctx)

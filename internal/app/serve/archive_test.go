@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// The archive is away at start: its directory isn't there yet. What Redis has is served, and past
-// windows are once the archive is there.
+// The archive is unavailable at the start, because its directory does not exist yet. Windows in Redis are
+// served, and past windows are served once the archive exists.
 func TestServeStartsWithoutItsArchiveAndFindsItLater(t *testing.T) {
 	w := clitest.StandingsIn(t, 1, 0)
 	w.Add(t, "global", clitest.Member("u1", 5, "2026-11-16T10:00:00Z"))

@@ -1,5 +1,5 @@
-// Package serve is the API's port, which `consumer run` opens beside the ingestion, and what `consumer
-// serve` runs, which has nothing else: readers scale apart, and need Redis alone.
+// Package serve has the API's port, which `consumer run` opens in addition to ingestion, and the implementation
+// of `consumer serve`, which only serves the API: it scales separately, and needs only Redis.
 package serve
 
 import (
@@ -23,22 +23,22 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// connectionsFor is how many connections there may be for each request that is answered at a time:
-// most of them wait between two requests.
+// connectionsFor is the maximum number of connections per concurrent request: most connections wait between two
+// requests.
 const connectionsFor = 16
 
-// Port is the API's. It is open until Close.
+// Port is the API's port. It is open until Close.
 type Port struct {
 	metrics *v1.Metrics
-	reader  *reading.Reader // nil where there is no port
+	reader  *reading.Reader // nil without a port
 	files   []*tokensFile
 	addr    net.Addr
 	close   func()
 }
 
-// Open opens the port where api.listen says, and serves it until Close; off is no port, and no
-// error. One that breaks later is logged, and what is beside it goes on. Members are banned at the
-// desk, once there is one; nil: not in this process.
+// Open opens the port at api.listen, and serves it until Close. If api.listen is off, it opens no port and
+// returns no error. If the port fails later, that is logged, and the process continues. desk receives bans,
+// once it is set; if it is nil, this process accepts no bans.
 func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Desk], log *zap.Logger) (*Port, error) {
 	p := &Port{metrics: v1.NewMetrics(), close: func() {}}
 	if cfg.API.Listen == config.Off {
@@ -92,6 +92,7 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 		}
 	})
 	running.Go(func() { p.watchTokens(serving, log) })
+	running.Go(func() { p.reader.Follow(serving) })
 	running.Go(func() { openArchive(serving, r.Archive(), cfg.API.Timeout) })
 	p.close = func() {
 		handler.EndStreams()
@@ -103,18 +104,18 @@ func Open(ctx context.Context, cfg *config.Config, desk *atomic.Pointer[bans.Des
 	return p, nil
 }
 
-// openArchive opens the archive before somebody asks for it, so that the log says at start whether
-// that works.
+// openArchive opens the archive before the first request, so that the log reports at the start whether that
+// works.
 func openArchive(ctx context.Context, a *app.Archive, within time.Duration) {
 	if a == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	_, _ = a.Open(ctx) // it has said why
+	_, _ = a.Open(ctx) // it has reported the error
 }
 
-// sayArchive logs once that past windows can't be read, and that they can again.
+// sayArchive logs that past windows cannot be read, or can be read again.
 func sayArchive(err error, log *zap.Logger) {
 	switch {
 	case err == nil:
@@ -126,7 +127,7 @@ func sayArchive(err error, log *zap.Logger) {
 	}
 }
 
-// openBans says who bans by the API, or why nobody does.
+// openBans returns the tokens and the desk for bans through the API, or why bans are off.
 func openBans(cfg *config.Config, desk *atomic.Pointer[bans.Desk]) (v1.Bans, error) {
 	switch {
 	case desk == nil:
@@ -143,16 +144,16 @@ func openBans(cfg *config.Config, desk *atomic.Pointer[bans.Desk]) (v1.Bans, err
 	return v1.Bans{Tokens: tokens, Desk: desk.Load}, nil
 }
 
-// Addr is the address that is listened on; nil where there is no port.
+// Addr returns the listening address; nil without a port.
 func (p *Port) Addr() net.Addr { return p.addr }
 
-// Close answers what is under way, and closes the port.
+// Close answers the requests in flight, and closes the port.
 func (p *Port) Close() { p.close() }
 
-// Describe names what is reported.
+// Describe sends the descriptions.
 func (p *Port) Describe(to chan<- *prometheus.Desc) { p.metrics.Describe(to) }
 
-// Collect reports it, where there is a port.
+// Collect sends the metrics, if there is a port.
 func (p *Port) Collect(to chan<- prometheus.Metric) {
 	if p.reader != nil {
 		p.metrics.Collect(to)

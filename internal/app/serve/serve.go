@@ -21,7 +21,7 @@ import (
 	"github.com/standings/standings/internal/config"
 )
 
-// lookEvery is how often Redis is asked whether it answers, for readiness.
+// lookEvery is how often Redis is checked, for readiness.
 const lookEvery = time.Second
 
 // Run serves the API alone until the context ends.
@@ -71,9 +71,9 @@ func Run(ctx context.Context, cfg *config.Config, log *zap.Logger) error {
 	return ops.Run(ctx)
 }
 
-// collectSeldom has the garbage collector run less often, unless the operator has said how often
-// (GOGC): what is held between two requests is little, so that it would be collected all the time.
-// It returns what takes that back.
+// collectSeldom makes the garbage collector run less often, unless the operator has set GOGC: little memory is
+// held between requests, so it would otherwise run all the time. It returns a function that restores the
+// setting.
 func collectSeldom() func() {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -82,7 +82,7 @@ func collectSeldom() func() {
 	return func() { debug.SetGCPercent(was) }
 }
 
-// notReady is why boards can't be read right now.
+// notReady returns why boards cannot be read now.
 func (p *Port) notReady(ctx context.Context, cfg *config.Config) []api.Reason {
 	all := []api.Reason{}
 	ctx, cancel := context.WithTimeout(ctx, cfg.API.Timeout)

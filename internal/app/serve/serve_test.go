@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,19 +26,20 @@ import (
 	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
 
-// served is a server, and where its ports are.
+// served is a server and the addresses of its ports.
 type served struct {
 	api, operations string
 	end             func() error
 }
 
-// start serves what a configuration says, and awaits both ports.
+// start serves a configuration, and waits for both ports.
 func start(t *testing.T, environ []string) *served {
 	t.Helper()
 	l, err := config.Load("", append(environ, "STANDINGS_API_LISTEN=127.0.0.1:0", "STANDINGS_LISTEN=127.0.0.1:0"))
@@ -66,7 +68,7 @@ func start(t *testing.T, environ []string) *served {
 	return s
 }
 
-// get is the status and the body of an answer.
+// get returns the status and the body of an answer.
 func get(t *testing.T, url string, token ...string) (int, string) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -81,6 +83,28 @@ func get(t *testing.T, url string, token ...string) (int, string) {
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	return answer.StatusCode, string(body)
+}
+
+// A reshard was killed after its switch. The old shards have no mark yet, and members banned since then are
+// hidden only on the new ones.
+func TestAReshardIsFollowedThatWasKilledAfterItsSwitch(t *testing.T) {
+	u1 := clitest.Member("u1", 5, "2026-11-16T10:00:00Z")
+	old := clitest.StandingsIn(t, 1, 0)
+	old.Add(t, "global", u1)
+	s := start(t, append(old.Environ, "STANDINGS_KAFKA_BROKERS=127.0.0.1:1"))
+	points := func() string {
+		_, body := get(t, s.api+"/v1/boards/global/periods/weekly/windows/"+clitest.Window+"/members/u1")
+		return regexp.MustCompile(`"points": *(-?\d+)`).FindString(body)
+	}
+	require.Equal(t, `"points":5`, points())
+
+	prefix := old.Reader.Config.Redis.Prefix
+	switched := clitest.StandingsAt(t, old.Reader.Config.Redis.Addresses[0], prefix, 3, 0)
+	u1.Points = 6
+	switched.Add(t, "global", u1)
+	require.Equal(t, `"points":5`, points(), "nothing has switched")
+	require.NoError(t, old.Reader.Client.Set(t.Context(), ranking.NumberKey(prefix), "3", 0).Err())
+	require.Eventually(t, func() bool { return points() == `"points":6` }, 20*time.Second, 10*time.Millisecond)
 }
 
 func TestBoardsAreServedWithRedisAlone(t *testing.T) {
@@ -114,7 +138,7 @@ func TestBoardsAreServedWithRedisAlone(t *testing.T) {
 	}
 }
 
-// A stream that is open doesn't hold the end until its time is over.
+// An open stream does not delay the end for the whole shutdown_timeout.
 func TestStreamsEndWithTheProcess(t *testing.T) {
 	w := clitest.StandingsOf(t, 0)
 	w.Add(t, "global", clitest.Member("u1", 5, "2026-11-16T10:00:00Z"))
@@ -136,7 +160,7 @@ func TestStreamsEndWithTheProcess(t *testing.T) {
 	require.NotContains(t, metrics, `standings_api_request_seconds_count{operation="streamWindow"}`)
 	began := time.Now()
 	require.NoError(t, s.end())
-	require.Less(t, time.Since(began), 20*time.Second) // of the minute that answers have
+	require.Less(t, time.Since(began), 20*time.Second) // answers have a minute
 	for lines.Scan() {
 	}
 	require.NoError(t, lines.Err(), "the answer is whole")
@@ -167,7 +191,7 @@ func TestATokenIsNeededWhereThereIsAFile(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 }
 
-// Boards are served as before meanwhile: an orchestrator isn't to take the process for one that can't.
+// Boards are still served meanwhile, so an orchestrator must not treat the process as failed.
 func TestTokensThatCannotBeReadAnyMoreAreAWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -200,7 +224,7 @@ func TestTokensThatCannotBeReadAnyMoreAreAWarning(t *testing.T) {
 			t.Fatal("there is no such metric")
 			return 0
 		}
-		look := func() { // at the file, and a second time, which isn't logged again
+		look := func() { // for two checks of the file; the second is not logged again
 			time.Sleep(2*v1.TokensEvery + time.Second)
 			synctest.Wait()
 		}

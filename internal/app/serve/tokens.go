@@ -1,7 +1,7 @@
 package serve
 
-// Files of tokens that can't be read any more, or are wrong. It is a warning: the process is ready all
-// the same, for every other process has the same file.
+// Invalid or unreadable token files. They are a warning; the process stays ready, because all other processes
+// have the same file.
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 
 const tokensRemedy = "fix the file: until then clients are refused if it is missing or empty; otherwise the previous tokens stay valid"
 
-// tokensFile is a file of tokens that are needed.
+// tokensFile is a configured file of tokens.
 type tokensFile struct {
 	setting string
 	tokens  *v1.Tokens
-	failed  error // as it was logged last; of watchTokens alone
+	failed  error // the error that was last logged; only watchTokens uses it
 }
 
-// watchTokens looks at the files also while nobody asks, and logs what has changed about them,
-// until the context ends.
+// watchTokens checks the files, even without requests, and logs what has changed about them, until the context
+// ends.
 func (p *Port) watchTokens(ctx context.Context, log *zap.Logger) {
 	if len(p.files) == 0 {
 		return
@@ -50,7 +50,7 @@ func (p *Port) watchTokens(ctx context.Context, log *zap.Logger) {
 	}
 }
 
-// Warnings are what should be put right about the files, for /readyz.
+// Warnings returns problems of the token files, for /readyz.
 func (p *Port) Warnings() []api.Reason {
 	var all []api.Reason
 	for _, f := range p.files {

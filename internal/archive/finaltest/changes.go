@@ -19,7 +19,7 @@ func (w *World) MakeFinal() {
 	require.Equal(w.t, []string{w.Listed()}, sealed.Final)
 }
 
-// Reopen takes the seal back.
+// Reopen reopens the window.
 func (w *World) Reopen() {
 	w.t.Helper()
 	closed, err := w.Closed(w.t.Context(), Always, 0)
@@ -28,7 +28,7 @@ func (w *World) Reopen() {
 	require.NoError(w.t, err)
 }
 
-// GoBack leaves the window as it was before the seal, as a dump that was loaded does.
+// GoBack restores the window's state before the seal, like a Redis that loads an older dump.
 func (w *World) GoBack() {
 	w.t.Helper()
 	for _, s := range w.Shards() {
@@ -38,25 +38,25 @@ func (w *World) GoBack() {
 	}
 }
 
-// Hide takes a member out of what is shown.
+// Hide hides a member.
 func (w *World) Hide(member string) {
 	w.t.Helper()
 	require.NoError(w.t, w.Shard(member).Ban(w.t.Context(), ranking.Ban{Member: member}))
 }
 
-// Unhide shows a member again whom Hide has hidden.
+// Unhide shows a member again after Hide.
 func (w *World) Unhide(member string) {
 	w.t.Helper()
 	require.NoError(w.t, w.Shard(member).Unban(w.t.Context(), ranking.Ban{Member: member}))
 }
 
-// Erase removes a member from Redis for good.
+// Erase permanently removes a member from Redis.
 func (w *World) Erase(member string) {
 	w.t.Helper()
 	require.NoError(w.t, w.Shard(member).Ban(w.t.Context(), ranking.Ban{Member: member, Erased: true}))
 }
 
-// Expires is when the shards let go of the window.
+// Expires returns the window's expiry in the listing.
 func (w *World) Expires() time.Time {
 	w.t.Helper()
 	all, err := w.Closed(w.t.Context(), Always, 0)
@@ -65,7 +65,7 @@ func (w *World) Expires() time.Time {
 	return time.UnixMilli(all[0].Expires)
 }
 
-// Expire has every shard let go of the window at another time.
+// Expire sets the window's expiry on every shard.
 func (w *World) Expire(at time.Time) {
 	w.t.Helper()
 	for _, s := range w.Shards() {
@@ -73,7 +73,7 @@ func (w *World) Expire(at time.Time) {
 	}
 }
 
-// relist changes how a shard lists the window, if it does.
+// relist changes a shard's listing of the window, if the shard lists it.
 func (w *World) relist(s *ranking.Store, change func(*ranking.Listing)) {
 	w.t.Helper()
 	key := s.Keys().Windows()

@@ -1,4 +1,4 @@
-// Package finaltest has a board whose window can become final, for the tests of what is done with final
+// Package finaltest provides a board whose window can become final, for tests of code that processes final
 // windows.
 package finaltest
 
@@ -33,25 +33,25 @@ const (
 	retention = 60 * 24 * time.Hour
 )
 
-// Points is the partition that is counted, up to offset 10.
+// Points is the partition that the tests count, up to offset 10.
 var Points = ledger.Partition{Topic: "points"}
 
-// World is a board whose window of the week before last takes nothing any more: global by the default
-// rule, arena by one of its own.
+// World is a board with a window of the week before last, which no longer accepts events. The board is global with
+// the default rule, or arena with its own.
 type World struct {
 	*boards.Boards
 
 	Redis  *redis.Client
 	Window periods.Window
 	Board  string
-	Rule   *rules.Rule // nil is the default rule
+	Rule   *rules.Rule // nil: the default rule
 	Layout codec.TupleLayout
 
 	t       testing.TB
 	members int
 }
 
-// New has an empty window, of the default rule if rule is empty.
+// New returns a board with an empty window. An empty rule means the default rule.
 func New(t testing.TB, of ledger.Shards, rule string) *World {
 	t.Helper()
 	w := &World{t: t, Redis: testenv.RedisClient(t), Board: "global"}
@@ -82,16 +82,16 @@ func New(t testing.TB, of ledger.Shards, rule string) *World {
 	return w
 }
 
-// Listed is the window's name in the listing.
+// Listed returns the window's name in the listing.
 func (w *World) Listed() string { return w.Board + ":weekly:" + w.Window.Name }
 
-// Shard is a member's.
+// Shard returns the shard of a member.
 func (w *World) Shard(member string) *ranking.Store { return w.Shards()[w.home(member)] }
 
 func (w *World) home(member string) int { return w.Of().Of(xxhash.Sum64String(member)) }
 
-// Fill puts so many members more into the window, m0…, some with odd names: many have the same points,
-// some are of the same tick too.
+// Fill adds members m0, m1, … to the window, some with unusual names. Many have the same points, and some also the
+// same tick.
 func (w *World) Fill(members int) {
 	w.t.Helper()
 	listed := ranking.Listing{Window: ledger.Window{Start: w.Window.Start, End: w.Window.End}, Expires: w.Window.End + retention.Milliseconds()}
@@ -114,7 +114,7 @@ func (w *World) Fill(members int) {
 		s := w.home(member)
 		all[s] = append(all[s], redis.Z{Score: score, Member: member})
 	}
-	// By few commands: each waits for those of other tests, where one server is all there is.
+	// Few commands, since each waits for those of other tests if they share one server.
 	for i, s := range w.Shards() {
 		if len(all[i]) == 0 {
 			continue
@@ -124,7 +124,7 @@ func (w *World) Fill(members int) {
 	}
 }
 
-// Shown are the rows as Redis shows them, in one page.
+// Shown returns the rows that Redis shows, read in one page.
 func (w *World) Shown() []store.Row {
 	w.t.Helper()
 	b, err := w.Top(w.t.Context(), w.Board, w.Window, 0, 100_000)
@@ -138,7 +138,7 @@ func (w *World) Shown() []store.Row {
 	return all
 }
 
-// Rows are the rows of a copy: also those of hidden members.
+// Rows returns the rows that a copy must have, including those of hidden members.
 func (w *World) Rows() []store.Row {
 	w.t.Helper()
 	all := w.Shown()
@@ -170,10 +170,10 @@ func (w *World) row(st *ranking.Standing, rank int64) store.Row {
 // Always closes every window a day after its end.
 func Always(ledger.Window) (time.Duration, bool) { return lateness, true }
 
-// Zone is every board's.
+// Zone is the time zone of every board.
 func Zone(string) string { return "Europe/Berlin" }
 
-// Fields are a board's, if it has a rule of its own.
+// Fields returns the fields of a board with its own rule.
 func (w *World) Fields(board string) []codec.Field {
 	if board == "arena" && w.Rule != nil {
 		return w.Rule.Fields.List()

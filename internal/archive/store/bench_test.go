@@ -14,10 +14,10 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// benchmarkedRows is how many rows a copy has in a benchmark.
+// benchmarkedRows is the number of rows of a copy in a benchmark.
 const benchmarkedRows = 200_000
 
-// scattered is a row of a rank whose id is in no order.
+// scattered returns the row of a rank with a member id that is unrelated to the rank.
 func scattered(rank, of int64) Row {
 	points := (of - rank) / 3
 	return Row{
@@ -39,7 +39,7 @@ func benchmarkOnBoth(b *testing.B, run func(b *testing.B, s *Store)) {
 	}
 }
 
-// written writes a copy of so many rows, ten thousand at a time.
+// written writes a copy of the given number of rows, ten thousand at a time.
 func written(b testing.TB, s *Store, w Window) Window {
 	b.Helper()
 	writing, err := s.Begin(b.Context(), first, w)
@@ -102,8 +102,9 @@ func BenchmarkPlaceOfScore(b *testing.B) {
 	})
 }
 
-// BenchmarkLarge is one copy of STANDINGS_TEST_LARGE rows, on STANDINGS_TEST_LARGE_URL, or where that isn't set
-// on the PostgreSQL that tests have: written, verified, removed, with the most memory that the process had (Linux). It isn't for every run.
+// BenchmarkLarge writes, verifies and removes one copy of STANDINGS_TEST_LARGE rows, and reports the process's
+// peak memory (Linux only). It uses STANDINGS_TEST_LARGE_URL or, if that is not set, the tests' PostgreSQL. It is
+// too slow to run always.
 func BenchmarkLarge(b *testing.B) {
 	members, err := strconv.ParseInt(os.Getenv("STANDINGS_TEST_LARGE"), 10, 64)
 	if err != nil {

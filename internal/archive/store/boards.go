@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Kept is what there is of a board's windows of a period.
+// Kept summarises the windows of a board and period in the archive.
 type Kept struct {
 	Board, Period     string
-	Windows           int64 // each counts once
+	Windows           int64 // a window with several copies counts once
 	First, Last       string
-	Starts, LastStart time.Time // of the first, and of the last
+	Starts, LastStart time.Time // start of the first and of the last window
 }
 
-// Kept lists the boards and periods of which there are whole copies, by name.
+// Kept lists the boards and periods that have complete copies, sorted by name.
 func (s *Store) Kept(ctx context.Context) ([]Kept, error) {
 	all, err := s.kept(ctx)
 	return all, s.fail(err, "list boards")
@@ -31,7 +31,7 @@ func (s *Store) kept(ctx context.Context) (all []Kept, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // Err says what there is to say
+	defer func() { _ = rows.Close() }() // Err reports all errors
 	for rows.Next() {
 		var k Kept
 		var first, last instant

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// cpuTime is what the processes of a database that are connected have taken of processors, and this
-// one's: on a machine that does other things too, more is to be seen by it than by the clock. Linux
-// alone; elsewhere it is 0.
+// cpuTime returns the CPU time of this process and of the database's connected processes. On a machine that also
+// does other work it is more precise than the clock. It works only on Linux; elsewhere it is 0.
 func cpuTime(archive string) (sum time.Duration) {
 	name := "-"
 	if u, err := url.Parse(archive); err == nil && len(u.Path) > 1 {
 		name = u.Path[1:]
 	}
-	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	for _, file := range all {
 		line, err := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
 		self := filepath.Base(filepath.Dir(file)) == strconv.Itoa(os.Getpid())
@@ -26,14 +25,14 @@ func cpuTime(archive string) (sum time.Duration) {
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		_, after, _ := strings.Cut(string(text), ") ")
 		fields := strings.Fields(after)
 		if len(fields) < 13 {
 			continue
 		}
-		for _, ticks := range fields[11:13] { // of user and system, a hundredth of a second each
+		for _, ticks := range fields[11:13] { // user and system time, in hundredths of a second
 			n, _ := strconv.ParseInt(ticks, 10, 64)
 			sum += time.Duration(n) * 10 * time.Millisecond
 		}

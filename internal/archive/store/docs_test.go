@@ -1,6 +1,6 @@
 package store
 
-// docs/archive.md and docs/examples/checksum.py, held to archives.
+// Tests of docs/archive.md and docs/examples/checksum.py against real archives.
 
 import (
 	"os"
@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// published are the copies that the documents' queries are tried on: two weeks and a month of a
-// board by the default rule, a week of one by a rule of its own.
+// published writes the copies for the documents' queries: two weeks and a month of a board with the default rule,
+// and a week of one with its own rule.
 func published(t *testing.T, s *Store) {
 	t.Helper()
 	for i, name := range []string{"2026-W46", "2026-W47"} {
@@ -71,7 +71,7 @@ func TestTheQueriesThatAreDocumentedFindWhatTheySay(t *testing.T) {
 	require.Len(t, tried, len(found))
 }
 
-// The checksum can be worked out from the rows alone, in another language.
+// A program in another language can compute the checksum from the rows alone.
 func TestAChecksumIsVerifiedByAProgramOfAnotherLanguage(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

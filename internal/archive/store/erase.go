@@ -1,10 +1,10 @@
 package store
 
-// Erasure: the rows of a member are removed from every copy. Each row keeps its place and its rank, so that
-// the copy says that a row was erased and no other row changes.
+// Erasure removes the rows of a member from every copy. An erased row keeps its place and rank, so that the copy
+// records the erasure and no other row changes.
 //
-// erasures has every erased member. A copy that becomes whole is compared with it, so a row that was read
-// from Redis before the member was erased, or from a Redis that went back, is not shown either.
+// The table erasures has every erased member. When a copy becomes complete, its rows of erased members are
+// removed, too: they may have been read from Redis before the erasure, or from a Redis that went back.
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"fmt"
 )
 
-// Erasures are the erased members of whom no copy has a row.
+// Erasures returns the erased members that have no row in any copy.
 func (s *Store) Erasures(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
@@ -21,8 +21,8 @@ func (s *Store) Erasures(ctx context.Context) (map[string]bool, error) {
 	return all, s.fail(err, "read which members were erased")
 }
 
-// Erase removes the rows of a member from every copy, and returns how many there were. It also drops copies
-// that are not whole: Begin begins them again. After an error or a crash it is called again.
+// Erase removes the rows of a member from every copy, and returns their number. It also drops unfinished copies;
+// Begin starts them again. After an error or a crash the caller repeats the call.
 func (s *Store) Erase(ctx context.Context, f Fence, member string) (rows int64, err error) {
 	rows, err = s.erase(ctx, f, storedMember(member))
 	return rows, s.fail(err, "erase a member")
@@ -70,8 +70,8 @@ func eraseFrom(ctx context.Context, tx *sql.Tx, id int64) error {
 	return err
 }
 
-// eraseRow removes a member's row from a whole copy, in whose counts and checksum it is. A copy that was
-// dropped meanwhile, or has no such row any more, stays as it is.
+// eraseRow removes a member's row from a complete copy and updates the copy's counts and checksum. It does nothing
+// if the copy was dropped meanwhile or has no such row.
 func eraseRow(ctx context.Context, tx *sql.Tx, id int64, stored string) error {
 	var row *Row
 	err := scanRows(ctx, tx, func(r *Row) error { row = r; return nil }, `SELECT `+rowColumns+ofWhole+` AND `+ofMembers(`$2`), id, stored)
@@ -105,8 +105,8 @@ func eraseRow(ctx context.Context, tx *sql.Tx, id int64, stored string) error {
 	return nil
 }
 
-// UnshownPlaces are the places of a whole copy whose rows were erased, in order, and with hidden also those of
-// members who were banned when the copy was taken.
+// UnshownPlaces returns the places of erased rows in a complete copy, in order. With hidden it includes the places
+// of members that were banned when the copy was taken.
 func (s *Store) UnshownPlaces(ctx context.Context, id int64, hidden bool) ([]int64, error) {
 	which := `member IS NULL`
 	if hidden {
@@ -120,13 +120,13 @@ func (s *Store) UnshownPlaces(ctx context.Context, id int64, hidden bool) ([]int
 	return all, s.fail(err, "find rows that aren't shown")
 }
 
-// scanEach reads the only column of some rows.
+// scanEach calls each with the single column of every row.
 func scanEach[T any](ctx context.Context, from querier, each func(T), query string, args ...any) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err says what there is to say
+	defer func() { _ = rows.Close() }() // Err reports all errors
 	for rows.Next() {
 		var value T
 		if err := rows.Scan(&value); err != nil {

@@ -64,7 +64,8 @@ func TestAnErasureRemovesTheRowsOfAMemberFromEveryCopy(t *testing.T) {
 		require.NoError(t, s.one(t.Context(), `SELECT count(*) FROM results WHERE board = 'global'`, nil, &n))
 		require.Equal(t, 27, n)
 
-		// What isn't whole is dropped; a row that comes again is erased before its copy is shown.
+		// An unfinished copy is dropped. A row of the member that is written again is erased before its copy is
+		// shown.
 		require.ErrorIs(t, begun.Append(t.Context(), ranked(26, 30)), ErrGone)
 		again := archived(t, s, first, unfinished, ranked(1, 30))
 		require.Equal(t, []int64{29, 1}, []int64{again.Members, again.Erased})
@@ -76,10 +77,10 @@ func TestAnErasureRemovesTheRowsOfAMemberFromEveryCopy(t *testing.T) {
 	})
 }
 
-// Places are found among what is left, whatever was erased.
+// Places are correct among the remaining rows, whatever rows were erased.
 func TestPlacesAreFoundBesideErasedRows(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
-		if s.read != s.write { // SQLite: no machine crashes here
+		if s.read != s.write { // SQLite: the machine does not crash here
 			_, err := s.write.ExecContext(t.Context(), `PRAGMA synchronous = OFF`)
 			require.NoError(t, err)
 		}

@@ -32,7 +32,7 @@ func TestAFullDiskIsAnErrorThatCanBeGoneOnFrom(t *testing.T) {
 	require.Equal(t, rows, all(t, s, begun.Window().ID))
 }
 
-// A server that crashes takes back what wasn't committed, and nothing else.
+// A crash of the server loses only what was not committed.
 func TestACrashOfPostgresIsGoneOnFrom(t *testing.T) {
 	server := testenv.LocalPostgres(t)
 	s := open(t, server.Database(t))
@@ -48,7 +48,7 @@ func TestACrashOfPostgresIsGoneOnFrom(t *testing.T) {
 	require.Error(t, begun.Append(t.Context(), rows[10_000:20_000]), "it is away")
 	require.Error(t, s.Check(t.Context()))
 	server.Start()
-	// The pool finds by and by that its connections are broken.
+	// The pool detects its broken connections one by one.
 	require.Eventually(t, func() bool { return s.Check(t.Context()) == nil }, 10*time.Second, 10*time.Millisecond)
 
 	went, err := s.Begin(t.Context(), first, final(30_000))
@@ -59,7 +59,7 @@ func TestACrashOfPostgresIsGoneOnFrom(t *testing.T) {
 	require.Equal(t, rows, all(t, s, went.Window().ID))
 }
 
-// What isn't what was written is found: by its count, its checksum, or a rank that is missing.
+// Verify detects changed data by the number of rows, the checksum, or a missing rank.
 func TestWhatWasChangedInTheDatabaseIsFound(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
 		for name, change := range map[string]string{
@@ -93,7 +93,7 @@ func TestWhatWasChangedInTheDatabaseIsFound(t *testing.T) {
 	})
 }
 
-// In SQLite members are found by a table of their own, which is verified as well.
+// In SQLite members are found by a table of their own, which is also verified.
 func TestMembersThatAreFoundElsewhereInSQLiteAreNoticed(t *testing.T) {
 	s := open(t, sqliteURL(t))
 	require.NoError(t, s.Migrate(t.Context()))

@@ -7,14 +7,14 @@ import (
 	"fmt"
 )
 
-// Fence is a leader, as whom something is written.
+// Fence identifies the leader that writes.
 type Fence struct {
-	Token int64  // from 1, larger than that of any leader before
-	Owner string // of this process, from its start: no other ever has it
+	Token int64  // at least 1, larger than that of any earlier leader
+	Owner string // unique to this start of the process
 }
 
-// take makes the transaction the leader's, or says that another is it. It is a transaction's first
-// statement: from here to its end no other that writes gets past its own.
+// take registers the transaction's leader, or returns ErrFenced. It must be the first statement of the
+// transaction: until its end, no other writing transaction gets past its own take.
 func (f Fence) take(ctx context.Context, tx *sql.Tx) error {
 	if f.Token < 1 || f.Owner == "" {
 		return fmt.Errorf("%w: a leader with token %d and owner %q", ErrInvalid, f.Token, f.Owner)
@@ -39,7 +39,7 @@ func (f Fence) take(ctx context.Context, tx *sql.Tx) error {
 	return fmt.Errorf("%w: %s with token %d, and this one is %s with %d", ErrFenced, owner, token, f.Owner, f.Token)
 }
 
-// LargestToken is that of the leader that has written last; 0 before the first.
+// LargestToken returns the token of the last leader that has written; 0 if there was none.
 func (s *Store) LargestToken(ctx context.Context) (int64, error) {
 	var token int64
 	err := s.one(ctx, `SELECT token FROM leader WHERE id = 1`, nil, &token)
@@ -49,7 +49,7 @@ func (s *Store) LargestToken(ctx context.Context) (int64, error) {
 	return token, nil
 }
 
-// Floor is the largest token that the archive was written by; 0 also where it has no schema yet.
+// Floor returns the largest token in the archive; 0 also if the archive has no schema yet.
 func (s *Store) Floor(ctx context.Context) (int64, error) {
 	token, err := s.LargestToken(ctx)
 	if err != nil && errors.Is(s.Check(ctx), ErrSchemaOlder) {
@@ -58,12 +58,12 @@ func (s *Store) Floor(ctx context.Context) (int64, error) {
 	return token, err
 }
 
-// Take writes nothing but who leads: from then on every leader before is fenced.
+// Take only registers the leader. From then on every earlier leader is fenced.
 func (s *Store) Take(ctx context.Context, f Fence) error {
 	return s.fail(s.transaction(ctx, f, func(*sql.Conn, *sql.Tx) error { return nil }), "take the archive")
 }
 
-// fail says of an error what was being done, and where.
+// fail adds to an error the archive's name and the operation.
 func (s *Store) fail(err error, doing string) error {
 	if err == nil {
 		return nil

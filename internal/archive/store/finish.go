@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Finish makes the copy whole once all of its rows are in, and in the same transaction drops the
-// backups of the window. Earlier revisions stay. It reads all rows again first: if they differ from what
-// was written, the error is ErrDiffers. Finish of a whole copy does nothing. Sweep removes what was dropped.
+// Finish completes the copy once all of its rows are in, and drops the window's backups in the same transaction;
+// Sweep removes them later. Earlier revisions stay. Finish first reads all rows again: if they differ from what
+// was written, the error is ErrDiffers. Finish of a complete copy does nothing.
 func (w *Writing) Finish(ctx context.Context) error {
 	return w.store.fail(w.finish(ctx), "finish "+w.window.String())
 }
@@ -26,7 +26,7 @@ func (w *Writing) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	// Nobody adds to a copy with all of its rows, so they can be read outside of the transaction.
+	// No transaction adds rows to a copy that has all of them, so they can be read outside the transaction.
 	is, _, err := w.store.sum(ctx, &w.window)
 	if err != nil {
 		return err
@@ -67,9 +67,8 @@ func (w *Writing) finish(ctx context.Context) error {
 	return err
 }
 
-// rank copies the rows of an open window to a new copy, each member once, by the places that Redis gives:
-// by score, then by the bytes of the id, both descending. Of a member that was read twice the row that was
-// read last counts.
+// rank copies the rows of an open window to a new copy in Redis's order: by score, then by the bytes of the id,
+// both descending. Each member occurs once; if it was read several times, the row read last counts.
 func (w *Writing) rank(ctx context.Context) error {
 	var ranked Window
 	err := w.store.transaction(ctx, w.fence, func(_ *sql.Conn, tx *sql.Tx) error {
@@ -108,7 +107,7 @@ func (w *Writing) rank(ctx context.Context) error {
 	return err
 }
 
-// Discard drops a copy that isn't whole, so that Begin begins another: after ErrDiffers.
+// Discard drops an unfinished copy, so that Begin starts another one: after ErrDiffers.
 func (w *Writing) Discard(ctx context.Context) error {
 	err := w.store.transaction(ctx, w.fence, func(_ *sql.Conn, tx *sql.Tx) error {
 		now, err := w.current(ctx, tx)
@@ -125,7 +124,7 @@ func (w *Writing) Discard(ctx context.Context) error {
 	return w.store.fail(err, "discard "+w.window.String())
 }
 
-// drop makes a copy one that Sweep removes.
+// drop marks a copy for removal by Sweep.
 func drop(ctx context.Context, tx *sql.Tx, id int64) error {
 	return changeOne(ctx, tx, `UPDATE windows SET state = 'removing' WHERE id = $1 AND state <> 'removing'`, id)
 }

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
 
-// onBoth runs a test on an empty database of each kind: everything here holds for both.
+// onBoth runs a test on an empty database of each kind.
 func onBoth(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, sqliteURL(t)) })
@@ -33,7 +33,7 @@ func sqliteURL(t testing.TB) string {
 	return "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
 }
 
-// onBothMigrated is onBoth with the schema, and the database open.
+// onBothMigrated is onBoth with an open store and the schema.
 func onBothMigrated(t *testing.T, test func(t *testing.T, s *Store, url string)) {
 	t.Helper()
 	onBoth(t, func(t *testing.T, url string) {
@@ -56,7 +56,7 @@ var (
 	first = Fence{1, "first"}
 )
 
-// final is a final window with so many members.
+// final returns a final window with the given number of members.
 func final(members int64) Window {
 	return Window{
 		Board: "global", Period: "weekly", Name: "2026-W47", Start: week, End: week.AddDate(0, 0, 7), Revision: 1,
@@ -66,14 +66,14 @@ func final(members int64) Window {
 	}
 }
 
-// backup is one of the same window, taken so many minutes after its start.
+// backup returns a backup of the same window, taken the given number of minutes after its start.
 func backup(members, minutes int64) Window {
 	w := final(members)
 	w.Revision, w.SealedAt, w.AsOf = 0, time.Time{}, week.Add(time.Duration(minutes)*time.Minute)
 	return w
 }
 
-// ranked are rows of the ranks from first to last, every third with the score of the one above.
+// ranked returns the rows from rank first to last. Every third row has the score of the row above.
 func ranked(first, last int64) []Row {
 	rows := make([]Row, 0, last-first+1)
 	for rank := first; rank <= last; rank++ {
@@ -86,7 +86,7 @@ func ranked(first, last int64) []Row {
 	return rows
 }
 
-// archived writes a whole copy.
+// archived writes a complete copy.
 func archived(t testing.TB, s *Store, f Fence, w Window, rows []Row) Window {
 	t.Helper()
 	w.Members, w.Hidden = 0, 0
@@ -105,7 +105,7 @@ func archived(t testing.TB, s *Store, f Fence, w Window, rows []Row) Window {
 	return writing.Window()
 }
 
-// byRank are rows of an open window as its backup has them: each member once, of several rows the last.
+// byRank returns the rows that a backup of scanned rows must have: one per member, the last one read.
 func byRank(rows []Row) []Row {
 	last := map[string]Row{}
 	for _, r := range rows {
@@ -117,7 +117,7 @@ func byRank(rows []Row) []Row {
 	return placed(sorted)
 }
 
-// placed gives rows their places and ranks; the rank of a hidden member's is 0 before, too.
+// placed sets the rows' places and ranks. A hidden member's rank must be 0 before.
 func placed(rows []Row) []Row {
 	rank := int64(0)
 	for i := range rows {
@@ -129,7 +129,7 @@ func placed(rows []Row) []Row {
 	return rows
 }
 
-// hidden are rows of which those at some places are hidden members'.
+// hidden makes the rows at some places those of hidden members.
 func hidden(rows []Row, places ...int64) []Row {
 	for _, place := range places {
 		rows[place-1].Rank = 0
@@ -144,7 +144,7 @@ type tester interface {
 	Context() context.Context
 }
 
-// all reads a whole copy's rows.
+// all reads the rows of a complete copy.
 func all(t tester, s *Store, id int64) []Row {
 	t.Helper()
 	var rows []Row

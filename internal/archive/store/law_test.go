@@ -10,19 +10,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// leader is one that writes a copy in a law: it may be paused for as long as it likes.
+// leader writes a copy in a law, and may be paused at any time.
 type leader struct {
 	fence   Fence
 	writing *Writing
 }
 
-// Whatever leaders do to a copy and in which order, crashes, repeats and takeovers included, none
-// but the one with the largest token writes, and the copy comes to its rows.
+// In whatever order leaders write a copy, with crashes, repeated calls and takeovers, only the leader with the
+// largest token writes, and the copy ends with the right rows.
 func TestWhateverOrderACopyIsWrittenInItComesToItsRows(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, url string) {
 		other := open(t, url)
 		for _, s := range []*Store{s, other} {
-			if s.read != s.write { // SQLite: no machine crashes here
+			if s.read != s.write { // SQLite: the machine does not crash here
 				_, err := s.write.ExecContext(t.Context(), `PRAGMA synchronous = OFF`)
 				require.NoError(t, err)
 			}
@@ -42,7 +42,7 @@ func TestWhateverOrderACopyIsWrittenInItComesToItsRows(t *testing.T) {
 				case "new":
 					token++
 					leaders = append(leaders, &leader{fence: Fence{token, fmt.Sprintf("o%d", token)}})
-				case "same token": // a Redis that has gone back gives a token twice
+				case "same token": // a Redis that went back assigns a token twice
 					if len(leaders) > 0 {
 						of := rapid.SampledFrom(leaders).Draw(t, "whose")
 						leaders = append(leaders, &leader{fence: Fence{of.fence.Token, fmt.Sprintf("%s'%d", of.fence.Owner, len(leaders))}})
@@ -85,8 +85,8 @@ func TestWhateverOrderACopyIsWrittenInItComesToItsRows(t *testing.T) {
 	})
 }
 
-// step does something as a leader, and reports whether that took a transaction. An error that isn't
-// ErrFenced is a fault.
+// step does one operation as a leader, and reports whether it used a transaction. An error other than ErrFenced is
+// a failure.
 func (l *leader) step(t *rapid.T, s *Store, wanted Window, rows []Row) (wrote bool, err error) {
 	if l.writing == nil {
 		return true, l.begin(t, s, wanted)
@@ -99,7 +99,7 @@ func (l *leader) step(t *rapid.T, s *Store, wanted Window, rows []Row) (wrote bo
 		return false, nil
 	case "append":
 		return l.append(t, rows)
-	case "unknown": // it is carried out, and its answer is lost
+	case "unknown": // the call succeeds, but its reply is lost
 		before := *l.writing
 		defer func() { *l.writing = before }()
 		return l.append(t, rows)
@@ -108,7 +108,7 @@ func (l *leader) step(t *rapid.T, s *Store, wanted Window, rows []Row) (wrote bo
 			return false, l.writing.Finish(t.Context())
 		}
 		err := l.writing.Finish(t.Context())
-		if errors.Is(err, ErrInvalid) { // by what it knows of it
+		if errors.Is(err, ErrInvalid) { // by its own state, rows are missing
 			require.Less(t, l.writing.Written(), int64(len(rows)))
 			return false, nil
 		}

@@ -1,8 +1,8 @@
 package store
 
-// The place of each member of a copy, in a table of its own. It is an index of the rows in all but
-// name: as one, it would be written row by row all over the place; so it is filled at a copy's end, in
-// its own order.
+// The places of a copy's members, in a table of their own. It serves as an index of the rows by member. A real
+// index would be updated at random positions for every row; instead this table is filled when the copy is
+// complete, in its own order.
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// complete has the members of a copy found whose rows are all in. The database sorts them, by its
-// files for what is temporary where they are many.
+// complete fills the table of members for a copy that has all rows. The database sorts the members; for large
+// copies it uses temporary files.
 func (s *Store) complete(ctx context.Context, tx *sql.Tx, window int64) error {
 	if err := s.dialect.takesLong(ctx, tx); err != nil {
 		return err
@@ -24,12 +24,12 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, window int64) error {
 	return err
 }
 
-// ofMembers is a condition on standings of the window $1: those of members with these parameters.
+// ofMembers returns an SQL condition for the rows of the given members in window $1.
 func ofMembers(parameters string) string {
 	return `place IN (SELECT place FROM members WHERE window_id = $1 AND member IN (` + parameters + `))`
 }
 
-// places is a checksum of the members' places, over rows in any order.
+// places is a checksum of the members' places. The order of the rows does not matter.
 type places uint64
 
 func (p *places) add(place int64, member string) {
@@ -38,7 +38,7 @@ func (p *places) add(place int64, member string) {
 	*p += places(xxhash.Sum64(append(b, member...)))
 }
 
-// verifyMembers finds where a whole copy's members aren't those of its rows, whose places are given.
+// verifyMembers compares the table of members with the rows of a complete copy, whose checksum is given.
 func (s *Store) verifyMembers(ctx context.Context, w *Window, rows places) error {
 	var count int64
 	var found places
@@ -61,7 +61,7 @@ func (s *Store) verifyMembers(ctx context.Context, w *Window, rows places) error
 	return nil
 }
 
-// membersAfter adds a page of members, and returns how many they are and the last.
+// membersAfter adds a page of members to found. It returns the number of members in the page, and the last.
 func (s *Store) membersAfter(ctx context.Context, window int64, after string, found *places) (n int64, last string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
@@ -69,7 +69,7 @@ func (s *Store) membersAfter(ctx context.Context, window int64, after string, fo
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() { _ = rows.Close() }() // Err says what there is to say
+	defer func() { _ = rows.Close() }() // Err reports all errors
 	for rows.Next() {
 		var place int64
 		if err := rows.Scan(&last, &place); err != nil {

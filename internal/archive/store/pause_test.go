@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// pausedInside begins a transaction of a leader that is paused in the middle of it, after it has
-// added rows, and goes on once it is told. What it comes to is the channel's.
+// pausedInside starts a leader's transaction that adds rows and then pauses. goOn lets it continue; came receives
+// its result.
 func pausedInside(t *testing.T, w *Writing, rows []Row) (goOn func(), came <-chan error) {
 	t.Helper()
 	inside, resume, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -30,7 +30,7 @@ func pausedInside(t *testing.T, w *Writing, rows []Row) (goOn func(), came <-cha
 	return func() { close(resume) }, done
 }
 
-// The next leader waits for a transaction that is under way, and then finds what it has written.
+// The next leader waits for a transaction in progress, and then finds its rows.
 func TestALeaderThatPausesShortlyWritesBeforeTheNext(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, url string) {
 		begun, err := s.Begin(t.Context(), Fence{1, "a"}, final(20))
@@ -61,7 +61,7 @@ func TestALeaderThatPausesShortlyWritesBeforeTheNext(t *testing.T) {
 	})
 }
 
-// The server ends the session of a leader that pauses for long: the next goes on without it.
+// The server ends the session of a leader that is paused for long, and the next leader continues.
 func TestALeaderThatPausesForLongHasItsTransactionRolledBack(t *testing.T) {
 	url := testenv.Postgres(t)
 	s, other := open(t, url), open(t, url)
@@ -82,7 +82,7 @@ func TestALeaderThatPausesForLongHasItsTransactionRolledBack(t *testing.T) {
 	require.Equal(t, ranked(1, 20), all(t, other, went.Window().ID))
 }
 
-// Nobody takes SQLite's lock from a leader that is paused: the next fails until it goes on.
+// SQLite's lock cannot be taken from a paused leader: the next leader fails until the first continues.
 func TestInSQLiteTheNextLeaderFailsWhileOneIsPaused(t *testing.T) {
 	url := sqliteURL(t)
 	s, other := open(t, url), open(t, url)

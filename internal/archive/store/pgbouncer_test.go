@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Two replicas share a PgBouncer whose pool is one of transactions: from one statement to the next a connection may
-// have another session of PostgreSQL. They migrate at once, one writes, and both read meanwhile.
+// Two replicas share a PgBouncer in transaction mode: a connection may get another session of PostgreSQL for each
+// statement. Both migrate at once; one writes, and both read meanwhile.
 func TestAPoolOfTransactionsServesTwoReplicas(t *testing.T) {
 	database := testenv.Postgres(t)
 	through := testenv.PgBouncer(t, database, 2)

@@ -15,13 +15,13 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgres has the limits of a transaction that writes, by the server, which holds to them where
-// this process is paused or gone.
+// postgres has the time limits of a writing transaction. The server enforces them even if this process is paused
+// or gone.
 type postgres struct {
 	statement time.Duration
-	lock      time.Duration // longer than idle: whoever waits for a paused leader outlasts it
+	lock      time.Duration // longer than idle, so that a transaction outlasts a paused leader that it waits for
 	idle      time.Duration // between two statements of a transaction
-	long      time.Duration // a statement over all rows of a copy, and a pause while they are sorted
+	long      time.Duration // for a statement over all rows of a copy
 }
 
 var postgresLimits = postgres{statement: time.Minute, lock: time.Minute, idle: 30 * time.Second, long: 30 * time.Minute}
@@ -43,7 +43,7 @@ func openPostgres(ctx context.Context, text string) (*Store, error) {
 	if _, given := config.ConnConfig.RuntimeParams["application_name"]; !given {
 		config.ConnConfig.RuntimeParams["application_name"] = "standings"
 	}
-	// No named prepared statements: a pool of transactions between (PgBouncer) may have another session for each
+	// No named prepared statements: a pooler in transaction mode (PgBouncer) may use another session for each
 	// statement. Only descriptions of statements are cached.
 	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
@@ -68,11 +68,11 @@ func openPostgres(ctx context.Context, text string) (*Store, error) {
 	return s, nil
 }
 
-// describe is a URL as it may be shown, and what of it is secret.
+// describe returns a URL as it may be shown, and its secrets.
 func describe(text string) (name string, secrets []string, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		// Its message has the URL in it.
+		// The parser's message contains the URL.
 		return "", nil, fmt.Errorf("%w: the archive's URL can't be read; special characters of a password are written as %%XX", ErrInvalid)
 	}
 	if password, ok := u.User.Password(); ok {
@@ -90,7 +90,7 @@ func describe(text string) (name string, secrets []string, err error) {
 	return shown.String(), secrets, nil
 }
 
-// hide is an error's text without what is secret in it.
+// hide returns an error's text without the secrets.
 func hide(err error, secrets []string) string {
 	text := err.Error()
 	for _, secret := range secrets {
@@ -103,8 +103,8 @@ func hide(err error, secrets []string) string {
 
 func (postgres) options() *sql.TxOptions { return &sql.TxOptions{Isolation: sql.LevelReadCommitted} }
 
-// begin has the server hold to the limits. They are the transaction's, and not the connection's: a
-// pool between keeps neither apart.
+// begin sets the server's limits for the transaction. They are not set for the connection, since a pooler may
+// share that with other clients.
 func (p postgres) begin(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
 		set_config('idle_in_transaction_session_timeout', $3, true)`, ms(p.statement), ms(p.lock), ms(p.idle))
@@ -116,12 +116,12 @@ func (p postgres) takesLong(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// filled: autovacuum comes within a minute or so, and until then a page of members that were all written at
-// once is read by going through all of them. Whoever may only write isn't allowed to, which is a warning.
+// filled updates the statistics. Autovacuum does so only after a minute or so; until then PostgreSQL may read all
+// members of a new copy to get one page. A role that is not allowed to gets a warning.
 func (p postgres) filled(ctx context.Context, s *Store) {
 	ctx, cancel := context.WithTimeout(ctx, p.idle)
 	defer cancel()
-	_, _ = s.write.ExecContext(ctx, `ANALYZE members`) // autovacuum does it otherwise
+	_, _ = s.write.ExecContext(ctx, `ANALYZE members`) // on an error, autovacuum does it later
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
@@ -134,9 +134,8 @@ func (postgres) tableQuery() string {
 
 func (postgres) migrations() migrations { return postgresMigrations }
 
-// insert copies. That none of the rows is there is known by the window's count, which the same
-// transaction has read and writes: what is there nevertheless was written by nobody of ours, and
-// fails.
+// insert copies the rows with COPY. The same transaction has read and updated the window's row count, so none of
+// these rows exists. If one does, this program did not write it, and the insert fails.
 func (postgres) insert(ctx context.Context, conn *sql.Conn, _ *sql.Tx, window int64, fields []string, rows []Row) error {
 	return conn.Raw(func(c any) error {
 		copied, ok := c.(*stdlib.Conn)

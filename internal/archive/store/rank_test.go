@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Rows of an open window come in any order, and a member may come more than once.
+// Rows of an open window come in any order, and a member may occur several times.
 func TestABackupHasEachMemberOnceByTheRanksThatRedisGives(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
 		minutes := int64(0)

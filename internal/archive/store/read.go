@@ -13,8 +13,8 @@ import (
 
 const rowColumns = `place, rank, member, points, fields, score, reached_at`
 
-// ofCopy are a copy's rows in any state. ofWhole are none unless it is whole: a copy that is being
-// removed isn't shown in part.
+// ofCopy selects a copy's rows in any state. ofWhole selects none unless the copy is complete, so that readers
+// never see part of a copy that is being removed.
 const ofCopy = ` FROM standings WHERE window_id = $1`
 const ofWhole = ` FROM standings WHERE window_id = $1 AND EXISTS (SELECT 1 FROM windows WHERE id = $1 AND state = 'whole')`
 
@@ -23,13 +23,13 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// scanRows reads rowColumns; each must not retain the row.
+// scanRows reads rowColumns and calls each; each must not retain the row.
 func scanRows(ctx context.Context, from querier, each func(*Row) error, query string, args ...any) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err says what there is to say
+	defer func() { _ = rows.Close() }() // Err reports all errors
 	for rows.Next() {
 		var r Row
 		var rank, points sql.NullInt64
@@ -54,8 +54,8 @@ func scanRows(ctx context.Context, from querier, each func(*Row) error, query st
 	return rows.Err()
 }
 
-// list reads rows of a copy, within a read's time. Where there are none it says whether that is
-// so because the copy isn't there.
+// list reads rows of a copy, within readLimit. If there are none and the copy is not complete, the error is
+// ErrGone.
 func (s *Store) list(ctx context.Context, id int64, query string, args ...any) ([]Row, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
@@ -68,7 +68,7 @@ func (s *Store) list(ctx context.Context, id int64, query string, args ...any) (
 	return all, err
 }
 
-// whole is ErrGone for a copy that isn't whole, or isn't there.
+// whole returns ErrGone if a copy is missing or not complete.
 func (s *Store) whole(ctx context.Context, id int64) error {
 	var one int
 	err := s.one(ctx, `SELECT 1 FROM windows WHERE id = $1 AND state = 'whole'`, []any{id}, &one)
@@ -78,17 +78,17 @@ func (s *Store) whole(ctx context.Context, id int64) error {
 	return err
 }
 
-// Rows are the rows of a whole copy from a place to another, both included. The error is ErrGone where
-// the copy isn't there.
+// Rows returns the rows of a complete copy between two places, inclusive. The error is ErrGone if the copy is
+// missing or not complete.
 func (s *Store) Rows(ctx context.Context, id, from, to int64) ([]Row, error) {
 	all, err := s.list(ctx, id, ` AND place BETWEEN $2 AND $3 ORDER BY place`, from, to)
 	return all, s.fail(err, "read standings")
 }
 
-// membersAtOnce is how many members a query has.
+// membersAtOnce is the maximum number of members in a query.
 const membersAtOnce = 500
 
-// Members are the rows of some members of a whole copy, by place; members without a row are left out.
+// Members returns the rows of members in a complete copy, by place. Members without a row are omitted.
 func (s *Store) Members(ctx context.Context, id int64, members []string) ([]Row, error) {
 	var all []Row
 	for some := range slices.Chunk(members, membersAtOnce) {
@@ -103,7 +103,7 @@ func (s *Store) Members(ctx context.Context, id int64, members []string) ([]Row,
 	return slices.CompactFunc(all, func(a, b Row) bool { return a.Place == b.Place }), nil
 }
 
-// PlacesOf are the places of some members in a whole copy; members without a row are left out.
+// PlacesOf returns the places of members in a complete copy. Members without a row are omitted.
 func (s *Store) PlacesOf(ctx context.Context, id int64, members []string) (map[string]int64, error) {
 	all := make(map[string]int64, len(members))
 	for some := range slices.Chunk(members, membersAtOnce) {
@@ -123,7 +123,7 @@ func (s *Store) placesOf(ctx context.Context, all map[string]int64, query string
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err says what there is to say
+	defer func() { _ = rows.Close() }() // Err reports all errors
 	for rows.Next() {
 		var member string
 		var place int64
@@ -135,7 +135,7 @@ func (s *Store) placesOf(ctx context.Context, all map[string]int64, query string
 	return rows.Err()
 }
 
-// parameters are those of a query for some members of the window $1, from $2 on.
+// parameters returns placeholders from $2 on for a query about members of window $1, and the arguments.
 func parameters(id int64, members []string) (in string, args []any) {
 	texts := make([]string, len(members))
 	args = append(make([]any, 0, len(members)+1), id)
@@ -146,11 +146,11 @@ func parameters(id int64, members []string) (in string, args []any) {
 	return strings.Join(texts, ","), args
 }
 
-// readAtOnce is the number of rows of a query that reads a whole copy.
+// readAtOnce is the number of rows per query when a whole copy is read.
 const readAtOnce = 10_000
 
-// Each returns every row of a whole copy, by place. It reads some thousand rows at a time, so that its
-// memory stays flat and no query takes long. An error is the last: ErrGone if the copy is removed meanwhile.
+// Each returns every row of a complete copy, by place. It reads some thousand rows at a time, so that memory stays
+// constant and no query takes long. An error ends the sequence: ErrGone if the copy is removed meanwhile.
 func (s *Store) Each(ctx context.Context, id int64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		w, err := s.ByID(ctx, id)
@@ -179,8 +179,8 @@ func (s *Store) Each(ctx context.Context, id int64) iter.Seq2[Row, error] {
 	}
 }
 
-// pages returns the rows of a copy, by place; no place and no rank may be missing. A page is read before its rows are
-// returned: the caller may take its time.
+// pages returns the rows of a copy, by place. A missing place or rank is an error. Each page is read before its
+// rows are returned, so a slow caller does not hold a query open.
 func (s *Store) pages(ctx context.Context, id int64, from string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var page []Row

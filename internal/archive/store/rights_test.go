@@ -20,7 +20,7 @@ func executed(t *testing.T, s *Store, statements ...string) {
 	}
 }
 
-// as is a URL for another user, in the schema of the archive.
+// as returns the archive's URL for another user.
 func as(t *testing.T, text, user string) string {
 	t.Helper()
 	u, err := url.Parse(text)

@@ -15,21 +15,21 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Row is a member's standing in a copy of a window. The row of an erased member has its place, its rank
-// and nothing else.
+// Row is a member's standing in a copy of a window. The row of an erased member has only its place and its rank.
 type Row struct {
-	// Place is the row's among all rows, from 1, each once: of equal scores too.
+	// Place is the row's position among all rows, from 1. Every place occurs once, also among equal scores.
 	Place int64
-	// Rank is the same among the rows that were shown when the copy was taken; 0 if the member was banned.
+	// Rank is the position among the rows that were shown when the copy was taken; 0 if the member was banned
+	// then.
 	Rank   int64
 	Member string // empty: erased
-	// Tuple has the values of the board's fields; by the default rule the points, and nothing else.
+	// Tuple has the values of the board's fields; with the default rule, the points as its first value.
 	Tuple     codec.Tuple
-	Score     float64 // what Redis sorted by; finite
+	Score     float64 // the score in Redis; finite
 	ReachedAt int64   // Unix ms
 }
 
-// maxMember is how many bytes of UTF-8 a member's id has at most.
+// maxMember is the maximum length of a member's id, in bytes of UTF-8.
 const maxMember = 256
 
 // Erased reports whether the member was erased.
@@ -49,10 +49,10 @@ func (r *Row) check() error {
 	return nil
 }
 
-// maxTime is the end of the year 9999, in Unix ms: what every database can say.
+// maxTime is the end of the year 9999, in Unix ms. Every database supports times up to it.
 const maxTime = 253402300799999
 
-// rank is the rank as its column has it.
+// rank returns the value of the column rank: null for a hidden member.
 func (r *Row) rank() any {
 	if r.Rank == 0 {
 		return nil
@@ -60,7 +60,7 @@ func (r *Row) rank() any {
 	return r.Rank
 }
 
-// columns are the row's points, or its fields as JSON, in the order of the board's.
+// columns returns the row's points, or its fields as JSON in the board's order.
 func (r *Row) columns(fields []string) (points, text any) {
 	if fields == nil {
 		return r.Tuple[0], nil
@@ -68,7 +68,7 @@ func (r *Row) columns(fields []string) (points, text any) {
 	b := make([]byte, 0, 64)
 	for i, name := range fields {
 		b = append(b, `,"`...)
-		b = append(b, name...) // letters, digits and _: nothing to escape
+		b = append(b, name...) // letters, digits and _ need no escape
 		b = append(b, `": `...)
 		b = strconv.AppendInt(b, r.Tuple[i], 10)
 	}
@@ -78,8 +78,8 @@ func (r *Row) columns(fields []string) (points, text any) {
 
 var errTuple = errors.New("a row's fields in the archive aren't of this program's")
 
-// parseTuple reads columns again, for which the names of the fields don't matter: they are in
-// their order, and have neither a colon nor a comma in them.
+// parseTuple parses the text of columns. It ignores the fields' names: the values are in the fields' order, and
+// names contain neither colons nor commas.
 func parseTuple(text string) (t codec.Tuple, err error) {
 	inner, ok := strings.CutPrefix(text, "{")
 	inner, closed := strings.CutSuffix(inner, "}")
@@ -100,27 +100,25 @@ func parseTuple(text string) (t codec.Tuple, err error) {
 	return t, nil
 }
 
-// Checksum is over rows in any order: the sum, modulo 2^64, of each one's 64-bit xxHash (seed 0)
-// of the text
+// Checksum covers rows in any order. It is the sum, modulo 2^64, of the 64-bit xxHash (seed 0) of each row's text:
 //
-//	rank SP values SP reached_at SP score SP member           of a row that was shown
-//	hidden SP place SP values SP reached_at SP score SP member  of a banned member's
-//	erased SP place                                           of an erased member's
+//	rank SP values SP reached_at SP score SP member             of a row that was shown
+//	hidden SP place SP values SP reached_at SP score SP member  of a banned member's row
+//	erased SP place                                             of an erased member's row
 //
-// where values are the points, or the fields' values in the board's order with commas between,
-// reached_at is in Unix ms, score is the double's bits as 16 lower-case hex digits (of -0 those of
-// 0), and member the id itself, without the escapes of its column. So it can be added to row by
-// row, and worked out in any language.
+// values are the points, or the fields' values in the board's order, separated by commas. reached_at is in Unix
+// ms. score is the bits of the double as 16 lower-case hex digits (-0 as 0). member is the id itself, without the
+// escapes of its column. So the checksum can be updated row by row, and computed in any language.
 //
-// It finds rows that are missing, repeated, changed or exchanged, by an accident of any kind: two
-// sets of rows have the same sum once in 2^64. It doesn't find what somebody has changed on
-// purpose, who can work it out as well.
+// It detects rows that were lost, repeated, changed or exchanged by accident: two different sets of rows have the
+// same sum with a probability of 2^-64. It does not detect deliberate changes, since an attacker can compute it,
+// too.
 type Checksum uint64 //nolint:recvcheck // Add changes it, String is for any value
 
-// Add adds a row of a board with so many fields; 0 by the default rule.
+// Add adds a row of a board with the given number of fields; 0 for the default rule.
 func (c *Checksum) Add(r *Row, fields int) { *c += r.hash(fields) }
 
-// hash is the row's part of a checksum.
+// hash returns the row's part of a checksum.
 func (r *Row) hash(fields int) Checksum {
 	var space [maxMember + 192]byte
 	b := space[:0]
@@ -145,7 +143,7 @@ func (r *Row) hash(fields int) Checksum {
 	var bits [8]byte
 	score := r.Score
 	if score == 0 {
-		score = 0 // and not -0, which SQLite doesn't keep
+		score = 0 // not -0, which SQLite does not keep
 	}
 	binary.BigEndian.PutUint64(bits[:], math.Float64bits(score))
 	b = hex.AppendEncode(b, bits[:])
@@ -164,8 +162,8 @@ func parseChecksum(text string) (Checksum, error) {
 	return Checksum(n), nil
 }
 
-// A text in PostgreSQL can't hold U+0000, and many tools show text in SQLite only up to it. U+0001
-// begins an escape. Escaped ids have the same order as ids, byte by byte.
+// Text in PostgreSQL cannot contain U+0000, and many tools show text in SQLite only up to it. U+0001 starts an
+// escape. Escaped ids sort like the ids, byte by byte.
 var (
 	memberEscapes   = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
 	memberUnescapes = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")

@@ -15,7 +15,7 @@ import (
 //go:embed migrations
 var migrationFiles embed.FS
 
-// migrations are a dialect's.
+// migrations are the migrations of one dialect.
 type migrations struct {
 	dialect database.Dialect
 	dir     string
@@ -26,11 +26,11 @@ var (
 	postgresMigrations = migrations{database.DialectPostgres, "migrations/postgres"}
 )
 
-// schemaTable has which migrations were made.
+// schemaTable records which migrations were applied.
 const schemaTable = "standings_schema"
 
-// Known is the version of the schema that this program reads and writes, and oldest the first version that it
-// can migrate from.
+// Known is the schema version that this program reads and writes. oldest is the first version that it can migrate
+// from.
 const (
 	Known  = 5
 	oldest = 5
@@ -38,18 +38,18 @@ const (
 
 // Errors of Check.
 var (
-	// ErrSchemaOlder: the leader has to migrate it first.
+	// ErrSchemaOlder reports an older schema, which the leader must migrate first.
 	ErrSchemaOlder = errors.New("its schema is older than this program's, and the leader hasn't migrated it yet")
-	// ErrEmpty is ErrSchemaOlder of an empty database: no copy is in it.
+	// ErrEmpty is the ErrSchemaOlder of an empty database, which has no copies.
 	ErrEmpty = fmt.Errorf("it is empty: %w", ErrSchemaOlder)
-	// ErrSchemaTooOld: no migration leads from it to this program's.
+	// ErrSchemaTooOld reports a schema from which no migration leads to this program's.
 	ErrSchemaTooOld = errors.New("its schema is too old for this program to migrate: set archive.url to an empty database")
-	// ErrSchemaNewer: this program is too old for it.
+	// ErrSchemaNewer reports a schema that is too new for this program.
 	ErrSchemaNewer = errors.New("its schema is newer than this program's: run the version of standings that migrated it, or a later one")
 )
 
-// Check compares the schema with the one that this program knows, and writes nothing. It returns nil,
-// ErrSchemaOlder (for an empty database, too, as ErrEmpty), ErrSchemaTooOld or ErrSchemaNewer.
+// Check compares the schema with this program's, and writes nothing. It returns nil, ErrSchemaOlder (as ErrEmpty
+// for an empty database), ErrSchemaTooOld or ErrSchemaNewer.
 func (s *Store) Check(ctx context.Context) error {
 	version, err := s.version(ctx)
 	switch {
@@ -67,7 +67,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// version is 0 where there is no schema.
+// version returns the schema's version; 0 if there is no schema.
 func (s *Store) version(ctx context.Context) (version int64, err error) {
 	var there int64
 	err = s.one(ctx, s.dialect.tableQuery(), []any{schemaTable}, &there)
@@ -81,9 +81,9 @@ func (s *Store) version(ctx context.Context) (version int64, err error) {
 	return version, err
 }
 
-// Migrate brings the schema to this program's, which the leader does before it writes. Several at
-// once, or one that dies midway, do no harm: each migration is a transaction. A newer schema is
-// ErrSchemaNewer.
+// Migrate migrates the schema to this program's version. The leader calls it before it writes. Concurrent calls
+// and a crash midway do no harm, since each migration is a transaction. The error is ErrSchemaNewer for a newer
+// schema.
 func (s *Store) Migrate(ctx context.Context) error {
 	if err := s.Check(ctx); !errors.Is(err, ErrSchemaOlder) {
 		return err
@@ -96,8 +96,9 @@ func (s *Store) Migrate(ctx context.Context) error {
 		if err = s.migrate(ctx); err == nil || s.Check(ctx) == nil {
 			return nil
 		}
-		// If two migrate at once, one fails at a migration that the other has done, and continues with the next. A
-		// lock would not help: PostgreSQL's belongs to a session, and a pool may change that with each statement.
+		// If two processes migrate at once, one fails at a migration that the other has applied, and continues
+		// with the next. A lock would not help: PostgreSQL's belong to a session, and a pooler may change the
+		// session with each statement.
 		if now, unknown := s.version(ctx); unknown != nil || now == before {
 			return s.fail(err, "migrate the schema")
 		}
@@ -119,13 +120,13 @@ func (s *Store) migrate(ctx context.Context) error {
 	return err
 }
 
-// instant is a time as a column has it: a timestamptz, Unix ms, or null.
+// instant is a time in a column: a timestamptz, Unix ms, or null.
 type instant struct { //nolint:recvcheck // Scan changes it, time is for any value
 	ms   int64
 	null bool
 }
 
-// Scan reads it from a row.
+// Scan implements sql.Scanner.
 func (i *instant) Scan(value any) error {
 	switch v := value.(type) {
 	case nil:

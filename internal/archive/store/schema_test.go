@@ -33,7 +33,7 @@ func TestOnlyTheSchemaThatThisProgramKnowsIsUsed(t *testing.T) {
 	})
 }
 
-// A leader that was paused migrates at the same time as the next.
+// A leader that was paused migrates at the same time as the next leader.
 func TestSeveralMayMigrateAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		const n = 3

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// sqlite needs the driver "sqlite" of database/sql, modernc.org/sqlite, which main imports. Linking it
-// takes seconds, so tests that open no archive are built without it.
+// sqlite needs the database/sql driver "sqlite" (modernc.org/sqlite), which main imports. Linking the driver takes
+// seconds, so tests that open no archive are built without it.
 type sqlite struct{}
 
-// SQLite's extended result codes for a row that exists already (https://sqlite.org/rescode.html).
+// SQLite's extended result codes for a row that already exists (https://sqlite.org/rescode.html).
 const (
 	constraintPrimaryKey = 1555
 	constraintUnique     = 2067
 )
 
-// Pragmas of every connection. A commit is on the disk (synchronous FULL) before Finish returns;
-// readers go on while one writes (WAL), whose file is cut again after a large copy.
+// sqlitePragmas are set on every connection. A commit is on disk before it returns (synchronous FULL). Readers
+// continue during a write (WAL). The WAL file is truncated after a large copy (journal_size_limit).
 const sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 	"&_pragma=journal_size_limit(67108864)"
 
@@ -48,8 +48,8 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("archive %s: it is a directory", name)
 	}
-	// Only the user of this process may read a new file. SQLite gives the same mode to the files that it
-	// adds, and reports a path that can't be opened.
+	// Only this process's user may read a new file. SQLite gives the same mode to the files that it adds. If the
+	// path cannot be opened, SQLite reports that.
 	if made, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
 		_ = made.Close() // nothing was written
 	}
@@ -69,7 +69,7 @@ func openSQLite(ctx context.Context, path string) (*Store, error) {
 		dialect: sqlite{}, name: name, read: read, write: write, removedAtOnce: removedAtOnce,
 		close: func() error { return errors.Join(read.Close(), write.Close()) },
 	}
-	// The file is made here, and is found not to be a database of SQLite.
+	// This query creates the file, and fails if the file is not an SQLite database.
 	var mode string
 	if err := write.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("archive %s: %w", name, err), s.close())
@@ -90,7 +90,7 @@ func (sqlite) tableQuery() string {
 }
 func (sqlite) migrations() migrations { return sqliteMigrations }
 
-// insertedAtOnce is how many rows a statement has: beyond some hundred it gets no faster.
+// insertedAtOnce is the number of rows per statement: more than some hundred are not faster.
 const insertedAtOnce = 500
 
 const insertRow = "(?,?,?,?,?,?,?,?)"
@@ -101,7 +101,7 @@ func (sqlite) insert(ctx context.Context, _ *sql.Conn, tx *sql.Tx, window int64,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = many.Close() }() // it ends with the transaction anyway
+	defer func() { _ = many.Close() }() // the transaction's end closes it anyway
 	args := make([]any, 0, 8*insertedAtOnce)
 	for len(rows) > 0 {
 		n := min(len(rows), insertedAtOnce)

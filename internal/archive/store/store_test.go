@@ -40,7 +40,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// Fields, extreme scores and every kind of id come back as they were, byte for byte.
+// Fields, extreme scores and every kind of id are read back byte for byte.
 func TestRowsComeBackBitForBit(t *testing.T) {
 	members := []string{
 		"a", "\x00", "a\x00b", "\u2400", "\u24000", "\u2400\u2400", "\x01", "\x00\x01", "\x01\x01", "a\x01\x02", `back\slash`, "o'hara", "\"", "\n\t", "é", "e\u0301",
@@ -141,7 +141,7 @@ func TestACopyThatIsNotThereIsGone(t *testing.T) {
 	})
 }
 
-// SQLite doesn't keep the sign of 0, so that it is in no checksum.
+// SQLite does not keep the sign of 0, so checksums ignore it.
 func TestAZeroHasOneChecksum(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
 		rows := ranked(1, 2)

@@ -1,6 +1,6 @@
 package store
 
-// The removal of copies that were dropped.
+// Removal of dropped copies.
 
 import (
 	"context"
@@ -9,20 +9,21 @@ import (
 	"math"
 )
 
-// removedAtOnce is how many rows a transaction of Sweep removes.
+// removedAtOnce is the number of rows that one transaction of Sweep removes.
 const removedAtOnce = 10_000
 
-// sweeping is how far the removal of a copy has come. What it has removed isn't looked at again: PostgreSQL
-// keeps the index entries of rows that were deleted until it vacuums, and would go over all of them each time.
+// sweeping is the progress of a copy's removal. Each transaction starts after the range that was already removed:
+// PostgreSQL keeps the index entries of deleted rows until a vacuum, and would otherwise read all of them each
+// time.
 type sweeping struct {
 	atOnce int64
 	window int64
-	member string // members before it are gone
-	above  int64  // rows of places above it are gone
+	member string // members before it are removed
+	above  int64  // rows at places above it are removed
 }
 
-// Sweep removes copies that were dropped, their rows in transactions of some thousand, from the
-// last place up; after a crash it goes on where it was. It returns how many copies it has removed.
+// Sweep removes dropped copies. It deletes their rows from the last place upwards, some thousand per transaction,
+// and continues after a crash. It returns the number of copies removed.
 func (s *Store) Sweep(ctx context.Context, f Fence) (removed int, err error) {
 	at := sweeping{atOnce: s.removedAtOnce}
 	for {
@@ -43,8 +44,8 @@ func (s *Store) Sweep(ctx context.Context, f Fence) (removed int, err error) {
 	}
 }
 
-// some removes rows of a copy, or the copy once it has none. An error ends the sweep: what was rolled back
-// would be taken for gone.
+// some removes rows of a copy, or the copy once it has none. The caller must end the sweep on an error: at would
+// otherwise count rolled-back deletions as done.
 func (at *sweeping) some(ctx context.Context, tx *sql.Tx) (more, one bool, err error) {
 	var id, left int64
 	err = tx.QueryRowContext(ctx, `SELECT id, rows_written FROM windows WHERE state = 'removing' ORDER BY id LIMIT 1`).Scan(&id, &left)
@@ -71,8 +72,8 @@ func (at *sweeping) some(ctx context.Context, tx *sql.Tx) (more, one bool, err e
 	return true, true, changeOne(ctx, tx, `DELETE FROM windows WHERE id = $1`, id)
 }
 
-// members removes some of what complete has made; more is there still. They go in their own order, by a
-// range: a database that chose to look for each of them could go through all of them each time.
+// members removes some of the copy's entries in the table of members; more reports whether any are left. It
+// deletes a range of members: given a list, a database might search through all of them each time.
 func (at *sweeping) members(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	var last sql.NullString
 	err = tx.QueryRowContext(ctx, `SELECT max(member) FROM (SELECT member FROM members WHERE window_id = $1 AND member >= $2 ORDER BY member LIMIT $3) AS page`,

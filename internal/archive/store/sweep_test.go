@@ -10,10 +10,10 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// PostgreSQL keeps the index entries of rows that were deleted. Whoever went over all of them for each of the next
-// rows would take longer for each row, the more there are: here three times as long for four times as many.
+// PostgreSQL keeps the index entries of deleted rows. If each transaction read all of them again, the time per row
+// would grow with the number of rows: here three times as long for four times as many rows.
 func TestARowOfALargeCopyIsRemovedAsFastAsOneOfASmallCopy(t *testing.T) {
-	// blocks are how many blocks of indexes are read for a row that is removed.
+	// blocks returns the number of index blocks read per removed row.
 	blocks := func(rows int64) float64 {
 		s := open(t, testenv.Postgres(t))
 		s.removedAtOnce = 100
@@ -33,7 +33,7 @@ func TestARowOfALargeCopyIsRemovedAsFastAsOneOfASmallCopy(t *testing.T) {
 	require.Less(t, large, 1.5*small)
 }
 
-// blocksOfIndexes are those that have been read, of what a copy's rows are in.
+// blocksOfIndexes returns the number of index blocks read so far, for the tables with a copy's rows.
 func blocksOfIndexes(t *testing.T, s *Store) (n int64) {
 	t.Helper()
 	conn, err := s.write.Conn(t.Context())

@@ -1,7 +1,7 @@
 package store
 
-// Places of tuples and scores. A copy says what its board counted when it was taken, and not how its
-// scores were laid out, so standings are compared by tuples; scores only with scores of the same copy.
+// Places of tuples and scores. A copy records its board's fields but not the layout of its scores. So standings
+// are compared by tuples, and scores only with scores of the same copy.
 
 import (
 	"context"
@@ -13,26 +13,26 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Places is how many places have a better tuple than one, and how many have that one or a better one.
-// Rows of that tuple are at the places from Better + 1 to AtLeast, if there are any. The places of hidden
-// members count, and those of erased members up to the last row that is there.
+// Places are the number of places with a better tuple than a given one, and with the same or a better one. Rows
+// with this tuple, if any, are at the places from Better + 1 to AtLeast. The places of hidden members count, and
+// those of erased members up to the last row that exists.
 type Places struct{ Better, AtLeast int64 }
 
-// tuplesAtOnce is how many tuples a query looks for.
+// tuplesAtOnce is the maximum number of tuples in a query.
 const tuplesAtOnce = 50
 
-// compared is a column by which rows are in the order of their places.
+// compared is a column that determines the rows' order.
 type compared struct {
 	expression, kind string
-	fewest           bool // the smaller value is better
+	fewest           bool // smaller values are better
 }
 
-// Places finds tuples in a whole copy. Its fields say what is better; by the default rule, more points.
-// The error is ErrGone if the copy isn't there.
+// Places returns the places of tuples in a complete copy. The copy's fields define which values are better; with
+// the default rule, more points are better. The error is ErrGone if the copy is missing or not complete.
 func (s *Store) Places(ctx context.Context, w *Window, tuples []codec.Tuple) ([]Places, error) {
 	columns := []compared{{"points", "bigint", false}}
 	if w.Fields != nil {
-		if _, err := codec.NewFields(w.Fields...); err != nil { // names go into the query
+		if _, err := codec.NewFields(w.Fields...); err != nil { // the query contains the names
 			return nil, s.fail(err, "read the fields of "+w.String())
 		}
 		columns = nil
@@ -57,7 +57,7 @@ func (s *Store) Places(ctx context.Context, w *Window, tuples []codec.Tuple) ([]
 	return all, nil
 }
 
-// PlaceOfScore finds a score in a whole copy; the greater is better.
+// PlaceOfScore returns the places of a score in a complete copy. A greater score is better.
 func (s *Store) PlaceOfScore(ctx context.Context, id int64, score float64) (Places, error) {
 	found, err := s.places(ctx, id, []compared{{"score", "double precision", false}}, []any{score})
 	if err != nil {
@@ -66,17 +66,17 @@ func (s *Store) PlaceOfScore(ctx context.Context, id int64, score float64) (Plac
 	return found[0], nil
 }
 
-// places finds values, one for each column and place. Rows get worse as places rise, so one query halves
-// the places for all of them: ten million rows take 24 steps, and no index of points or scores is needed.
-// All rows up to the place lo are better, and none past hi. The row of an erased member has no values: the
-// next row decides, and if no row is left up to hi, that is one past hi, or none.
+// places finds the places of values, which has one value per column and searched tuple. Since rows get worse as
+// places rise, one query does a binary search for all tuples: ten million rows take 24 steps, without an index of
+// points or scores. All rows up to place lo are better, and no row after hi is. The row of an erased member has no
+// values, so the next row decides. If no row with values follows, the place counts as not better.
 func (s *Store) places(ctx context.Context, id int64, columns []compared, values []any) ([]Places, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	args := []any{id}
 	n := len(values) / len(columns)
 	wanted := make([]string, 0, 2*n)
-	for i := range 2 * n { // each for better, then for at least
+	for i := range 2 * n { // first for Better, then for AtLeast
 		row := fmt.Sprintf("(%d", i)
 		for f, column := range columns {
 			args = append(args, values[i/2*len(columns)+f])
@@ -99,7 +99,7 @@ func (s *Store) places(ctx context.Context, id int64, columns []compared, values
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // Err says what there is to say
+	defer func() { _ = rows.Close() }() // Err reports all errors
 	all, count := make([]Places, n), 0
 	for rows.Next() {
 		var i int
@@ -123,7 +123,7 @@ func (s *Store) places(ctx context.Context, id int64, columns []compared, values
 	return all, nil
 }
 
-// better is a condition: a row's columns are a better tuple than v0, v1, …, or the same.
+// better returns an SQL condition: a row's columns are a better tuple than v0, v1, …, or, with orSame, the same.
 func better(columns []compared, orSame bool) string {
 	text := "FALSE"
 	if orSame {

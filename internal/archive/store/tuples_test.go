@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// The place of a tuple is what going through all rows says, whatever their scores are.
+// The places of a tuple equal those found by reading all rows, whatever the scores are.
 func TestPlacesOfTuplesAreThoseOfGoingThroughAllRows(t *testing.T) {
 	kinds := map[string][]codec.Field{
 		"points": nil, "signed": {{Name: "n", Max: 9, Signed: true}},
@@ -30,7 +30,7 @@ func TestPlacesOfTuplesAreThoseOfGoingThroughAllRows(t *testing.T) {
 				}
 				return tuple
 			}
-			compare := func(a, b codec.Tuple) int { // the better first
+			compare := func(a, b codec.Tuple) int { // the better tuple first
 				for i := range max(1, len(fields)) {
 					c := cmp.Compare(b[i], a[i])
 					if fields != nil && fields[i].Fewest {

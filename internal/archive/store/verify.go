@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Verify reads all rows of a copy that is whole again, and compares their number and checksum with
-// the window's, and whether members are found at their rows: ErrDiffers where anything differs,
-// ErrGone where the copy isn't there.
+// Verify reads all rows of a complete copy again. It compares their number and checksum with the window's, and
+// checks that the table of members matches the rows. The error is ErrDiffers if anything differs, and ErrGone if
+// the copy is missing or not complete.
 func (s *Store) Verify(ctx context.Context, id int64) error {
 	w, err := s.ByID(ctx, id)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c counted) rows() int64 { return c.shown + c.hidden + c.erased }
 
 func (w *Window) counted() counted { return counted{w.Members, w.Hidden, w.Erased, w.Checksum} }
 
-// sum adds up a copy's rows, in whatever state it is, and their places.
+// sum returns the numbers and the checksum of a copy's rows, in any state, and the checksum of their places.
 func (s *Store) sum(ctx context.Context, w *Window) (is counted, at places, err error) {
 	for row, err := range s.pages(ctx, w.ID, ofCopy) {
 		if err != nil {

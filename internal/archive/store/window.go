@@ -13,57 +13,57 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// Window is a copy of a window. All times are to the millisecond.
+// Window is a copy of a window. All times have millisecond precision.
 type Window struct {
-	ID     int64 // given by the archive, never twice
+	ID     int64 // assigned by the archive, never reused
 	Board  string
 	Period string
 	Name   string // 2026-W47
 	Start  time.Time
-	End    time.Time // the first instant after it
+	End    time.Time // exclusive
 
-	// Revision is that of a final window, from 1. 0 is a backup: a copy of an open window.
+	// Revision is the revision of a final window, from 1. 0 is a backup: a copy of an open window.
 	Revision int64
-	// AsOf is when a final window was sealed, or when the backup began. Every row of a backup has what
-	// counted at AsOf, and may have what counted while the backup was read.
+	// AsOf is when a final window was sealed, or when the backup began. Every row of a backup includes the events
+	// counted at AsOf, and may include events counted while the backup was read.
 	AsOf     time.Time
-	SealedAt time.Time // zero of a backup
+	SealedAt time.Time // zero for a backup
 
 	Fields []codec.Field // the board's fields, most significant first; nil: points, by the default rule
 	Zone   string        // IANA
-	Tick   time.Duration // whole ms: a row's time is the first ms of its tick
-	// MaxPoints is the most points that a member could have; 0 if the board has fields.
+	Tick   time.Duration // whole ms; a row's time is the first ms of its tick
+	// MaxPoints is the maximum points of a member; 0 if the board has fields.
 	MaxPoints int64
 	// Ledger has the position of each partition at AsOf.
 	Ledger map[string]string
-	// ReopenedWhy is why the revision before was reopened; empty if there was none, or no reason.
+	// ReopenedWhy is why the previous revision was reopened; empty if there was none, or no reason was given.
 	ReopenedWhy string
 
-	// Incomplete are the partitions whose records of the window were partly deleted before they could count.
+	// Incomplete are the partitions from which records of the window were deleted before they could count.
 	Incomplete []string
 
-	// Members is the number of a whole copy's rows that were shown when it was taken, Hidden that of members
-	// who were banned then, both without the rows of members who were Erased since. Finish sets those of a backup.
+	// Members is the number of rows in a complete copy that were shown when it was taken. Hidden is the number of
+	// members banned then. Both exclude rows Erased since. For a backup, Finish sets them.
 	Members, Hidden, Erased int64
-	Written                 int64 // number of rows that are in, of all three kinds
+	Written                 int64 // number of rows written, of all three kinds
 	Checksum                Checksum
 	State                   State
 }
 
-// State is how far a copy is.
+// State is the state of a copy.
 type State string
 
-// States of a copy. All but whole ones are nobody's but the leader's.
+// States of a copy. Only the leader sees copies that are not Whole.
 const (
 	Unfinished State = "writing"
 	Whole      State = "whole"
 	Removing   State = "removing" // its rows are being removed
 )
 
-// Places is the number of rows that a whole copy has.
+// Places returns the number of rows of a complete copy.
 func (w *Window) Places() int64 { return w.Members + w.Hidden + w.Erased }
 
-// Final reports whether it is a copy of a final window.
+// Final reports whether this is a copy of a final window.
 func (w *Window) Final() bool { return w.Revision > 0 }
 
 func (w *Window) String() string {
@@ -122,13 +122,13 @@ func (w *Window) check() error {
 	return nil
 }
 
-// storable reports whether every database takes a text.
+// storable reports whether every database can store a text.
 func storable(text string) bool {
 	return utf8.ValidString(text) && !slices.Contains([]byte(text), 0)
 }
 
-// continues reports whether an unfinished copy has rows of the same standings as o: a copy of the same
-// seal, with the same description. The copy of an open window is always begun anew.
+// continues reports whether an unfinished copy has rows of the same standings as o: both have the same seal and
+// the same description. The copy of an open window always starts again.
 func (w *Window) continues(o *Window) bool {
 	same := func(a, b time.Time) bool { return a.UnixMilli() == b.UnixMilli() }
 	return w.Final() && w.Revision == o.Revision && w.Members == o.Members && w.Hidden == o.Hidden && same(w.SealedAt, o.SealedAt) &&
@@ -136,7 +136,7 @@ func (w *Window) continues(o *Window) bool {
 		slices.Equal(w.Fields, o.Fields) && maps.Equal(w.Ledger, o.Ledger)
 }
 
-// names are those of the fields; nil by the default rule.
+// names returns the fields' names; nil for the default rule.
 func (w *Window) names() []string {
 	if w.Fields == nil {
 		return nil
@@ -148,12 +148,12 @@ func (w *Window) names() []string {
 	return all
 }
 
-// fieldText is a field as the column has it.
+// fieldText is a field in the column fields.
 type fieldText struct {
 	Name   string `json:"name"`
 	Min    int64  `json:"min"`
 	Max    int64  `json:"max"`
-	Better string `json:"better"` // most, fewest
+	Better string `json:"better"` // most or fewest
 }
 
 func fieldsText(fields []codec.Field) (any, error) {
@@ -189,13 +189,13 @@ func parseFields(text sql.NullString) ([]codec.Field, error) {
 	return fields, nil
 }
 
-// described are the columns that describe a copy; the others say how much of it is written.
+// described lists the columns that describe a copy. The other columns record its progress.
 const (
 	described     = `board, period, name, revision, start_at, end_at, as_of, sealed_at, reopened_why, fields, max_points, zone, tick_ms, ledger, incomplete`
 	windowColumns = `id, ` + described + `, members, hidden, erased, rows_written, checksum, state`
 )
 
-// values are those of described, as the database has them.
+// values returns the values of described in the database's types.
 func (s *Store) values(w *Window) ([]any, error) {
 	fields, err := fieldsText(w.Fields)
 	if err != nil {
@@ -258,7 +258,7 @@ func scanWindow(scan func(...any) error) (*Window, error) {
 	return &w, nil
 }
 
-// time is the instant in UTC; the zero time where there is none.
+// time returns the instant in UTC; the zero time for null.
 func (i instant) time() time.Time {
 	if i.null {
 		return time.Time{}

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Filter chooses copies; what is empty chooses all.
+// Filter selects copies. Empty fields select all.
 type Filter struct {
 	Board, Period, Name string
-	From, To            time.Time // of windows that start in [From, To)
-	Backups             bool      // only those
-	Newest              bool      // of every window only the copy that Window gives
-	All                 bool      // those that aren't whole, too
+	From, To            time.Time // windows that start in [From, To)
+	Backups             bool      // only backups
+	Newest              bool      // only the copy of each window that Window returns
+	All                 bool      // also copies that are not complete
 }
 
-// Place is behind a copy in the order of Windows.
+// Place is a position in the order of Windows, directly after a copy.
 type Place struct {
 	Start time.Time
 	ID    int64
 }
 
-// Place is the window's.
+// Place returns the position after this copy.
 func (w *Window) Place() Place { return Place{w.Start, w.ID} }
 
-// Windows lists copies, the latest start first, of those the newest copy first: up to limit of
-// those behind a place, from the first on for the zero Place.
+// Windows lists copies, latest start first, and the newest copy first among equal starts. It returns at most limit
+// of those after a place; the zero Place starts at the first.
 func (s *Store) Windows(ctx context.Context, f Filter, after Place, limit int) ([]Window, error) {
 	where, args := "TRUE", []any{limit}
 	add := func(condition string, values ...any) {
@@ -72,7 +72,7 @@ func (s *Store) windows(ctx context.Context, query string, args ...any) (all []W
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // Err says what there is to say
+	defer func() { _ = rows.Close() }() // Err reports all errors
 	for rows.Next() {
 		w, err := scanWindow(rows.Scan)
 		if err != nil {
@@ -83,17 +83,17 @@ func (s *Store) windows(ctx context.Context, query string, args ...any) (all []W
 	return all, rows.Err()
 }
 
-// Window is the newest copy of a window that is whole: of its latest revision, else the backup.
+// Window returns the newest complete copy of a window: its latest revision, else its backup.
 func (s *Store) Window(ctx context.Context, board, period, name string) (Window, error) {
 	return s.window(ctx, `board = $1 AND period = $2 AND name = $3 AND state = 'whole' ORDER BY revision DESC LIMIT 1`, board, period, name)
 }
 
-// Revision is the copy of a revision that is whole; revision 0 is the backup.
+// Revision returns the complete copy of a revision; revision 0 is the backup.
 func (s *Store) Revision(ctx context.Context, board, period, name string, revision int64) (Window, error) {
 	return s.window(ctx, `board = $1 AND period = $2 AND name = $3 AND state = 'whole' AND revision = $4`, board, period, name, revision)
 }
 
-// ByID is a copy in whatever state.
+// ByID returns a copy in any state.
 func (s *Store) ByID(ctx context.Context, id int64) (Window, error) {
 	return s.window(ctx, `id = $1`, id)
 }

@@ -10,7 +10,7 @@ import (
 
 func TestWindowsAreListedTheLatestFirst(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
-		var latest []Window // of each board and week its newest copy
+		var latest []Window // the newest copy of each board and week
 		for week := range 3 {
 			for _, board := range []string{"a", "b"} {
 				of := func(w Window) Window {
@@ -115,7 +115,7 @@ func TestAWindowThatNoArchiveTakesIsRefused(t *testing.T) {
 	})
 }
 
-// What people ask of the view in SQLite goes by keys: by member, by rank and by both.
+// Common queries of the view in SQLite use keys: by member, by rank and by both.
 func TestTheViewOfSQLiteReadsNoWholeWindowForAMember(t *testing.T) {
 	s := open(t, sqliteURL(t))
 	require.NoError(t, s.Migrate(t.Context()))

@@ -14,18 +14,19 @@ type Writing struct {
 	window Window
 }
 
-// Window is the copy as it is in the archive by now.
+// Window returns the copy's current state in the archive.
 func (w *Writing) Window() Window { return w.window }
 
-// Whole reports that there is nothing to do: the archive has this revision, whenever it was sealed.
+// Whole reports that the archive already has this revision, possibly of another seal, so there is nothing to
+// write.
 func (w *Writing) Whole() bool { return w.window.State == Whole }
 
-// Written is the number of rows that are in.
+// Written returns the number of rows written.
 func (w *Writing) Written() int64 { return w.window.Written }
 
-// Begin finds the whole copy of a final window's revision, continues an unfinished copy of the same
-// seal, or begins one. An unfinished copy of anything else is dropped, and Sweep removes it. ID,
-// Written, Checksum and State are the archive's.
+// Begin finds the complete copy of a final window's revision, continues an unfinished copy of the same seal, or
+// starts one. It drops any other unfinished copy of the revision, and Sweep removes it. The archive sets ID,
+// Written, Checksum and State.
 func (s *Store) Begin(ctx context.Context, f Fence, wanted Window) (*Writing, error) {
 	if err := wanted.check(); err != nil {
 		return nil, s.fail(err, "begin a copy")
@@ -61,7 +62,8 @@ func (s *Store) Begin(ctx context.Context, f Fence, wanted Window) (*Writing, er
 	return w, nil
 }
 
-// Last is the last row that is in, and how many rows that are in are shown. There is to be one at least.
+// Last returns the last row written, and the number of rows written that are shown. At least one row must be
+// written.
 func (w *Writing) Last(ctx context.Context) (last Row, shown int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
@@ -73,7 +75,7 @@ func (w *Writing) Last(ctx context.Context) (last Row, shown int64, err error) {
 	return last, shown, w.store.fail(err, "read the last row of "+w.window.String())
 }
 
-// begun is the copy of a window's revision in a state, of which there is one at most.
+// begun returns the copy of a window's revision in a state. There is at most one.
 func (s *Store) begun(ctx context.Context, tx *sql.Tx, w *Window, state State) (*Window, error) {
 	there, err := scanWindow(tx.QueryRowContext(ctx, `SELECT `+windowColumns+` FROM windows
 		WHERE board = $1 AND period = $2 AND name = $3 AND revision = $4 AND state = $5`,
@@ -95,13 +97,13 @@ func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, w Window) (Window,
 	return w, err
 }
 
-// Append adds rows. The place of the first follows the last place that is in, or is in already: then
-// the rows must be the same as before, or the error is ErrDiffers. So a call whose outcome is unknown
-// can be repeated: no row is added twice, and none is left out. All of the rows are added, or none;
-// some ten thousand per call are best.
+// Append adds rows. The first row's place must follow the last place written, or must be written already: then the
+// rows must be the same as before, or the error is ErrDiffers. So a call whose outcome is unknown can be repeated,
+// and no row is added twice or omitted. Either all of the rows are added, or none. About ten thousand rows per
+// call are best.
 //
-// Rows of an open window come in any order, and a member may come more than once: their places are
-// just numbers from 1 on, as are the ranks of those who are shown, and Finish gives the real ones.
+// Rows of an open window come in any order, and a member may occur several times. Their places are consecutive
+// numbers from 1, as are the ranks of shown members; Finish assigns the real ones.
 func (w *Writing) Append(ctx context.Context, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -145,7 +147,7 @@ func (w *Writing) fail(err error, rows []Row) error {
 	return w.store.fail(err, fmt.Sprintf("add the places %d to %d of %s", rows[0].Place, rows[len(rows)-1].Place, &w.window))
 }
 
-// checkRows refuses impossible rows: places with gaps, and in a final window scores that rise.
+// checkRows refuses impossible rows: places with gaps, and rising scores in a final window.
 func (w *Writing) checkRows(rows []Row) error {
 	last := rows[len(rows)-1].Place
 	if rows[0].Place < 1 || w.window.Final() && last > w.window.Places() {
@@ -163,7 +165,7 @@ func (w *Writing) checkRows(rows []Row) error {
 	return nil
 }
 
-// current is the copy as the archive has it; ErrGone where another was begun instead.
+// current reads the copy's current state. The error is ErrGone if another copy has replaced it.
 func (w *Writing) current(ctx context.Context, tx *sql.Tx) (*Window, error) {
 	now, err := scanWindow(tx.QueryRowContext(ctx, `SELECT `+windowColumns+` FROM windows WHERE id = $1`, w.window.ID).Scan)
 	if errors.Is(err, ErrNotFound) || err == nil && now.State == Removing {
@@ -172,7 +174,7 @@ func (w *Writing) current(ctx context.Context, tx *sql.Tx) (*Window, error) {
 	return now, err
 }
 
-// same compares rows with those that are in.
+// same compares rows with the rows written before.
 func (w *Writing) same(ctx context.Context, tx *sql.Tx, rows []Row) error {
 	i := 0
 	err := scanRows(ctx, tx, func(r *Row) error {
@@ -189,7 +191,7 @@ func (w *Writing) same(ctx context.Context, tx *sql.Tx, rows []Row) error {
 	return err
 }
 
-// add adds rows to those that are in, and counts them.
+// add adds rows and updates the copy's row count and checksum.
 func (w *Writing) add(ctx context.Context, conn *sql.Conn, tx *sql.Tx, now *Window, rows []Row) error {
 	if now.Final() && now.Written > 0 {
 		var above float64
@@ -209,12 +211,13 @@ func (w *Writing) add(ctx context.Context, conn *sql.Conn, tx *sql.Tx, now *Wind
 		now.Checksum.Add(&rows[i], len(now.Fields))
 	}
 	now.Written += int64(len(rows))
-	// rows_written is compared although the leader's row keeps others out: it would be seen here.
+	// The leader's row already excludes other writers; if that ever failed, comparing rows_written would detect
+	// it.
 	return changeOne(ctx, tx, `UPDATE windows SET rows_written = $2, checksum = $3 WHERE id = $1 AND rows_written = $4`,
 		now.ID, now.Written, now.Checksum.String(), was)
 }
 
-// changeOne executes what has to change one row, and no other number.
+// changeOne executes a statement that must change exactly one row.
 func changeOne(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
 	done, err := tx.ExecContext(ctx, query, args...)
 	if err != nil {

@@ -14,14 +14,14 @@ func TestACopyGoesOnWhereItWasLeft(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, begun.Append(t.Context(), rows[:1000]))
 
-		// The next leader, of another process.
+		// The next leader is in another process.
 		s = open(t, url)
 		second := Fence{2, "second"}
 		went, err := s.Begin(t.Context(), second, w)
 		require.NoError(t, err)
 		require.Equal(t, begun.Window().ID, went.Window().ID)
 		require.EqualValues(t, 1000, went.Written())
-		// It doesn't know whether a call before was carried out, and makes it again.
+		// It does not know whether an earlier call succeeded, and repeats it.
 		require.NoError(t, went.Append(t.Context(), rows[500:1500]))
 		require.NoError(t, went.Append(t.Context(), rows[500:1500]))
 		require.EqualValues(t, 1500, went.Written())
@@ -31,7 +31,7 @@ func TestACopyGoesOnWhereItWasLeft(t *testing.T) {
 		require.NoError(t, went.Append(t.Context(), rows[:10]), "they are in")
 		require.Equal(t, rows, all(t, s, went.Window().ID))
 
-		// Whoever begins the same revision again finds it whole, whenever it was sealed.
+		// A leader that begins the same revision again finds it complete, whatever its seal.
 		w.SealedAt = w.SealedAt.Add(1)
 		w.Members = 7
 		there, err := s.Begin(t.Context(), second, w)
@@ -58,7 +58,7 @@ func TestRowsThatDifferFromWhatIsInAreRefused(t *testing.T) {
 			require.ErrorIs(t, begun.Append(t.Context(), changed), ErrDiffers, name)
 		}
 		require.EqualValues(t, 50, begun.Written(), "all or none")
-		// It is dropped, and begun again.
+		// The copy is dropped and started again.
 		require.NoError(t, begun.Discard(t.Context()))
 		require.NoError(t, begun.Discard(t.Context()))
 		require.ErrorIs(t, begun.Append(t.Context(), rows[50:]), ErrGone)
@@ -103,7 +103,7 @@ func TestRowsThatNoCopyCanHaveAreRefused(t *testing.T) {
 
 func TestABackupReplacesTheOneBeforeAndAFinalWindowAllOfThem(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
-		s.removedAtOnce = 100 // that the rows of the first are removed in three steps
+		s.removedAtOnce = 100 // so that the rows of the first copy are removed in three steps
 		one := archived(t, s, first, backup(0, 1), ranked(1, 250))
 		two := archived(t, s, first, backup(0, 2), ranked(1, 100))
 		_, err := s.Rows(t.Context(), one.ID, 1, 10)
@@ -112,7 +112,7 @@ func TestABackupReplacesTheOneBeforeAndAFinalWindowAllOfThem(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, two, found)
 
-		// One that was begun, and isn't gone on with.
+		// A copy that was started and not continued.
 		begun, err := s.Begin(t.Context(), first, backup(100, 3))
 		require.NoError(t, err)
 		require.NoError(t, begun.Append(t.Context(), ranked(1, 10)))
@@ -156,7 +156,7 @@ func states(t *testing.T, s *Store, whole bool) (n int) {
 	return n
 }
 
-// A member that is in twice is found while it is written, or at the end.
+// A member that occurs twice is detected while the copy is written, or at its end.
 func TestAMemberTwiceIsFoundBeforeACopyIsWhole(t *testing.T) {
 	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
 		for name, twice := range map[string]int{"in one call": 15, "in two": 5} {

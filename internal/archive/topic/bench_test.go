@@ -35,7 +35,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// fillMany is fill for very many members of a shard.
+// fillMany adds very many members of one shard.
 func (f *fixture) fillMany(members int) {
 	f.t.Helper()
 	f.Fill(1)

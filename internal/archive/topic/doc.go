@@ -1,39 +1,38 @@
-// Package topic publishes final windows to a topic of Kafka, each once for all replicas and whole: a
+// Package topic publishes final windows to a Kafka topic. It publishes each window once for all replicas: a
 // header, every standing in the order of ranks, and a trailer, in one partition and one transaction.
 //
-//	final, and not published ─▶ producer id ─▶ what is published, read ─▶ transaction:
-//	                             (epoch + 1)    (the topic .done)         header, standings, trailer, done
+//	final, not published ─▶ producer id ─▶ published windows, read ─▶ transaction:
+//	                         (epoch + 1)    (the topic .done)          header, standings, trailer, done
 //
-// What is published is remembered in Kafka, in a second topic, by a record of the same
-// transaction: it is there if and only if the window is, whatever becomes of Redis, of the archive and
-// of whoever leads.
+// A second topic records which windows are published, by a record in the same transaction. The record exists if
+// and only if the window is published, whatever happens to Redis, the archive or the leader.
 //
 // # Fencing
 //
-// The lease in Redis says who may begin, and is no fence: a leader that is paused past its end goes on
-// for a moment. What keeps it from writing is the epoch of its producer id. All replicas of a consumer have
-// one transactional id. Whoever requests its producer id gets the next epoch, and the coordinator aborts
-// whatever transaction an earlier one has open, and refuses it from then on. The race that this is for:
+// The lease in Redis decides which leader may begin, but it is no fence: a leader that is paused past its lease
+// continues for a moment. The epoch of the producer id prevents such a leader from writing. All replicas of a
+// consumer have one transactional id. A replica that requests its producer id gets the next epoch; the coordinator
+// aborts any transaction of an earlier epoch, and then refuses that epoch (KIP-98). It prevents this race:
 //
 //  1. Leader A has sent half a window, and is paused.
-//  2. Its lease runs out. Leader B requests the producer id: A's transaction is aborted. B reads what is
-//     published, and publishes the window.
-//  3. A goes on. What it sends, and its commit, are refused: ErrFenced.
+//  2. Its lease expires. Leader B requests the producer id, which aborts A's transaction. B reads which windows
+//     are published, and publishes the window.
+//  3. A continues. Its records and its commit are refused: ErrFenced.
 //
-// If A was paused before it had requested the producer id, it fences B in step 3, and not the other way round. B's
-// transaction is aborted, and A reads what is published after it has the producer id: all that B
-// has committed by then. So whoever commits has read everything that was committed before, or
-// another has got the producer id in between, and its commit is refused. That needs no clock and no lease;
-// without those two leaders would only get in each other's way.
+// If A was paused before it had requested the producer id, then in step 3 A fences B. B's transaction is aborted.
+// A reads which windows are published after it got the producer id, so it sees everything that B has committed. So
+// a leader whose commit succeeds has read everything that was committed before; if another leader got the producer
+// id in between, the commit is refused. This needs no clock and no lease; without these, two leaders would only
+// abort each other's transactions.
 //
-// Any error ends the session of a producer, and what it has learned with it. The next begins with a new
-// producer id and a new look at what is published: a commit of which the outcome isn't known is found
-// there, or it was aborted.
+// Any error ends a producer's session, and its knowledge of the published windows is dropped. The next session
+// starts with a new producer id and reads the published windows again: a commit with an unknown outcome is either
+// found there, or was aborted.
 //
 // # What is published
 //
-// With an archive the archive's copy of the window is, so that a revision is the same in both; without,
-// what Redis has, read as the archiver does. A window of which Redis has other standings than were
-// published as the same revision, since it went back to before the seal or was lost, isn't published:
-// the seal is taken back, so that the next is the next revision, as the archiver does.
+// With an archive, the archive's copy of the window is published, so that a revision is the same in both. Without
+// one, the window is read from Redis as the archiver does. If Redis went back to before the seal or was lost, it
+// may have other standings than were published as the same revision. Such a window is not published: like the
+// archiver, the publisher reopens it, so that the next sealing makes the next revision.
 package topic

@@ -1,6 +1,6 @@
 package topic
 
-// docs/final-topic.md and docs/examples/payout.py, held to what is published.
+// Tests of docs/final-topic.md and docs/examples/payout.py against published records.
 
 import (
 	"encoding/json"
@@ -57,7 +57,7 @@ func TestTheFieldsOfTheRecordsAreThoseThatAreDocumented(t *testing.T) {
 	}
 }
 
-// asLines are records as kcat -J has them.
+// asLines returns records in the format of kcat -J.
 func asLines(t *testing.T, records []*kgo.Record) string {
 	t.Helper()
 	var all strings.Builder

@@ -1,6 +1,6 @@
 package topic
 
-// A topic that is gone, and which of the two an error is about.
+// Deletion of a topic, and which of the two topics an error concerns.
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// look forgets what is published if the topic that has it is gone, or ends earlier than before,
-// since it was deleted and made again: otherwise this process would go by it for as long as it leads,
-// and the next leader would find nothing.
+// look drops the list of published windows if the topic that records them is missing, or ends earlier than before,
+// because it was deleted and created again. Otherwise this process would rely on the old list for as long as it
+// leads, and the next leader would find nothing.
 func (p *Publisher) look(ctx context.Context) {
 	if p.published == nil {
 		return
@@ -27,7 +27,7 @@ func (p *Publisher) look(ctx context.Context) {
 			end = logs[0].End
 		}
 	}
-	if err != nil { // that is for those who write it
+	if err != nil { // the producer's calls report such errors
 		return
 	}
 	if found[name] == 0 || end < p.end {

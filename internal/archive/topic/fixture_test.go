@@ -68,7 +68,7 @@ func (f *fixture) config() Config {
 
 func (f *fixture) publisher() *Publisher { return New(f.config()) }
 
-// archived is an archive, and an archiver that takes final windows into it.
+// archived returns an archive, and a function that archives final windows.
 func (f *fixture) archived() (*store.Store, func(token int64)) {
 	f.t.Helper()
 	s, err := store.Open(f.t.Context(), "sqlite:"+filepath.Join(f.t.TempDir(), "archive.db"))
@@ -82,7 +82,8 @@ func (f *fixture) archived() (*store.Store, func(token int64)) {
 	}
 }
 
-// read are all records that an independent reader sees as committed, in the order of each partition.
+// read returns all records that an independent consumer sees with an isolation level, in the order of each
+// partition.
 func (f *fixture) read(isolation kgo.IsolationLevel) (all []*kgo.Record) {
 	f.t.Helper()
 	c := f.kafka.Client(f.t)
@@ -122,10 +123,10 @@ func (f *fixture) read(isolation kgo.IsolationLevel) (all []*kgo.Record) {
 	return all
 }
 
-// count is how many that are.
+// count returns the number of these records.
 func (f *fixture) count(isolation kgo.IsolationLevel) int { return len(f.read(isolation)) }
 
-// value is any record's.
+// value is the value of any record.
 type value struct {
 	Type       string          `json:"type"`
 	Board      string          `json:"board"`
@@ -155,14 +156,14 @@ func parse(t testing.TB, r *kgo.Record) value {
 	return v
 }
 
-// window is what a reader has of a revision: checked as docs/final-topic.md has it checked.
+// window is a revision as a consumer reads it, checked as docs/final-topic.md requires.
 type window struct {
 	header, trailer *kgo.Record
 	partition       int32
 	rows            []store.Row
 }
 
-// windows are all that were read, by window and revision. Every record has to be of one.
+// windows groups records by window and revision. Every record must belong to one.
 func (f *fixture) windows(records []*kgo.Record) map[string][]window {
 	f.t.Helper()
 	all := map[string][]window{}
@@ -216,7 +217,7 @@ func (f *fixture) windows(records []*kgo.Record) map[string][]window {
 	return all
 }
 
-// published is the window's revision as it was read, of which there has to be one.
+// published returns the window's revision, which must be published exactly once.
 func (f *fixture) published(revision int64) window {
 	f.t.Helper()
 	all := f.times(revision, 1)
@@ -224,8 +225,8 @@ func (f *fixture) published(revision int64) window {
 	return all[0]
 }
 
-// times are a revision as it was read, once it is there so many times: Kafka answers a commit before
-// its marker is in the log.
+// times returns the published copies of a revision, once there are n of them. It waits, since Kafka replies to a
+// commit before its marker is in the log.
 func (f *fixture) times(revision int64, n int) []window {
 	f.t.Helper()
 	for until := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {

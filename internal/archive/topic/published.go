@@ -1,7 +1,7 @@
 package topic
 
-// What is published: a compacted topic of one partition beside the final one, with a record a
-// window's revision, of the same transaction.
+// The record of published windows: a compacted topic with one partition next to the final topic. It has one record
+// per published revision, written in the same transaction.
 
 import (
 	"context"
@@ -22,10 +22,11 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// PublishedSuffix is what the name of the topic of what is published has behind the final topic's.
+// PublishedSuffix is appended to the final topic's name to get the name of the topic that records published
+// windows.
 const PublishedSuffix = ".done"
 
-// published is a window's revision in the topic.
+// published is a revision in that topic.
 type published struct {
 	sealedAt int64 // Unix ms
 	members  int64
@@ -43,14 +44,14 @@ type line struct {
 	Checksum string `json:"checksum"`
 }
 
-// done is the record of a window that is published.
+// done returns the record of a published window.
 func (r *records) done(p published) (*kgo.Record, error) {
 	w := r.window
 	value, err := json.Marshal(line{w.Board, w.Period, w.Name, w.Revision, time.UnixMilli(p.sealedAt).UTC().Format(timeLayout), p.members, p.checksum.String()})
 	return &kgo.Record{Topic: r.topic + PublishedSuffix, Key: []byte(r.key[:len(r.key)-1]), Value: value}, err
 }
 
-// errNotALine: a record of the topic isn't this program's.
+// errNotALine reports a record that this program did not write.
 var errNotALine = errors.New("isn't what is published")
 
 func parseLine(key, value []byte) (published, error) {
@@ -66,9 +67,9 @@ func parseLine(key, value []byte) (published, error) {
 	return published{sealed.UnixMilli(), l.Members, store.Checksum(sum)}, nil
 }
 
-// readPublished reads the topic from its start to its end as it is found, and returns that end. Where the last record of a key isn't ours
-// that is an error: without it a window could be published again, as the same revision and with other
-// standings. A tombstone for the key ends it.
+// readPublished reads the topic from its start to its current end, and returns that end. If the last record of a
+// key was not written by this program, that is an error: without it a window could be published again, as the same
+// revision with other standings. A tombstone for the key resolves the error.
 func readPublished(ctx context.Context, client *kafka.Client, topic string) (all map[string]published, end int64, err error) {
 	logs, err := kafkaconn.AllLogs(ctx, client, topic, 1)
 	if err != nil {
@@ -96,10 +97,10 @@ type lines struct {
 	records *recordbatch.Reader
 	idle    *retry.Backoff
 	all     map[string]published
-	bad     map[string]error // why the last record of a key isn't ours
+	bad     map[string]error // why the last record of a key is invalid
 }
 
-// close is bounded by what a call that was given up may still take.
+// close takes at most as long as an abandoned call may still take.
 func (r *lines) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.DefaultMaxWait+fetch.Grace)
 	defer cancel()
@@ -107,7 +108,7 @@ func (r *lines) close(ctx context.Context) {
 	r.records.Close()
 }
 
-// response takes the records of one response, and returns where the next begins.
+// response processes the records of one response, and returns the offset of the next.
 func (r *lines) response(ctx context.Context, at int64) (next int64, err error) {
 	answer, err := r.fetcher.Fetch(ctx, at)
 	if err == nil {
@@ -132,7 +133,7 @@ func (r *lines) response(ctx context.Context, at int64) (next int64, err error) 
 		if rec.Whole != nil {
 			return rec.Offset, fmt.Errorf("%w: %s", errNotALine, rec.TooLarge("this reader"))
 		}
-		if rec.Oversize > 0 { // it has no key here
+		if rec.Oversize > 0 { // the record's key is not read
 			return rec.Offset, fmt.Errorf("%w: it has %d bytes", errNotALine, rec.Oversize)
 		}
 		r.take(rec)
@@ -148,7 +149,7 @@ func (r *lines) take(rec *recordbatch.Record) {
 	key := string(rec.Key)
 	delete(r.all, key)
 	delete(r.bad, key)
-	if rec.Value == nil { // somebody wants it published again
+	if rec.Value == nil { // an operator requests that it be published again
 		return
 	}
 	p, err := parseLine(rec.Key, rec.Value)

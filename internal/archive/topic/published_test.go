@@ -50,7 +50,7 @@ func TestWhatIsPublishedIsTheLastRecordOfEachKeyThatWasCommitted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]published{f.Listed() + ":1": was}, is)
 
-	// What was begun and aborted isn't there.
+	// Records of an aborted transaction are not visible.
 	aborted, err := f.producer(kgo.TransactionalID(f.topic + ".other"))
 	require.NoError(t, err)
 	defer aborted.Close()

@@ -19,45 +19,45 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// Config is what a Publisher is made of.
+// Config is the configuration of a Publisher.
 type Config struct {
 	Boards *boards.Boards
-	// Archive is where windows are published from once they are in it; nil: from Redis.
+	// Archive is the archive from which windows are published once they are in it; nil: they are published from
+	// Redis.
 	Archive *store.Store
-	// Kafka reads; its transport knows the topic and that of what is published.
+	// Kafka is the client for reads. Its transport knows both topics.
 	Kafka *kafka.Client
-	// Producer makes what writes: records go to the partitions that they name, and are acknowledged by
-	// all replicas in sync.
+	// Producer returns the client for writes. It must send records to the partitions that they name, and wait for
+	// all in-sync replicas.
 	Producer        func(...kgo.Opt) (*kgo.Client, error)
 	Topic           string
 	TransactionalID string
-	Source          string // of CloudEvents, as SourceOf makes it
-	// Lateness, Zone and Fields are an archiver's.
+	Source          string // CloudEvents source, from SourceOf
+	// Lateness, Zone and Fields are as in archive.Config.
 	Lateness func(ledger.Window) (time.Duration, bool)
 	Zone     func(period string) string
 	Fields   func(board string) []codec.Field
-	// Ready, where there is one, has the topics be there, as this user may use them: before the first
-	// session, and after one that has failed.
+	// Ready, if set, creates missing topics and checks this user's rights to them. It is called before the first
+	// session, and after a failed one.
 	Ready func(context.Context) error
-	// Explain says what an error of Kafka's means for the user, of one of the two topics.
+	// Explain adds what an error of Kafka about one of the two topics means for the user.
 	Explain func(ctx context.Context, err error, topic string) error
-	// Report, where there is one, is called before a window, after every thousand standings, and at the end of a
-	// pass.
+	// Report, if set, is called before a window, after every thousand standings, and at the end of a pass.
 	Report func(Progress)
 	Log    *zap.Logger
 }
 
-// Progress is how far a publisher has come.
+// Progress reports the state of a publisher.
 type Progress struct {
-	Windows   int64 // that this publisher has published
-	Standings int64 // in them, and in the one that is being published
-	// Waiting is how many final windows aren't published yet, and Oldest when the first of them was
-	// sealed; zero where none waits.
+	Windows   int64 // published by this publisher
+	Standings int64 // in these windows and the one being published
+	// Waiting is the number of final windows not published yet, and Oldest the earliest sealing time among them;
+	// zero if none waits.
 	Waiting int
 	Oldest  time.Time
 }
 
-// Publisher publishes final windows. It is used by one goroutine.
+// Publisher publishes final windows. It must be used by one goroutine.
 type Publisher struct {
 	Config
 
@@ -67,18 +67,18 @@ type Publisher struct {
 	ready     bool
 	session   *session             // nil: none is open
 	published map[string]published // as of the last session; nil before the first
-	end       int64                // of the topic of what is published, as it was last seen
-	known     map[string]seal      // by window: the seal of which it is known that nothing is to be published
-	later     map[string]time.Time // windows that took too long aren't tried before
+	end       int64                // last known end of the topic of published windows
+	known     map[string]seal      // by window: the seal known to need no publication
+	later     map[string]time.Time // windows that took too long: not tried before this time
 	progress  Progress
 }
 
-// seal is which one of a window's it is.
+// seal identifies a window's seal.
 type seal struct{ revision, at int64 }
 
 func sealOf(c *boards.Closed) seal { return seal{c.Revision, c.SealedAt.UnixMicro()} }
 
-// New makes a publisher. It talks to nobody.
+// New returns a publisher. It does not connect to Kafka or Redis.
 func New(c Config) *Publisher {
 	if c.Report == nil {
 		c.Report = func(Progress) {}
@@ -93,24 +93,24 @@ func New(c Config) *Publisher {
 }
 
 const (
-	// listPause is between two pages of 500 listed windows.
+	// listPause is the pause between two pages of 500 listed windows.
 	listPause = 25 * time.Millisecond
-	// laterAfter is when a window is tried again that took too long, the others first.
+	// laterAfter is how long a window that took too long waits for its next attempt.
 	laterAfter = time.Hour
-	// mostFailed is how many windows a pass fails at before it ends.
+	// mostFailed is the number of failed windows after which a pass ends.
 	mostFailed = 3
-	// reportEvery is how many standings are sent between two reports.
+	// reportEvery is the number of standings between two reports.
 	reportEvery = 1000
 )
 
-// Reached is how far it has come.
+// Reached returns the progress.
 func (p *Publisher) Reached() Progress { return p.progress }
 
-// Pass publishes all final windows that aren't published, by their ends, and has those stay in
-// Redis that would expire before. A window that can't be published leaves the others to be; the error
-// says what came of it. Where another publishes the error is ErrFenced, and the pass ends.
+// Pass publishes all final windows that are not published, earliest end first, and prolongs those that would
+// expire from Redis before. A window that cannot be published does not prevent the others; the error names the
+// causes. If another process publishes, the pass ends with ErrFenced.
 //
-// A producer lives for a pass: one that is idle for a week is forgotten by its coordinator.
+// Each pass uses a new producer, since the coordinator forgets a producer that is idle for a week.
 func (p *Publisher) Pass(ctx context.Context) error {
 	defer p.close()
 	p.look(ctx)
@@ -158,14 +158,14 @@ func (p *Publisher) Pass(ctx context.Context) error {
 			failed = append(failed, err)
 		}
 		if len(failed) >= mostFailed {
-			break // it isn't about single windows
+			break // the cause is not a single window
 		}
 	}
 	p.reported(final)
 	return errors.Join(failed...)
 }
 
-// close closes the session; the next begins with what is published by then.
+// close closes the session. The next session reads the published windows again.
 func (p *Publisher) close() {
 	if p.session != nil {
 		p.session.client.Close()
@@ -173,7 +173,7 @@ func (p *Publisher) close() {
 	}
 }
 
-// forget lets go of what is known of windows that aren't listed any more.
+// forget drops the state of windows that are no longer listed.
 func (p *Publisher) forget(closed []boards.Closed) {
 	listed := map[string]bool{}
 	for i := range closed {
@@ -183,7 +183,7 @@ func (p *Publisher) forget(closed []boards.Closed) {
 	maps.DeleteFunc(p.later, func(name string, _ time.Time) bool { return !listed[name] })
 }
 
-// reported reports how many of some windows aren't published.
+// reported reports how many of the windows are not published.
 func (p *Publisher) reported(final []boards.Closed) {
 	p.progress.Waiting, p.progress.Oldest = 0, time.Time{}
 	for i := range final {
@@ -196,7 +196,7 @@ func (p *Publisher) reported(final []boards.Closed) {
 	p.Report(p.progress)
 }
 
-// one publishes a window, or finds that it is published. An error ends the session.
+// one publishes a window, unless it is published already. An error ends the session.
 func (p *Publisher) one(ctx context.Context, c *boards.Closed) (err error) {
 	defer func() {
 		if err != nil {
@@ -209,7 +209,7 @@ func (p *Publisher) one(ctx context.Context, c *boards.Closed) (err error) {
 	}
 	w, ok, err := p.source.window(ctx, c)
 	if err != nil || !ok {
-		return err // one that isn't in the archive yet waits for that
+		return err // if the window is not in the archive yet, a later pass publishes it
 	}
 	if p.session == nil {
 		if err := p.begin(ctx); err != nil {
@@ -234,7 +234,7 @@ func (p *Publisher) one(ctx context.Context, c *boards.Closed) (err error) {
 	return nil
 }
 
-// begin opens a session, if none is open, and learns by it what is published.
+// begin opens a session, if none is open, and reads which windows are published.
 func (p *Publisher) begin(ctx context.Context) (err error) {
 	if p.session == nil {
 		if !p.ready && p.Ready != nil {
@@ -254,7 +254,7 @@ func (p *Publisher) key(c *boards.Closed) string {
 	return revisionKey(windowKey(c.Board, c.Period, c.Name), c.Revision)
 }
 
-// is reports whether this very seal of a window is published.
+// is reports whether a window is published with this seal.
 func (p *Publisher) is(c *boards.Closed) bool {
 	was, ok := p.published[p.key(c)]
 	if ok && was.sealedAt == c.SealedAt.UnixMilli() {
@@ -264,14 +264,14 @@ func (p *Publisher) is(c *boards.Closed) bool {
 	return false
 }
 
-// publish sends a window, all of it or nothing.
+// publish sends a window in one transaction.
 func (p *Publisher) publish(ctx context.Context, c *boards.Closed, w *store.Window) error {
 	began, s := time.Now(), p.session
 	partition := kafka.Murmur2Balancer{}.Balance(kafka.Message{Key: []byte(windowKey(w.Board, w.Period, w.Name))}, kafkaPartitions(s.partitions)...)
 	r := newRecords(p.Topic, int32(partition), p.Source, w)
 	is := published{sealedAt: w.SealedAt.UnixMilli()}
 	before := p.progress.Standings
-	var reading error // of where the rows are from
+	var reading error // an error of the source of the rows
 	err := s.transaction(ctx, p.stall, func(ctx context.Context, send func(*kgo.Record)) error {
 		header, err := r.header()
 		if err != nil {
@@ -333,7 +333,7 @@ func kafkaPartitions(n int) []int {
 	return all
 }
 
-// compare holds a window that was sealed again against what was published as the same revision.
+// compare compares a window that was sealed again with what was published as the same revision.
 func (p *Publisher) compare(ctx context.Context, c *boards.Closed, w *store.Window, was published) error {
 	var is published
 	for row, err := range p.source.rows(ctx, c, w) {

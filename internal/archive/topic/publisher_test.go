@@ -36,7 +36,7 @@ func TestAFinalWindowIsPublishedWholeInTheOrderOfItsRanks(t *testing.T) {
 		for _, rule := range []string{"", finaltest.ByRule} {
 			for _, archived := range []bool{false, true} {
 				if of == 1 && archived {
-					continue // an archive's copy is of no shards
+					continue // an archive's copy does not depend on shards
 				}
 				t.Run(fmt.Sprint(of, rule, archived), func(t *testing.T) {
 					f := newFixture(t, testenv.Kafka(t), of, rule, 4)
@@ -85,7 +85,7 @@ func TestAFinalWindowIsPublishedWholeInTheOrderOfItsRanks(t *testing.T) {
 						}, headers(r))
 					}
 
-					// Nothing is published again, by this process or another.
+					// Neither this process nor another publishes anything again.
 					require.NoError(t, p.Pass(t.Context()))
 					other := New(c)
 					require.NoError(t, other.Pass(t.Context()))
@@ -115,8 +115,8 @@ func TestARepeatHasTheSameKeysAndIds(t *testing.T) {
 	}
 }
 
-// An operator deletes it: the leader that runs makes it again, and publishes what is final again.
-// Otherwise nothing would record what is published until the next leader, which would publish it.
+// An operator deletes the topic. The running leader creates it again and publishes final windows again. Otherwise
+// no record of the published windows would exist until the next leader, which would publish them.
 func TestTheLeaderThatRunsRecordsAgainWhatIsPublishedOnceThatTopicIsDeleted(t *testing.T) {
 	f := newFixture(t, testenv.Kafka(t), 1, "", 2)
 	f.Fill(50)
@@ -144,7 +144,7 @@ func TestTheLeaderThatRunsRecordsAgainWhatIsPublishedOnceThatTopicIsDeleted(t *t
 	}
 	remove()
 	require.NoError(t, p.Pass(t.Context()))
-	require.Eventually(t, func() bool { // Kafka answers a commit before its marker is in the log
+	require.Eventually(t, func() bool { // Kafka replies to a commit before its marker is in the log
 		recorded, _, err := readPublished(t.Context(), c.Kafka, done)
 		_, ok := recorded[f.Listed()+":1"]
 		return err == nil && ok
@@ -159,7 +159,7 @@ func TestTheLeaderThatRunsRecordsAgainWhatIsPublishedOnceThatTopicIsDeleted(t *t
 	require.Equal(t, []string{done}, about, "the error is about the topic that is gone")
 }
 
-// forget has somebody remove that a revision is published.
+// forget writes a tombstone for a published revision, as an operator would.
 func forget(f *fixture, key string) {
 	f.t.Helper()
 	r := &kgo.Record{Topic: f.topic + PublishedSuffix, Key: []byte(key)}
@@ -260,7 +260,7 @@ func TestAWindowThatChangesMeanwhileIsPublishedAnew(t *testing.T) {
 	}
 }
 
-// A leader is paused in the middle, and goes on once the next one has published the window.
+// A leader is paused in the middle, and continues after the next leader has published the window.
 func TestALeaderThatIsPausedInTheMiddleIsFenced(t *testing.T) {
 	for _, before := range []string{"in its transaction", "before its commit"} {
 		t.Run(before, func(t *testing.T) {
@@ -286,7 +286,8 @@ func TestALeaderThatIsPausedInTheMiddleIsFenced(t *testing.T) {
 	}
 }
 
-// One that was paused before it had its producer id fences the other, and knows what that one has published.
+// A leader that was paused before it had its producer id fences the other one, and then knows what that one has
+// published.
 func TestALeaderThatIsPausedBeforeItBeginsPublishesNothingAgain(t *testing.T) {
 	f := newFixture(t, testenv.Kafka(t), 1, "", 1)
 	f.Fill(300)
@@ -302,7 +303,7 @@ func TestALeaderThatIsPausedBeforeItBeginsPublishesNothingAgain(t *testing.T) {
 	require.Equal(t, f.Shown(), f.published(1).rows)
 }
 
-// A leader dies in the middle: what it has sent is in the log, and nobody sees it.
+// A leader dies in the middle. Its records are in the log, but no consumer sees them.
 func TestAnotherLeaderPublishesAllOfWhatOneHasBegun(t *testing.T) {
 	f := newFixture(t, testenv.Kafka(t), 3, "", 2)
 	f.Fill(5000)
@@ -319,7 +320,7 @@ func TestAnotherLeaderPublishesAllOfWhatOneHasBegun(t *testing.T) {
 		if is.Standings == 3000 {
 			require.NoError(t, dead.Flush(t.Context()))
 			kill()
-			dead.Close() // so that it can't abort
+			dead.Close() // so that it cannot abort
 		}
 	}
 	require.ErrorIs(t, New(c).Pass(ctx), context.Canceled)
@@ -356,7 +357,8 @@ func TestAWindowThatTakesTooLongLeavesTheOthersAndIsTriedAgainLater(t *testing.T
 	require.Equal(t, f.Shown(), f.published(1).rows)
 }
 
-// The broker goes away in the middle of a window, for longer than it is waited for, and for a moment.
+// The broker is unavailable in the middle of a window: once for longer than the publisher waits, and once for a
+// moment.
 func TestABrokerThatIsAwayInTheMiddleDelaysAWindow(t *testing.T) {
 	k := testenv.PrivateKafka(t, nil)
 	for _, long := range []bool{true, false} {
@@ -394,8 +396,7 @@ func TestABrokerThatIsAwayInTheMiddleDelaysAWindow(t *testing.T) {
 	}
 }
 
-// deaf is a connection that breaks once the answer to a commit or an abort has arrived, and before anybody
-// reads it.
+// deaf is a connection that breaks when the reply to a commit or an abort has arrived, before the client reads it.
 type deaf struct {
 	net.Conn
 	ended atomic.Bool
@@ -418,7 +419,7 @@ func (d *deaf) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The commit is carried out, and nobody hears of it.
+// The commit succeeds, but its reply is lost.
 func TestACommitWithoutAnAnswerIsFoundToBeDone(t *testing.T) {
 	f := newFixture(t, testenv.Kafka(t), 1, "", 1)
 	f.Fill(300)
@@ -459,7 +460,7 @@ func TestAWindowThatIsNotPublishedStaysInRedis(t *testing.T) {
 			f.Expire(soon)
 			require.Equal(t, final, p.Pass(t.Context()) != nil)
 			require.WithinDuration(t, time.Now().Add(14*24*time.Hour), f.Expires(), time.Minute)
-			if final { // once it is published it goes when it was to go
+			if final { // once published, it expires at its original time
 				p = f.publisher()
 				require.NoError(t, p.Pass(t.Context()))
 				require.NoError(t, p.Pass(t.Context()))

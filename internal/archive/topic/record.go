@@ -1,6 +1,6 @@
 package topic
 
-// The records of a window: docs/final-topic.md has them for whoever reads them.
+// The records of a window. docs/final-topic.md documents them for consumers of the topic.
 
 import (
 	"encoding/json"
@@ -21,26 +21,26 @@ const (
 	timeLayout  = "2006-01-02T15:04:05.000Z"
 )
 
-// records makes those of a window.
+// records creates the records of one window.
 type records struct {
 	topic     string
 	partition int32
 	source    string
 	window    *store.Window
 	key       string // of the window's revision: board:period:window:revision:
-	begins    []byte // what every standing's value begins with
+	begins    []byte // the beginning of every standing's value
 	fields    [][]byte
 }
 
-// windowKey is what all records of a window have in common, and what its partition is chosen by.
+// windowKey is the common prefix of the keys of a window's records. It determines the partition.
 func windowKey(board, period, name string) string { return board + ":" + period + ":" + name }
 
-// revisionKey is the key of a window's revision in the topic of what is published.
+// revisionKey is the key of a window's revision in the topic of published windows.
 func revisionKey(window string, revision int64) string {
 	return window + ":" + strconv.FormatInt(revision, 10)
 }
 
-// SourceOf is the ce_source of a consumer's records: a URI reference without a host.
+// SourceOf returns the ce_source of a consumer's records: a URI reference without a host.
 func SourceOf(group, prefix string) string {
 	return "/standings/" + url.PathEscape(group) + "/" + url.PathEscape(prefix)
 }
@@ -59,7 +59,7 @@ func newRecords(topic string, partition int32, source string, w *store.Window) *
 	return r
 }
 
-// of is the part of a value that says of which window's revision it is.
+// of returns the part of a value that identifies the window's revision.
 func (r *records) of() []byte {
 	b := []byte(`,"board":`)
 	b = append(b, quoted(r.window.Board)...)
@@ -68,7 +68,7 @@ func (r *records) of() []byte {
 	return strconv.AppendInt(append(b, `,"revision":`...), r.window.Revision, 10)
 }
 
-// quoted is a text as JSON. Texts marshal: what isn't UTF-8 is replaced.
+// quoted returns a text as JSON. It cannot fail: invalid UTF-8 is replaced.
 func quoted(text string) []byte {
 	b, _ := json.Marshal(text)
 	return b
@@ -78,8 +78,8 @@ func (r *records) record(suffix string, value []byte) *kgo.Record {
 	return &kgo.Record{Topic: r.topic, Partition: r.partition, Key: []byte(r.key + suffix), Value: value}
 }
 
-// event is a record with the headers of a CloudEvent in binary mode. Its id is its key: the same again if
-// it is published again.
+// event returns a record with the headers of a CloudEvent in binary mode. Its id is its key, so it stays the same
+// if the window is published again.
 func (r *records) event(suffix, kind string, value any) (*kgo.Record, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *records) header() (*kgo.Record, error) {
 	return r.event("header", headerType, &h)
 }
 
-// fieldsOf are a board's as JSON has them; nil by the default rule.
+// fieldsOf returns a board's fields for JSON; nil for the default rule.
 func fieldsOf(fields []codec.Field) []field {
 	var all []field
 	for _, f := range fields {
@@ -159,7 +159,7 @@ func (r *records) trailer(members int64, sum store.Checksum) (*kgo.Record, error
 	return r.event("trailer", trailerType, &trailer{"trailer", w.Board, w.Period, w.Name, w.Revision, members, sum.String()})
 }
 
-// standing is a row's record: there may be millions, so nothing is marshalled by reflection.
+// standing returns a row's record. It is encoded without reflection, since there may be millions.
 func (r *records) standing(row *store.Row) *kgo.Record {
 	b := make([]byte, 0, len(r.begins)+len(row.Member)+160)
 	b = append(b, r.begins...)
@@ -181,8 +181,7 @@ func (r *records) standing(row *store.Row) *kgo.Record {
 	return r.record(strconv.FormatInt(row.Rank, 10), b)
 }
 
-// appendScore writes a double so that whoever parses it has the same bits, but for -0, which is 0 in
-// checksums too.
+// appendScore appends a double so that parsing returns the same bits. Only -0 becomes 0, as in checksums.
 func appendScore(b []byte, score float64) []byte {
 	if score == 0 {
 		return append(b, '0')

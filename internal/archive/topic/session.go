@@ -13,43 +13,43 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// ErrFenced says that another process has requested the producer id since, and whatever this one had begun is
+// ErrFenced reports that another process has requested the producer id since. This process's transaction is
 // aborted.
 var ErrFenced = errors.New("another process publishes final windows")
 
-// ErrTooLong says that a window wasn't through before its transaction would have timed out.
+// ErrTooLong reports that a window could not be sent before its transaction would have timed out.
 var ErrTooLong = errors.New("its transaction would have taken too long")
 
-// errStalled: Kafka hasn't acknowledged anything for a while.
+// errStalled reports that Kafka has acknowledged nothing for a while.
 var errStalled = errors.New("Kafka acknowledges nothing")
 
 const (
-	// stallLimit is for how long nothing may be acknowledged within a transaction, and how long the
-	// producer id may take.
+	// stallLimit is how long a transaction may continue without an acknowledgement, and how long the request for
+	// the producer id may take.
 	stallLimit = time.Minute
-	// abortLimit is how long an abort may take: whoever comes next aborts what is left.
+	// abortLimit is how long an abort may take. If it fails, the next producer aborts the transaction.
 	abortLimit = 2 * time.Second
-	// buffered is how many records wait to be acknowledged: some MB.
+	// buffered is the maximum number of unacknowledged records: some MB.
 	buffered = 20_000
 )
 
-// timeouts are how long a transaction may last, the longest that the broker allows being taken
-// (transaction.max.timeout.ms, 15 minutes by default). A long one holds nobody up: nobody else
-// writes to these topics, and the next leader aborts what an earlier one has left. It has to be known
-// to the coordinator for as long as it is open, and no longer than the broker's operator wants.
+// timeouts are the transaction timeouts to try; the longest that the broker allows is used
+// (transaction.max.timeout.ms, 15 minutes by default). A long timeout delays no one: only these processes write to
+// these topics, and the next leader aborts what an earlier one has left. The coordinator keeps state for an open
+// transaction, no longer than the broker's operator allows.
 var timeouts = []time.Duration{time.Hour, 15 * time.Minute, 5 * time.Minute, time.Minute}
 
-// session is a producer id, and what is published as of then: all that is, for as long as nobody else
-// gets that id, which ends it.
+// session is a producer id, and the list of published windows read after it was obtained. The list is complete
+// until another process gets the producer id, which ends the session.
 type session struct {
 	client     *kgo.Client
 	timeout    time.Duration // of a transaction
 	partitions int           // of the final topic
 	published  map[string]published
-	end        int64 // of the topic that has that
+	end        int64 // of the topic of published windows
 }
 
-// open requests the producer id, and only then looks what is published.
+// open requests the producer id, and only then reads which windows are published.
 func (p *Publisher) open(ctx context.Context) (s *session, err error) {
 	s = &session{}
 	if s.partitions, err = kafkaconn.TopicPartitions(ctx, p.Kafka, p.Topic); err != nil {
@@ -88,8 +88,8 @@ func (p *Publisher) producer(ctx context.Context, timeout time.Duration) (*kgo.C
 	return client, nil
 }
 
-// fenced makes of what a broker answers to a producer that was replaced an ErrFenced. A transaction
-// that has timed out is answered likewise: whoever leads still, begins anew.
+// fenced translates a broker's reply to a replaced producer to ErrFenced. A transaction that has timed out gets
+// the same reply; a process that is still the leader starts again.
 func fenced(err error) error {
 	if errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch) {
 		return fmt.Errorf("%w: %w", ErrFenced, err)
@@ -97,12 +97,12 @@ func fenced(err error) error {
 	return err
 }
 
-// transaction calls do, and commits what it has sent if it returns nil and all of it is acknowledged;
-// else that is aborted, and the session is over.
+// transaction calls do and commits the records that it sends, if do returns nil and all of them are acknowledged.
+// Otherwise it aborts the transaction, and the session is over.
 func (s *session) transaction(ctx context.Context, stall time.Duration, do func(ctx context.Context, send func(*kgo.Record)) error) error {
 	sending, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// A tenth is left for the commit.
+	// Leave a tenth of the time for the commit.
 	long := time.AfterFunc(s.timeout-s.timeout/10, func() { cancel(ErrTooLong) })
 	defer long.Stop()
 	stalled := time.AfterFunc(stall, func() { cancel(errStalled) })
@@ -122,14 +122,14 @@ func (s *session) transaction(ctx context.Context, stall time.Duration, do func(
 		})
 	})
 	if err == nil {
-		err = s.client.Flush(sending) // all promises have been called if there is no error
+		err = s.client.Flush(sending) // if this succeeds, all promises have been called
 	}
 	if err == nil && failed == nil {
 		if err = s.client.EndTransaction(sending, kgo.TryCommit); err == nil {
 			return nil
 		}
 	}
-	once.Do(func() {}) // what failed before is known from here on; what fails by the abort is no cause
+	once.Do(func() {}) // from here on errors are caused by the abort, so they are not recorded
 	if sending.Err() != nil {
 		err = context.Cause(sending)
 	} else if failed != nil {
@@ -139,7 +139,8 @@ func (s *session) transaction(ctx context.Context, stall time.Duration, do func(
 	return fenced(err)
 }
 
-// abort ends a transaction early for whoever reads the topic: the next producer would do it, too.
+// abort ends a transaction early for consumers of the topic, which wait for its end. The next producer would abort
+// it, too.
 func (s *session) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortLimit)
 	defer cancel()

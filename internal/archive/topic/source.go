@@ -11,16 +11,16 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// source is where a final window is read from.
+// source reads final windows.
 type source interface {
-	// window is the one to be published; ok is false where it isn't there yet.
+	// window returns the window to publish; ok is false if it is not available yet.
 	window(ctx context.Context, c *boards.Closed) (w store.Window, ok bool, err error)
-	// rows are all of its rows, by rank. An error is the last.
+	// rows returns all rows by rank. An error ends the sequence.
 	rows(ctx context.Context, c *boards.Closed, w *store.Window) iter.Seq2[store.Row, error]
 }
 
-// fromArchive reads whole copies: whatever becomes of Redis meanwhile, they stay as they are. The rows of
-// members who were banned when a copy was taken, or erased since, are left out.
+// fromArchive reads complete copies, which do not change, whatever happens to Redis. It omits the rows of members
+// that were banned when the copy was taken, or erased since.
 type fromArchive struct{ *store.Store }
 
 func (a fromArchive) window(ctx context.Context, c *boards.Closed) (store.Window, bool, error) {
@@ -55,7 +55,7 @@ func (a fromArchive) rows(ctx context.Context, _ *boards.Closed, w *store.Window
 	}
 }
 
-// fromRedis reads what Redis has, as the archiver does.
+// fromRedis reads from Redis as the archiver does.
 type fromRedis struct{ *archive.Archiver }
 
 func (f fromRedis) window(ctx context.Context, c *boards.Closed) (store.Window, bool, error) {
@@ -70,15 +70,15 @@ func (f fromRedis) rows(ctx context.Context, c *boards.Closed, w *store.Window) 
 				return
 			}
 		}
-		// Every page was of the revision. It may be another seal's all the same: Redis went back to before
-		// the one that the first pages are of, and the window was sealed again.
+		// Every page had the same revision, but may have had another seal: Redis may have gone back to before the
+		// seal of the first pages, and the window was sealed again.
 		if err := f.sealed(ctx, c); err != nil {
 			yield(store.Row{}, err)
 		}
 	}
 }
 
-// sealed is ErrChanged where a window's seal isn't any more the one that was listed.
+// sealed returns ErrChanged if a window's seal is no longer the one that was listed.
 func (f fromRedis) sealed(ctx context.Context, c *boards.Closed) error {
 	var latest int64
 	for _, s := range f.Boards.Shards() {

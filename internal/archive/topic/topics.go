@@ -1,6 +1,6 @@
 package topic
 
-// The two topics, and the rights on them.
+// The two topics, and the required rights.
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// TransactionalID is that of a consumer's replicas: one for a group and prefix.
+// TransactionalID returns the transactional id of a consumer's replicas. Each group and prefix has one.
 func TransactionalID(group, prefix string) string { return group + "." + prefix + ".final" }
 
-// Needs are the rights that publishing takes. With that to Write a transactional id goes what else a
-// producer needs: IdempotentWrite on the cluster isn't asked of a transactional one, by any version.
+// Needs returns the rights that publishing requires. The right Write on a transactional id includes what else a
+// producer needs: no version of Kafka requires IdempotentWrite on the cluster from a transactional producer.
 func Needs(topic, transactionalID string) []kafkaconn.Right {
 	published := topic + PublishedSuffix
 	return []kafkaconn.Right{
@@ -32,15 +32,15 @@ func Needs(topic, transactionalID string) []kafkaconn.Right {
 	}
 }
 
-// PolicyError is a topic that isn't what it has to be, and what to do.
+// PolicyError reports a topic with unsuitable settings, and the remedy.
 type PolicyError struct{ Topic, What, Remedy string }
 
 func (e *PolicyError) Error() string {
 	return fmt.Sprintf("topic %s %s: %s", e.Topic, e.What, e.Remedy)
 }
 
-// CheckPublished refuses a topic of what is published that would forget it, or that has it in several
-// orders: a *PolicyError. Settings that aren't known are nil.
+// CheckPublished returns a *PolicyError if the topic of published windows could lose records or has several
+// partitions, and so no total order. settings is nil if they could not be read.
 func CheckPublished(topic string, partitions int, settings kafkaconn.TopicSettings) error {
 	if partitions > 1 {
 		return &PolicyError{topic, fmt.Sprintf("has %d partitions", partitions), "it has to have one; delete it and it is created"}
@@ -52,12 +52,12 @@ func CheckPublished(topic string, partitions int, settings kafkaconn.TopicSettin
 	return nil
 }
 
-// ErrUnchecked says that what a topic does with old records isn't known, for want of a right.
+// ErrUnchecked reports that the topic's cleanup policy could not be read because a right is missing.
 var ErrUnchecked = errors.New("no right to read the configuration of the topic of what is published: it isn't checked that it is compacted")
 
-// Ensure makes the topics that are missing, compacted: the final one with as many partitions as the
-// source has, that of what is published with one. It refuses one of that which would forget: a
-// *PolicyError. Where that can't be checked the error is ErrUnchecked, and the topics can be used.
+// Ensure creates the missing topics: the final topic with as many partitions as source, and the compacted topic of
+// published windows with one. If the latter could lose records, the error is a *PolicyError. If this cannot be
+// checked, the error is ErrUnchecked, and the topics can be used.
 func Ensure(ctx context.Context, client *kafka.Client, topic, source string) (made []string, err error) {
 	published := topic + PublishedSuffix
 	found, err := kafkaconn.Partitions(ctx, client, topic, published, source)
@@ -100,7 +100,7 @@ func Ensure(ctx context.Context, client *kafka.Client, topic, source string) (ma
 	return made, CheckPublished(published, 1, settings)
 }
 
-// known waits until a topic that was created is known to its leaders.
+// known waits until a created topic is known to its leaders.
 func known(ctx context.Context, client *kafka.Client, topic string) error {
 	ctx, cancel := context.WithTimeout(ctx, client.Timeout)
 	defer cancel()

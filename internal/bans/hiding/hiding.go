@@ -1,5 +1,5 @@
-// Package hiding is what bans do to the standings: members are hidden in all shards, and shown again.
-// It is between the bans, which state what they need of standings, and the ranking, which has them.
+// Package hiding applies bans to the standings: it hides members on all shards, and shows them again. It connects
+// package bans, which defines what it needs of standings, with package ranking, which implements them.
 package hiding
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// In are the standings of all shards as bans need them.
+// In returns the standings of all shards for package bans.
 func In(all *boards.Boards) bans.Standings { return hidden{all} }
 
 type hidden struct{ all *boards.Boards }
 
-// Ban hides a member, or erases them.
+// Ban hides or erases a member.
 func (h hidden) Ban(ctx context.Context, b bans.Ban) error {
 	return ranking.BanEach(ctx, h.all.Shards(), ranking.Ban{Board: b.Board, Member: b.Member, Erased: b.Erased}, (*ranking.Store).Ban)
 }
@@ -26,7 +26,7 @@ func (h hidden) Unban(ctx context.Context, k bans.Key) error {
 	return ranking.BanEach(ctx, h.all.Shards(), ranking.Ban{Board: k.Board, Member: k.Member}, (*ranking.Store).Unban)
 }
 
-// Banned are the bans that Redis holds.
+// Banned returns the bans in Redis.
 func (h hidden) Banned(ctx context.Context) (all []bans.Ban, err error) {
 	found, err := ranking.BannedEach(ctx, h.all.Shards())
 	for _, b := range found {
@@ -35,5 +35,5 @@ func (h hidden) Banned(ctx context.Context) (all []bans.Ban, err error) {
 	return all, err
 }
 
-// Now is Redis's time.
+// Now returns Redis's time.
 func (h hidden) Now(ctx context.Context) (time.Time, error) { return h.all.Now(ctx) }

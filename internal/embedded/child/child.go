@@ -1,9 +1,8 @@
-// Package child runs a server as a child process that can't outlive the process
-// that started it, however that one ends: an exit, a panic, a kill -9.
+// Package child runs a server as a child process that does not outlive its parent, however the parent ends:
+// an exit, a panic, a kill -9.
 //
-// On Linux the kernel kills the child (PR_SET_PDEATHSIG). On every Unix a small
-// shell also waits at a pipe that closes with the parent, kills the child and
-// removes its directory, which nobody else is left to do.
+// On Linux the kernel kills the child (PR_SET_PDEATHSIG). On every Unix a small shell also waits for the
+// end of a pipe that closes with the parent. It then kills the child and removes its directory.
 package child
 
 import (
@@ -24,11 +23,10 @@ type Process struct {
 	err   error
 }
 
-// Start starts cmd in a process group of its own: a Ctrl-C at the terminal is for
-// the parent, which still needs its servers while it shuts down. If the parent
-// dies while the child runs, the child is killed and the directory scratch, where
-// one is given, is removed. Of the command's own attributes the credential stays: a
-// server that refuses to run as root is another user's.
+// Start starts cmd in a process group of its own: a Ctrl-C at the terminal is for the parent, which still
+// needs its servers while it shuts down. If the parent dies while the child runs, the child is killed and
+// the directory scratch, if given, is removed. Of the command's attributes only the credential is kept,
+// since a server that refuses to run as root needs another user.
 func Start(cmd *exec.Cmd, scratch string) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	own := attributes()
@@ -44,9 +42,8 @@ func Start(cmd *exec.Cmd, scratch string) (*Process, error) {
 	return p, nil
 }
 
-// run holds one operating system thread for as long as the child lives: the
-// kernel ties the child to the thread that made it, not to the process, and would
-// kill a healthy child when Go lets that thread end.
+// run keeps one operating system thread for the lifetime of the child. The kernel ties the child to the
+// thread that started it, not to the process, and would kill a healthy child when Go ends that thread.
 func (p *Process) run(started chan<- error, scratch string) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -61,13 +58,13 @@ func (p *Process) run(started chan<- error, scratch string) {
 	close(p.done)
 }
 
-// Pid is the child's process id.
+// Pid returns the child's process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done is closed when the child has ended.
+// Done returns a channel that is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says how the child ended, once Done is closed: nil for exit code 0.
+// Err returns how the child ended, once Done is closed: nil for exit code 0.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -77,7 +74,7 @@ func (p *Process) Err() error {
 	}
 }
 
-// Signal sends a signal; to a child that has ended it does nothing.
+// Signal sends a signal. It does nothing if the child has ended.
 func (p *Process) Signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal %v to %s: %w", s, p.cmd.Path, err)
@@ -85,14 +82,13 @@ func (p *Process) Signal(s os.Signal) error {
 	return nil
 }
 
-// Kill ends the child at once and returns when it is gone.
+// Kill ends the child at once, and returns when it is gone.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // fails only for a child that has ended
+	_ = p.cmd.Process.Kill() // fails only if the child has ended
 	<-p.done
 }
 
-// Stop asks the child to end, kills it if it hasn't after grace, and returns when
-// it is gone.
+// Stop asks the child to end, kills it if it has not ended after grace, and returns when it is gone.
 func (p *Process) Stop(grace time.Duration) {
 	if p.cmd.Process.Signal(terminate) != nil {
 		p.Kill()
@@ -107,8 +103,8 @@ func (p *Process) Stop(grace time.Duration) {
 	}
 }
 
-// Tail is the end of a log file, on one line, for an error that has to say why a
-// server didn't start.
+// Tail returns the last lines of a log file on one line, for an error that reports why a server did not
+// start.
 func Tail(file string, lines int) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

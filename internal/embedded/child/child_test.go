@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// parent starts a child, tells its id, and waits to be killed.
+// parent starts a child, prints its process id, and waits to be killed.
 func parent(dir string) {
 	p, err := Start(exec.Command("sleep", "600"), dir)
 	if err != nil {
@@ -52,8 +52,7 @@ func TestAChildDiesWithAParentThatPanics(t *testing.T) {
 	removed(t, dir)
 }
 
-// orphan runs a parent with a child and ends the parent, so that the child's end
-// is nobody's duty any more.
+// orphan runs a parent with a child and ends the parent, so that the parent does not end the child.
 func orphan(t *testing.T, end string) (dir string, pid int) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "scratch")
@@ -91,8 +90,8 @@ func TestAChildSurvivesTheThreadOfWhoeverStartedIt(t *testing.T) {
 	var p *Process
 	ended := make(chan error, 1)
 	go func() {
-		// A goroutine that ends with its thread locked takes the thread along, and
-		// the kernel kills what was started on it.
+		// A goroutine that ends while it is locked to its thread ends the thread, and the kernel kills the
+		// thread's children.
 		runtime.LockOSThread()
 		var err error
 		p, err = Start(exec.Command("sleep", "600"), "")
@@ -176,7 +175,7 @@ func TestAPortIsGivenOnceWhileNothingListensOnIt(t *testing.T) {
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("process %d still runs", pid), func() bool {
-		// An orphan may stay a zombie where nobody reaps: that is gone, too.
+		// An orphan may stay a zombie if no process reaps it: that counts as gone.
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err == nil {
 			return strings.Contains(string(stat), ") Z ")

@@ -2,7 +2,7 @@
 
 package child
 
-// Elsewhere a child ends by Stop and Kill alone.
+// On other systems only Stop and Kill end a child.
 
 import (
 	"os"

@@ -2,7 +2,7 @@
 
 package child
 
-// The shell that outlives the parent by a moment, to clean up after it.
+// The shell that briefly outlives the parent, and cleans up after it.
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 
 const terminate = syscall.SIGTERM
 
-// The second rm is for a file that the child was still writing.
+// The second rm removes a file that the child was still writing.
 const watchScript = `read -r _
 kill -9 "$1" 2>/dev/null
 [ -n "$2" ] || exit 0
@@ -23,11 +23,11 @@ rm -rf -- "$2"`
 
 type guard struct {
 	shell *exec.Cmd
-	line  *os.File // nothing is ever written: it closes when the parent dies
+	line  *os.File // nothing is written to it: it closes when the parent dies
 }
 
-// watch starts the shell. Without one (a machine that has no sh) the child is
-// still the kernel's to kill on Linux, and Close's everywhere.
+// watch starts the shell. Without a shell (a machine that has no sh) the kernel still kills the child on
+// Linux, and Close ends it everywhere.
 func watch(pid int, scratch string) guard {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -36,8 +36,8 @@ func watch(pid int, scratch string) guard {
 	defer func() { _ = read.Close() }()
 	shell := exec.Command("/bin/sh", "-c", watchScript, "sh", strconv.Itoa(pid), scratch)
 	shell.Stdin = read
-	shell.Dir = "/" // not in a directory that somebody wants to remove
-	// Its own group, so that a Ctrl-C doesn't end the guard before its charge.
+	shell.Dir = "/" // so that it does not block the removal of a directory
+	// Its own group, so that a Ctrl-C does not end the shell before the child.
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := shell.Start(); err != nil {
 		_ = write.Close()
@@ -46,13 +46,13 @@ func watch(pid int, scratch string) guard {
 	return guard{shell: shell, line: write}
 }
 
-// dismiss ends the shell before its line closes: the child's id may already be
-// another process's.
+// dismiss kills the shell before the pipe closes: the child's process id may already belong to another
+// process.
 func (g guard) dismiss() {
 	if g.shell == nil {
 		return
 	}
 	_ = g.shell.Process.Kill()
-	_ = g.shell.Wait() // it was killed, which is what Wait would report
+	_ = g.shell.Wait() // reports only that the shell was killed
 	_ = g.line.Close()
 }

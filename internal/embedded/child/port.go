@@ -8,18 +8,17 @@ import (
 	"sync"
 )
 
-// Ports are taken from below the range that kernels give to outgoing connections
-// (from 32768 on Linux, 49152 elsewhere), so that a server which is stopped and
-// started again finds its port free.
+// Ports are below the range that kernels use for outgoing connections (from 32768 on Linux, 49152
+// elsewhere), so that a server that is stopped and started again finds its port free.
 const (
 	lowestPort  = 16384
 	highestPort = 32767
 )
 
-// FreePort finds a TCP port of 127.0.0.1 that nobody listens on, and that it gives to
-// nobody else while this process lives: a server that is down for a while finds its own
-// free. Who doesn't ask here may take it before the server does: the caller tries again
-// with another one, and makes sure that who answers there is its own server.
+// FreePort returns a TCP port of 127.0.0.1 on which no process listens. No other call of FreePort returns
+// the same port while this process lives, so a server that is down for a while finds its port free. A
+// process that does not use FreePort may take the port first. The caller must then try another port, and
+// must check that its own server answers.
 func FreePort() (int, error) {
 	var last error
 	for range 100 {
@@ -40,9 +39,8 @@ func FreePort() (int, error) {
 	return 0, errors.Join(errors.New("no free port on 127.0.0.1"), last)
 }
 
-// reserve takes a port's number for as long as this process lives, by the UDP port of the
-// same number, which no server here listens on: the kernel gives it to one process, and
-// gives it back however that one ends.
+// reserve reserves a port number while this process lives. It opens the UDP port of the same number, on
+// which no server here listens: the kernel gives it to one process, and frees it however that process ends.
 func reserve(port int) error {
 	held, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -54,7 +52,7 @@ func reserve(port int) error {
 	return nil
 }
 
-// reserved keeps them: a connection that nothing refers to is closed.
+// reserved keeps references to the connections: an unreferenced connection is closed.
 var reserved struct {
 	sync.Mutex
 	ports []net.PacketConn

@@ -1,17 +1,17 @@
-// Package deadletter writes the records that can't count to a topic beside their own, as they
-// came, with headers that say why and where from.
+// Package deadletter writes records that cannot be counted to a dead-letter topic, unchanged, with headers that
+// give the reason and the source.
 //
-// The promise: once or more, never none. All dead letters of a batch are acknowledged by all
-// replicas before its first piece is applied; a takeover writes them again.
+// Delivery is at least once. All replicas acknowledge all dead letters of a batch before the batch's first
+// piece is applied. After a takeover the new owner writes them again.
 //
-//	          ┌── Outbox, one a partition: what couldn't be written, the quota ──┐
-//	reader  ──┼─▶ Writer, one a flow: gathers, writes ──────────────────────────▶│ <topic>.dlq
-//	sweeper ──┼─▶ Writer, for members who are refused ──────────────────────────▶│
-//	worker  ──┼─▶ Retry: one dead letter, before the next flow ─────────────────▶│
-//	          └──────────────────────────────────────────────────────────────────┘
+//	          ┌── Outbox, one per partition: the unwritten dead letter, the quota ──┐
+//	reader  ──┼─▶ Writer, one per flow: gathers, writes ───────────────────────────▶│ <topic>.dlq
+//	sweeper ──┼─▶ Writer, for refused members ─────────────────────────────────────▶│
+//	worker  ──┼─▶ Retry: one dead letter, before the next flow ────────────────────▶│
+//	          └─────────────────────────────────────────────────────────────────────┘
 //
-// Written is what is known to be acknowledged, so that a flow that reads the same records again
-// writes none of them again. Topics makes the topics, like their sources.
+// Written records which dead letters are acknowledged, so that a flow that reads the same records again does
+// not write them again. Topics creates the dead-letter topics, with settings copied from their sources.
 package deadletter
 
 import (
@@ -23,39 +23,39 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// The headers of a dead letter, behind those of its original, in this order. An original may
-// have had headers of the same names: the last ones are the dead letter's.
+// The headers of a dead letter. They follow the original's headers, in this order. If an original has headers
+// with the same names, the last ones belong to the dead letter.
 const (
 	HeaderReason    = "standings-reason"
 	HeaderMessage   = "standings-message"
 	HeaderTopic     = "standings-topic"
 	HeaderPartition = "standings-partition"
 	HeaderOffset    = "standings-offset"
-	HeaderTimestamp = "standings-timestamp" // Unix ms; none at or below 0
-	HeaderEventID   = "standings-event-id"  // where it is known
-	// HeaderLastOffset is there if the dead letter is for all records of a batch that took too
-	// much memory: it is the batch's last offset. None of their ids is known.
+	HeaderTimestamp = "standings-timestamp" // Unix ms; 0 or less: no time
+	HeaderEventID   = "standings-event-id"  // only if it is known
+	// HeaderLastOffset is present if the dead letter stands for all records of a batch that needed too much
+	// memory: it is the batch's last offset. The event ids of these records are unknown.
 	HeaderLastOffset = "standings-last-offset"
-	// HeaderDropped comes before those where headers of the original were left out, and says
-	// how many.
+	// HeaderDropped precedes the other headers if some of the original's headers were left out. Its value is
+	// their number.
 	HeaderDropped = "standings-headers-dropped"
 )
 
 var always = [...]string{HeaderReason, HeaderMessage, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTimestamp}
 
-// Origin is what the headers of a dead letter say of its original.
+// Origin is the description of the original in a dead letter's headers.
 type Origin struct {
 	Reason    string
 	Message   string
-	Topic     string // not checked to be the name of one
+	Topic     string // not checked to be a valid topic name
 	Partition int
 	Offset    int64
-	Time      int64  // Unix ms; none at or below 0
-	EventID   string // empty is none
-	Last      int64  // the last offset, if it is for the records of a whole batch; else Offset
+	Time      int64  // Unix ms; 0 or less: no time
+	EventID   string // empty: none
+	Last      int64  // the batch's last offset, if the dead letter stands for a whole batch; else Offset
 }
 
-// append appends the headers. id is that of the event, nil where it isn't known.
+// append appends the headers. id is the event's id, nil if unknown.
 func (o *Origin) append(headers []kafka.Header, id []byte) []kafka.Header {
 	for i, value := range [len(always)]string{
 		o.Reason, o.Message, o.Topic, strconv.Itoa(o.Partition), strconv.FormatInt(o.Offset, 10), strconv.FormatInt(o.Time, 10),
@@ -71,12 +71,12 @@ func (o *Origin) append(headers []kafka.Header, id []byte) []kafka.Header {
 	return headers
 }
 
-// reasonForm is what a reason looks like, those of later versions too: counts are kept by
-// reason, so that not any text can be one.
+// reasonForm is the form of a reason, also in later versions. Dead letters are counted by reason, so a reason
+// cannot be arbitrary text.
 var reasonForm = regexp.MustCompile(`^[a-z][a-z_]{0,31}$`)
 
-// Read takes the headers of a dead letter apart: what they say of the original, and the
-// original's own. The error says why they aren't those of a dead letter.
+// Read splits the headers of a dead letter into the description of the original and the original's own headers.
+// It returns an error if the headers are not those of a dead letter.
 func Read(headers []kafka.Header) (o Origin, original []kafka.Header, err error) {
 	end, last := len(headers), ""
 	if end > 0 && headers[end-1].Key == HeaderLastOffset {

@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever the original's headers are, those of a dead letter too: what is read is what was
-// appended.
+// Read returns exactly what append wrote, whatever headers the original has, including those of a dead letter.
 func TestTheHeadersOfADeadLetterAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
-// carrier is a connection that notes that it carried the last write of records, and its end.
+// carrier is a connection that records whether it carried the last produce request, and whether it was closed.
 type carrier struct {
 	net.Conn
 
@@ -24,7 +24,7 @@ type carrier struct {
 }
 
 func (c *carrier) Write(b []byte) (int, error) {
-	// A request begins with its size and its kind.
+	// A request starts with its size and its kind.
 	if len(b) >= 6 && binary.BigEndian.Uint16(b[4:]) == uint16(kmsg.Produce) {
 		c.last.Store(c)
 	}
@@ -36,8 +36,8 @@ func (c *carrier) Close() error {
 	return c.Conn.Close()
 }
 
-// A broker reads nothing from a connection that it throttles after a write, while the
-// transport would give it to whoever asks next.
+// A broker reads nothing from a connection that it throttles after a write. The transport must not give that
+// connection to another request.
 func TestAConnectionThatAQuotaMutesAfterAWriteIsGivenToNobodyElse(t *testing.T) {
 	t.Parallel()
 	for ms, muted := range map[int32]bool{0: false, 50: false, 1100: true} {
@@ -65,7 +65,7 @@ func TestAConnectionThatAQuotaMutesAfterAWriteIsGivenToNobodyElse(t *testing.T) 
 				require.Positive(t, left, "what the broker asked for is known")
 				require.LessOrEqual(t, left, time.Duration(ms)*time.Millisecond)
 			}
-			if muted { // longer than it is waited out with all that is held
+			if muted { // longer than a flow waits with its memory held
 				w.outbox.quota.until = time.Time{}
 				require.Eventually(t, throttled.ended.Load, 10*time.Second, time.Millisecond)
 			}

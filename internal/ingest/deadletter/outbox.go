@@ -1,18 +1,19 @@
 package deadletter
 
-// What happens to a partition whose dead letters can't be written. In order of events:
+// If dead letters cannot be written, these events follow, in this order:
 //
-//	reader, or sweeper          worker                       dead-letter topic
-//	write fails for a moment                                 away
-//	keeps one letter, returns
-//	                            flow ends: all is let go
-//	                            tries the letter, waits      away
-//	                            tries the letter             takes it
-//	                            flow begins at the ledger
-//	reads again, writes again                                takes all
+//    reader, or sweeper          worker                       dead-letter topic
+//    write fails for a second                                 unavailable
+//    keeps one dead letter,
+//    returns
+//                                flow ends: frees everything
+//                                tries that one, waits        unavailable
+//                                tries that one               accepts it
+//                                flow starts at the ledger
+//    reads again, writes again                                accepts all
 //
-// So an outage costs others nothing and is probed by one small write, and a letter may be
-// there twice, never not at all.
+// An outage therefore holds no memory that others need, and one small write probes for its end. The topic may
+// get a dead letter twice, but always gets it.
 
 import (
 	"bytes"
@@ -26,32 +27,34 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Outbox is what a partition keeps of its dead letters from one flow to the next. Those who
-// write, its reader and its sweeper, and the worker that tries again share it: what changes
-// guards itself.
+// Outbox is the state of a partition's dead letters that is kept from one flow to the next. The reader and the
+// sweeper, which write, and the worker, which tries again, share it. Its mutable parts are safe for concurrent
+// use.
 type Outbox struct {
-	ledger.Partition // the source's
+	ledger.Partition // of the source topic
 	Client           *kafka.Client
-	Timeout          time.Duration // of a write
-	Count            *atomic.Int64 // counts the records that were written
-	Tries            *atomic.Int64 // counts the writes that are tried again
-	// Remake makes the dead-letter topic of a topic again if it is gone; nil: nobody does.
+	Timeout          time.Duration // of one write
+	Count            *atomic.Int64 // records written
+	Tries            *atomic.Int64 // writes tried again
+	// Remake creates the dead-letter topic of a topic again if it is gone. If it is nil, the topic is not
+	// created.
 	Remake func(ctx context.Context, topic string) error
 
-	kept  atomic.Pointer[deadLetter] // one that couldn't be written; nil: all were
+	kept  atomic.Pointer[deadLetter] // a dead letter that could not be written; nil: none
 	quota quota
 }
 
-// Writer writes dead letters, and gives waits what it waits for, nil once it goes on.
+// Writer returns a Writer of dead letters. It calls waits with the reason when it must wait, and with nil when
+// it continues.
 func (o *Outbox) Writer(waits func(error)) *Writer {
 	return &Writer{outbox: o, waits: waits, Patience: tries}
 }
 
-// keptDeadLetter is the most that is kept of one, in bytes, outside of the budget.
+// keptDeadLetter is the maximum size of the kept dead letter in bytes. It is not part of the memory budget.
 const keptDeadLetter = 16 << 10
 
-// keep keeps a letter that couldn't be written, for the next flow to try. A large
-// one is kept without its value: the whole one follows.
+// keep keeps a dead letter that could not be written, for Retry. A large one is kept without its value, since
+// the next flow writes the complete one.
 func (o *Outbox) keep(l deadLetter) {
 	l.headers = append(l.headers[:0:0], l.headers...)
 	for l.size() > keptDeadLetter && l.strip("it was written once more, to try the topic") {
@@ -63,8 +66,8 @@ func (o *Outbox) keep(l deadLetter) {
 	o.kept.Store(&l)
 }
 
-// Retry writes the letter that couldn't be written, if there is one, and waits until a
-// flow may write more where one ended for that. Where the topic is gone, it is made again.
+// Retry writes the kept dead letter, if there is one. If the previous flow ended because of a quota, it waits
+// until the quota allows another write. If the topic is gone, it creates the topic again.
 func (o *Outbox) Retry(ctx context.Context, waits func(error)) error {
 	l, throttled := o.kept.Load(), o.quota.begin()
 	if l == nil && !throttled {
@@ -76,7 +79,7 @@ func (o *Outbox) Retry(ctx context.Context, waits func(error)) error {
 		return w.heed(ctx)
 	}
 	again := *l
-	again.time = time.Now() // the first try's may be why it was refused
+	again.time = time.Now() // the first try's time may be the reason for the refusal
 	err := w.write(ctx, []deadLetter{again})
 	if err == nil {
 		o.kept.Store(nil)

@@ -7,27 +7,26 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 )
 
-// A produce quota of Kafka's: a broker takes what is written, says how long it is to be
-// left alone, and reads nothing from that connection meanwhile. What is written to it
-// all the same gets no answer in time. In order of events, where a response has more bad
-// records than one set holds:
+// A Kafka produce quota: a broker accepts a write, reports for how long it throttles the client, and reads
+// nothing from the connection meanwhile. A request sent on that connection gets no answer in time. If a
+// response has more bad records than one set holds, these events follow, in this order:
 //
-//	reader                                  worker            broker
-//	writes a set                                              takes it: throttled for 13 s
-//	notes up to where there are letters
-//	has another set to write, ends the flow
-//	                                        waits 13 s
-//	                                        flow begins at the ledger
-//	reads again, skips those letters,
-//	writes the next set                                       takes it: throttled for 13 s
+//    reader                                  worker            broker
+//    writes a set                                              accepts it: throttled for 13 s
+//    records the offset it has written up to
+//    has another set to write, ends the flow
+//                                            waits 13 s
+//                                            flow starts at the ledger
+//    reads again, skips what is written,
+//    writes the next set                                       accepts it: throttled for 13 s
 //
-// So every flow gets on by a set, and none is written twice for that.
+// Every flow therefore writes one set more, and no set is written twice because of the quota.
 
-// quota is how long a partition's dead letters are to wait. Safe for concurrent use.
+// quota records for how long a partition's dead letters must wait. It is safe for concurrent use.
 type quota struct {
 	mu     sync.Mutex
 	until  time.Time
-	waited bool // a flow ended for it: the next one doesn't begin before
+	waited bool // a flow ended because of the quota: the next one must wait first
 }
 
 func (q *quota) leaveAlone(d time.Duration) {
@@ -45,7 +44,7 @@ func (q *quota) left() time.Duration {
 	return time.Until(q.until)
 }
 
-// end notes that a flow ends for it; begin reports that, once.
+// end records that a flow ends because of the quota. begin reports that once.
 func (q *quota) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
-// deadLetter is a record as it is to be written. kafka-go's own uses up its bytes
-// when it is sent, so one is made for every try.
+// deadLetter is a record to be written. Sending consumes the bytes of a kafka-go record, so each try makes a
+// new one from this.
 type deadLetter struct {
-	offset     int64 // of the original
+	offset     int64 // the original's
 	time       time.Time
 	key, value []byte
-	headers    []kafka.Header // the original's, then ours
-	ours       int            // how many those are
+	headers    []kafka.Header // the original's headers, then the dead letter's
+	ours       int            // number of the dead letter's headers
 }
 
 func (o *Outbox) deadLetter(rec *recordbatch.Record, id []byte, reason event.Reason, message string, keep bool) deadLetter {
@@ -28,8 +28,8 @@ func (o *Outbox) deadLetter(rec *recordbatch.Record, id []byte, reason event.Rea
 		}
 		return b
 	}
-	// By the original's time it might be too old to be kept, or too far in the
-	// future to be taken.
+	// The dead letter has the time of writing. With the original's time the broker might delete it as too old,
+	// or refuse it as too far in the future.
 	l := deadLetter{offset: rec.Offset, time: time.Now(), key: bytes(rec.Key), value: bytes(rec.Value)}
 	last := rec.Offset
 	if rec.Whole != nil {
@@ -55,8 +55,8 @@ func (o *Outbox) deadLetter(rec *recordbatch.Record, id []byte, reason event.Rea
 	return l
 }
 
-// strip takes the value away, or else the key and the original's headers, and says why
-// of the value. It reports false where nothing of the original is left.
+// strip removes the value, or, if there is none, the key and the original's headers. It adds the reason to the
+// message if it removes the value. It reports false if nothing of the original is left.
 func (l *deadLetter) strip(why string) bool {
 	ours := l.headers[len(l.headers)-l.ours:]
 	switch {

@@ -20,16 +20,16 @@ import (
 // copied are the settings that a dead-letter topic takes from its source.
 var copied = []string{"retention.ms", "retention.bytes", "max.message.bytes", "min.insync.replicas"}
 
-// Topics makes the dead-letter topics of a consumer's topics. Safe for concurrent use.
+// Topics creates the dead-letter topics of a consumer's topics. It is safe for concurrent use.
 type Topics struct {
 	Client  *kafka.Client
 	Log     *zap.Logger
 	remakes remakes
 }
 
-// Ensure makes the dead-letter topic like its source, where it is
-// missing, and as many partitions as its source has. It reports whether it made the topic,
-// which is written to after Await.
+// Ensure creates a topic's dead-letter topic if it is missing, with the settings and the number of partitions
+// of its source, and adds missing partitions. It reports whether it created the topic; the caller must then
+// call Await before the first write.
 func (t *Topics) Ensure(ctx context.Context, topic string, partitions int, settings kafkaconn.TopicSettings) (made bool, err error) {
 	name := event.DeadLetterTopic(topic)
 	found, err := kafkaconn.Partitions(ctx, t.Client, name)
@@ -43,8 +43,8 @@ func (t *Topics) Ensure(ctx context.Context, topic string, partitions int, setti
 		return false, nil
 	}
 	if err := t.create(ctx, topic, partitions, settings); err != nil {
-		// Bad events will block their partitions until it is there: said now, and
-		// said again then.
+		// Until the topic exists, bad events block their partitions. This is logged now, and again when it
+		// happens.
 		t.Log.Warn("couldn't create the dead-letter topic; create it, or bad events will hold up their partitions",
 			zap.String("topic", name), zap.Int("partitions", partitions), zap.Error(err))
 		return false, nil
@@ -52,21 +52,20 @@ func (t *Topics) Ensure(ctx context.Context, topic string, partitions int, setti
 	return true, nil
 }
 
-// seenWithin is how long Await waits: brokers learn of a topic within milliseconds, and the
-// client refreshes what it knows once a second.
+// seenWithin is how long Await waits. Brokers learn of a topic within milliseconds, and the client refreshes
+// its metadata once a second.
 const seenWithin = 5 * time.Second
 
-// Await waits until the leaders of all partitions of a topic's dead-letter topic, which was
-// just created, know it, and the client knows them. A write before that fails, and would be
-// tried again as one to a topic that is away. If they don't within a few seconds, the write
-// says what is wrong.
+// Await waits until the leaders of all partitions of a new dead-letter topic know it, and the client knows the
+// leaders. An earlier write would fail, and would be tried again as if the topic were unavailable. If Await
+// gives up after seenWithin, the write reports the error.
 func (t *Topics) Await(ctx context.Context, topic string, partitions int) {
 	ctx, cancel := context.WithTimeout(ctx, seenWithin)
 	defer cancel()
 	passes := func(err error) bool { return kafkaconn.Classify(err) == ledger.Retry }
 	name := event.DeadLetterTopic(topic)
 	_ = retry.Policy{First: 50 * time.Millisecond, Longest: 500 * time.Millisecond}.Do(ctx, passes, func() error {
-		// What the client doesn't know it asks of any broker, and its writes fail.
+		// For an unknown partition the client asks any broker, and writes fail.
 		found, err := kafkaconn.Partitions(ctx, t.Client, name)
 		if err == nil && found[name] < partitions {
 			err = kafka.UnknownTopicOrPartition
@@ -95,14 +94,14 @@ func (t *Topics) create(ctx context.Context, topic string, partitions int, setti
 	switch {
 	case err == nil:
 		t.Log.Info("dead-letter topic created", zap.String("topic", name), zap.Int("partitions", partitions))
-	case errors.Is(err, kafka.TopicAlreadyExists): // another replica was faster
+	case errors.Is(err, kafka.TopicAlreadyExists): // another replica created it first
 	default:
 		return err
 	}
 	return nil
 }
 
-// Grow adds the partitions that the source has more.
+// Grow adds partitions until there are as many as the source has.
 func (t *Topics) Grow(ctx context.Context, topic string, partitions int) {
 	ctx, cancel := context.WithTimeout(ctx, t.Client.Timeout)
 	defer cancel()
@@ -119,19 +118,19 @@ func (t *Topics) Grow(ctx context.Context, topic string, partitions int) {
 	}
 }
 
-// Fewer reports whether a topic's dead-letter topic has fewer partitions
-// than it has. One that isn't there or can't be seen hasn't.
+// Fewer reports whether a topic's dead-letter topic has fewer partitions than the topic. It reports false if
+// the dead-letter topic does not exist or cannot be read.
 func (t *Topics) Fewer(ctx context.Context, topic string, partitions int) bool {
 	name := event.DeadLetterTopic(topic)
 	found, err := kafkaconn.Partitions(ctx, t.Client, name)
 	return err == nil && found[name] > 0 && found[name] < partitions
 }
 
-// remakeEvery is how often a dead-letter topic that can't be written is looked for, by
-// all partitions together.
+// remakeEvery is the minimum interval between two checks for a missing dead-letter topic, for all partitions
+// together.
 const remakeEvery = 5 * time.Second
 
-// remakes is when each topic's dead-letter topic was looked for last.
+// remakes has the time of the last check for each topic.
 type remakes struct {
 	mu   sync.Mutex
 	last map[string]time.Time
@@ -150,8 +149,8 @@ func (r *remakes) due(topic string) bool {
 	return true
 }
 
-// Remake makes a topic's dead-letter topic again, if it is gone. Errors that
-// pass are those of the next time.
+// Remake creates a topic's dead-letter topic again if it is gone. After a transient error it returns nil, and
+// the next call tries again.
 func (t *Topics) Remake(ctx context.Context, topic string) error {
 	if !t.remakes.due(topic) {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// source is a topic of a test's own on a real Kafka, and a client with what a consumer's knows
-// of it: that it hasn't a dead-letter topic.
+// source creates a topic on a real Kafka for this test, and a client with a consumer's metadata: it knows that
+// the topic has no dead-letter topic.
 func source(t *testing.T, partitions int) (topic string, topics *Topics, said *observer.ObservedLogs) {
 	t.Helper()
 	k := testenv.RealKafka(t, "that a topic which was just created isn't known everywhere")
@@ -39,7 +39,7 @@ func source(t *testing.T, partitions int) (topic string, topics *Topics, said *o
 	return topic, &Topics{Client: client, Log: zap.New(core)}, said
 }
 
-// once tries to write a dead letter to a partition, one time.
+// once tries to write one dead letter to a partition, one time.
 func once(t *testing.T, topics *Topics, topic string, partition int) error {
 	t.Helper()
 	outbox := &Outbox{
@@ -54,9 +54,9 @@ func once(t *testing.T, topics *Topics, topic string, partition int) error {
 	return w.Flush(t.Context())
 }
 
-// The client answers from what it knew of the topic, for up to a second, and a leader may learn
-// of the topic later than the broker that created it: a write at that moment would fail, say
-// that it waits, and be tried again by a dead letter that is there twice then.
+// The client answers from its cached metadata for up to a second, and a leader may learn of the topic later
+// than the broker that created it. A write at that moment would fail, report that it waits, and be tried again
+// with a dead letter that the topic then has twice.
 func TestADeadLetterTopicTakesItsFirstLetterAtOnce(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -86,7 +86,7 @@ func TestADeadLetterTopicThatIsDeletedIsSaidToBeGoneAndMadeAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return once(t, topics, topic, 0) != nil }, 20*time.Second, 20*time.Millisecond, "until it is gone")
 	require.Eventually(t, func() bool {
-		topics.remakes.last = nil // whoever waits for five seconds does so for others
+		topics.remakes.last = nil // skips the five seconds between checks
 		require.NoError(t, topics.Remake(t.Context(), topic))
 		return said.FilterMessage("the dead-letter topic is gone: making it again").Len() > 0
 	}, 20*time.Second, 20*time.Millisecond)
@@ -95,7 +95,7 @@ func TestADeadLetterTopicThatIsDeletedIsSaidToBeGoneAndMadeAgain(t *testing.T) {
 	}
 }
 
-// Whoever can't see the topic goes on after a while: the write then says what is wrong.
+// If Await cannot see the topic, it gives up after a while, and the write reports the error.
 func TestADeadLetterTopicThatNeverComesIsWaitedForOnlyForAWhile(t *testing.T) {
 	t.Parallel()
 	topic, topics, _ := source(t, 1)

@@ -1,7 +1,6 @@
 package deadletter
 
-// A Kafka (franz-go's fake broker) with a dead-letter topic, and a partition's outbox that
-// writes to it.
+// A Kafka (franz-go's fake broker) with a dead-letter topic, and a partition's outbox that writes to it.
 
 import (
 	"context"
@@ -49,10 +48,10 @@ func newWorld(t *testing.T) *world {
 	}}
 }
 
-// writer is one that nobody watches.
+// writer returns a Writer that ignores waits.
 func (w *world) writer() *Writer { return w.outbox.Writer(func(error) {}) }
 
-// write gathers records with a reason and a message of no interest, and writes them.
+// write adds records with a fixed reason and message, and writes them.
 func (w *world) write(to *Writer, records ...*recordbatch.Record) error {
 	w.t.Helper()
 	for _, r := range records {
@@ -63,8 +62,8 @@ func (w *world) write(to *Writer, records ...*recordbatch.Record) error {
 	return to.Flush(w.t.Context())
 }
 
-// answer has the broker answer writes by a code, where one is given for the size of what
-// is written.
+// answer makes the broker answer writes with an error code chosen by the size of the records; 0 lets the write
+// through.
 func (w *world) answer(code func(size int) int16) {
 	w.cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -73,7 +72,7 @@ func (w *world) answer(code func(size int) int16) {
 	})
 }
 
-// produced is an answer to a write.
+// produced returns an answer to a write.
 func produced(r kmsg.Request, code int16, throttleMS int32) kmsg.Response {
 	resp := r.ResponseKind().(*kmsg.ProduceResponse)
 	resp.ThrottleMillis = throttleMS
@@ -85,7 +84,7 @@ func produced(r kmsg.Request, code int16, throttleMS int32) kmsg.Response {
 	return resp
 }
 
-// all are n records of the dead-letter topic.
+// all returns the first n records of the dead-letter topic.
 func (w *world) all(n int) (all []*kgo.Record) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
@@ -103,7 +102,7 @@ func (w *world) all(n int) (all []*kgo.Record) {
 	return all
 }
 
-// headers are a record's, by name.
+// headers returns a record's headers, by name.
 func headers(r *kgo.Record) map[string]string {
 	all := map[string]string{}
 	for _, h := range r.Headers {

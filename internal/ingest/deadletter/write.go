@@ -16,9 +16,8 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// write tries until the records are acknowledged, the context ends, or it has tried for
-// a moment. A set that the broker refuses for its size is written one by one, and a
-// record it refuses goes without its value.
+// write tries until the records are acknowledged, the context ends, or tries has passed. If the broker refuses
+// a set for its size, write sends its records one by one, and a record that is refused again without its value.
 func (w *Writer) write(ctx context.Context, deadLetters []deadLetter) error {
 	if err := w.heed(ctx); err != nil {
 		return err
@@ -59,14 +58,13 @@ func (w *Writer) write(ctx context.Context, deadLetters []deadLetter) error {
 	}
 }
 
-// failing keeps one of the letters, so that whether the topic can be written is tried
-// with that alone.
+// failing keeps one of the dead letters, so that Retry can probe the topic with it alone.
 func (w *Writer) failing(deadLetters []deadLetter, err error) error {
 	w.outbox.keep(deadLetters[0])
 	return err
 }
 
-// deadLetterRemedy is what to do about an error of a dead-letter topic that won't pass.
+// deadLetterRemedy returns the remedy for a permanent error of a dead-letter topic.
 func deadLetterRemedy(topic string, err error) string {
 	switch {
 	case errors.Is(err, kafka.InvalidTimestamp):
@@ -79,8 +77,8 @@ func deadLetterRemedy(topic string, err error) string {
 }
 
 func (w *Writer) refused(ctx context.Context, deadLetters []deadLetter, cause error) error {
-	// What was refused is paid for by the quota too: a flow that ended for that would be
-	// refused the same again. See heed for how long that may take.
+	// The broker's quota also charges refused writes. If the flow ended here for the quota, the next flow would
+	// be refused in the same way, so this waits longer instead. See heed for the maximum.
 	defer func(patience time.Duration) { w.Patience = patience }(w.Patience)
 	w.Patience = fetch.MaxThrottle
 	if len(deadLetters) > 1 {
@@ -110,7 +108,7 @@ func (w *Writer) produce(ctx context.Context, deadLetters []deadLetter) error {
 	r, err := w.outbox.Client.Produce(ctx, &kafka.ProduceRequest{
 		Topic: event.DeadLetterTopic(w.outbox.Topic), Partition: w.outbox.Number, RequiredAcks: kafka.RequireAll,
 		Records: kafka.NewRecordReader(records...),
-		// Gzip takes least memory, and bad records are often alike.
+		// Gzip takes the least memory, and bad records are often similar.
 		Compression: kafka.Gzip,
 	})
 	if err == nil {
@@ -128,10 +126,10 @@ func (w *Writer) produce(ctx context.Context, deadLetters []deadLetter) error {
 	return nil
 }
 
-// heed waits until a broker that asked to be left alone wants letters again. With all that
-// is held that is no longer than the patience for it; else it ends the flow. Where others
-// want what is held, a flow that has got on by a set of letters, and has waited for a
-// minute in all, has no more patience than any: the next one goes on from there.
+// heed waits while a quota throttles the client, with everything that the flow holds, but no longer than
+// Patience. If more time is left, it ends the flow. If others want the memory that the flow holds, and the flow
+// has written a set and waited for a minute in total, the patience falls to tries: the next flow continues
+// after that set.
 func (w *Writer) heed(ctx context.Context) error {
 	left := w.outbox.quota.left()
 	if left <= 0 {

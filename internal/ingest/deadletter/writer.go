@@ -9,67 +9,63 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
-// Writer writes bad records of one partition to its dead-letter topic, as
-// they came, with headers that say why and where from. They are gathered while
-// a response is folded and acknowledged by all replicas before the batch they
-// belong to is given to the sweeper: once or more, never none.
+// Writer writes bad records of one partition to its dead-letter topic, unchanged, with headers that give the
+// reason and the source. It gathers them while a response is folded. All replicas acknowledge them before the
+// batch is swept. Delivery is at least once.
 //
-// They go by kafka-go, like all that the consumer does, and not by an idempotent producer:
-// a takeover writes letters again anyway, so that readers know an original by its headers,
-// and an attempt here ends when it says so, while a producer's can't be taken back.
+// It uses kafka-go, like the rest of the consumer, and no idempotent producer. A takeover writes dead letters
+// again in any case, so readers identify an original by its headers. Besides, an attempt here ends when it
+// reports its end, while a producer's attempt cannot be withdrawn.
 //
-// Who writes holds what it has read, so a write isn't waited for: it is tried for a
-// moment. If the topic can't be written by then, the flow ends and everything is let go,
-// but for one letter, and no flow begins before that one is written (see Outbox.Retry).
-// What was folded is read again, and its letters are written again.
+// The reader and the sweeper hold memory while they write, so a write is only tried for a second. If it still
+// fails, the flow ends and frees everything except one dead letter. No flow starts before that one is written
+// (see Outbox.Retry). The next flow reads the records again and writes their dead letters again.
 type Writer struct {
 	outbox *Outbox
-	waits  func(error) // is given why writing waits, nil once it goes on
+	waits  func(error) // gets the reason to wait, and nil when the write continues
 
-	Memory   recordbatch.Memory // what is gathered is charged to it; nil: to nobody
-	Final    bool               // there is no more memory to be had than there is
-	Written  *Written           // takes note of what was acknowledged; nil: it isn't in order
-	Once     bool               // an error that may pass is returned, not tried again
-	None     bool               // nothing is written: whoever counts what is replayed has, or is going to
-	Patience time.Duration      // how long a quota is waited out here
-	Wanted   func() bool        // others want what is held here; nil: nobody does
+	Memory   recordbatch.Memory // charged for gathered records; nil: they are not charged
+	Final    bool               // no more memory can become free
+	Written  *Written           // records what was acknowledged; nil if the records are not in offset order
+	Once     bool               // return a transient error instead of trying again
+	None     bool               // write nothing: the worker that counts these records has written them, or will
+	Patience time.Duration      // the longest wait for a quota with the flow's memory held
+	Wanted   func() bool        // reports whether others want the memory held here; nil: none do
 
-	gotOn  bool          // a set was noted in Written: to end the flow isn't for nothing
+	gotOn  bool          // Written recorded a set, so the next flow continues after it
 	waited time.Duration // for the quota, in this flow
 
 	deadLetters []deadLetter
 	size        int
 	charged     int64
-	failed      error // of the last write: what it was about is lost to this flow
+	failed      error // the last write's error: its records are lost to this flow
 }
 
 const (
-	// gather is how much is written at once, in bytes of what it takes in memory.
+	// gather is the size of one write, in bytes in memory.
 	gather = 256 << 10
-	// deadLetterBytes is what a dead letter takes beside its original, about, and headerBytes a
-	// header beside its text.
+	// deadLetterBytes is about what a dead letter takes in addition to its original; headerBytes what a header
+	// takes in addition to its text.
 	deadLetterBytes = 1 << 10
 	headerBytes     = 64
-	// copies is how often a letter is in memory while it is written: itself, as a record
-	// and compressed.
+	// copies is the number of copies in memory during a write: the dead letter, the record, and the compressed
+	// record.
 	copies = 3
-	// maxHeaders and maxHeaderBytes bound the headers of an original that are copied.
+	// maxHeaders and maxHeaderBytes bound the headers that are copied from an original.
 	maxHeaders     = 100
 	maxHeaderBytes = 32 << 10
-	// tries is how long a write that fails is tried again with everything held, but twice
-	// at least: the first may have met a connection that another's quota had muted for a
-	// request of another kind (see kafkaconn's unmuting).
+	// tries is how long a failing write is tried again while the flow holds its memory. A write is tried at
+	// least twice: the first try may use a connection that a quota has muted for a request of another kind (see
+	// kafkaconn's unmuting).
 	tries = time.Second
 )
 
-// ErrNoMemory is a refusal by Memory: nothing was taken.
+// ErrNoMemory reports that Memory refused the bytes. Nothing was added.
 var ErrNoMemory = errors.New("no memory for a dead letter")
 
-// Add takes a record, and writes what was gathered once that is enough. The
-// record's bytes are copied unless it is written right away. id is the event's, nil
-// where it isn't known. Without memory for it, it is ErrNoMemory, and nothing was taken;
-// where there is no more to be had, it is written right away, and a large one without
-// its value.
+// Add adds a record, and writes what was gathered once it is large enough. It copies the record's bytes unless
+// it writes it at once. id is the event's id, nil if unknown. Without memory it returns ErrNoMemory and adds
+// nothing; if Final is set, it writes the record at once, and a large one without its value.
 func (w *Writer) Add(ctx context.Context, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
 	if w.None {
 		return nil
@@ -98,7 +94,7 @@ func (w *Writer) Add(ctx context.Context, rec *recordbatch.Record, id []byte, re
 	return nil
 }
 
-// Holds reports whether anything is gathered that memory is held for.
+// Holds reports whether the writer holds memory for gathered records.
 func (w *Writer) Holds() bool { return w.charged > 0 }
 
 func (w *Writer) take(n int64) bool {
@@ -112,9 +108,8 @@ func (w *Writer) take(n int64) bool {
 	return true
 }
 
-// Flush writes all that was gathered, and returns once that is acknowledged. After
-// an error every further flush returns it: a batch with letters that weren't
-// written must not be swept, whoever asks last.
+// Flush writes everything gathered, and returns once that is acknowledged. After an error every later Flush
+// returns the same error: a batch whose dead letters were not written must not be swept.
 func (w *Writer) Flush(ctx context.Context) error {
 	if w.failed != nil || len(w.deadLetters) == 0 {
 		return w.failed
@@ -124,7 +119,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 	return w.failed
 }
 
-// Forget drops what was gathered: its records are going to be read again.
+// Forget drops what was gathered. The records will be read again.
 func (w *Writer) Forget() {
 	clear(w.deadLetters)
 	w.deadLetters, w.size = w.deadLetters[:0], 0

@@ -21,7 +21,7 @@ func bad(offset int64, value []byte) *recordbatch.Record {
 	return &recordbatch.Record{Offset: offset, Time: 1, Value: value}
 }
 
-// with is a record with headers: a key, a value, ….
+// with adds headers to a record: key, value, key, value, ….
 func with(r *recordbatch.Record, headers ...string) *recordbatch.Record {
 	for _, text := range headers {
 		r.Headers = append(kbin.AppendVarint(r.Headers, int32(len(text))), text...)
@@ -73,7 +73,7 @@ func TestADeadLetterThatIsTooLargeGoesWithoutItsValueAndSaysSo(t *testing.T) {
 	}
 }
 
-// Codes 32 and 87 aren't about the dead letter's size: nothing of it is left out.
+// Codes 32 and 87 do not concern the dead letter's size: nothing of it is left out.
 func TestADeadLetterThatTheTopicIsNotMadeForHaltsAndNamesTheCause(t *testing.T) {
 	t.Parallel()
 	for code, remedy := range map[int16]string{10: "max.message.bytes", 32: "clock", 87: "cleanup.policy=delete"} {
@@ -95,7 +95,7 @@ func TestADeadLetterThatTheTopicIsNotMadeForHaltsAndNamesTheCause(t *testing.T) 
 	}
 }
 
-// A batch whose dead letters weren't written mustn't be swept, whoever asks last.
+// A batch whose dead letters were not written must not be swept.
 func TestAfterAFailedWriteEveryFlushFails(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("the connection was lost")
@@ -118,7 +118,7 @@ func TestOfManyHeadersTheFirstAreCopiedAndTheOthersCounted(t *testing.T) {
 	require.NotContains(t, headers(deadLetters[1]), "large")
 }
 
-// Records that are alike take a small part of their bytes on the wire, as they came.
+// Similar records take a small part of their original bytes on the wire.
 func TestDeadLettersAreCompressed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,26 +1,25 @@
 package deadletter
 
-// What a worker knows of the dead letters that were acknowledged to it, so that a flow that
-// reads their originals again writes none of them again.
+// A worker remembers which dead letters were acknowledged, so that a flow that reads their originals again does
+// not write them again.
 
 import "maps"
 
-// Written is a range of source offsets [from, to) whose bad records all have a dead letter
-// that was acknowledged to this worker. What isn't known to be the same log and the same
-// reading begins it anew. It is used by one goroutine at a time.
+// Written is a range of source offsets [from, to). Each bad record in it has an acknowledged dead letter. It
+// starts again when the log or the reading may be another. One goroutine at a time uses it.
 type Written struct {
 	from, to int64
-	// Refused says that it is of members who are refused: which of the records in the range
-	// are theirs is another question at every reading, so which have a letter is noted.
+	// Refused is true if the dead letters are those of refused members. The refused members may differ in each
+	// reading, so the offset of each dead letter is noted.
 	Refused bool
-	noted   map[int64]uint64 // a bit an offset, by its sixty-fourth
+	noted   map[int64]uint64 // offset/64 → one bit for each of 64 offsets
 }
 
-// mostNoted bounds noted: it is outside of the budget, and of what is beyond it letters may
-// be written again. It is 4,096 letters, if there is one in 64 records, to 262,144.
+// mostNoted bounds noted, which is not part of the memory budget. Dead letters that do not fit may be written
+// again. It allows 4,096 dead letters (one in 64 records) to 262,144.
 const mostNoted = 1 << 12
 
-// Begin is called where a flow reads from an offset on.
+// Begin starts a flow that reads from this offset on.
 func (l *Written) Begin(at int64) {
 	if at < l.from || at > l.to {
 		l.anew(at)
@@ -30,16 +29,16 @@ func (l *Written) Begin(at int64) {
 
 func (l *Written) anew(at int64) { *l = Written{from: at, to: at, Refused: l.Refused} }
 
-// Ends is called with the log's end by whoever reads from an offset on: records behind it
-// were others.
+// Ends records the end of the log, which the flow reads from offset at on. If the log ends before to, later
+// records were others, and the range starts again.
 func (l *Written) Ends(end, at int64) {
 	if end < l.to {
 		l.anew(at)
 	}
 }
 
-// acknowledged takes note of a set, all before which that the flow has read were
-// acknowledged. It reports whether none of the set is going to be written again.
+// acknowledged records a set. All earlier bad records that the flow has read were acknowledged before. It
+// reports whether no record of the set will be written again.
 func (l *Written) acknowledged(set []deadLetter) bool {
 	if l == nil {
 		return false

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What was written before another log took the place of one isn't of that one.
+// After another log has replaced one, the dead letters of the first are no longer known.
 func TestWhatIsKnownToBeLettered(t *testing.T) {
 	var l Written
 	l.Begin(10)
@@ -30,8 +30,8 @@ func TestWhatIsKnownToBeLettered(t *testing.T) {
 	require.False(t, (*Written)(nil).acknowledged([]deadLetter{{offset: 1}}))
 }
 
-// Of members who are refused only what was written itself is known: who is refused may be
-// others the next time.
+// For refused members, only the dead letters that were written are known: the next time, other members may be
+// refused.
 func TestWhatIsKnownToBeLetteredOfMembersWhoAreRefused(t *testing.T) {
 	l := Written{Refused: true}
 	l.Begin(1000)

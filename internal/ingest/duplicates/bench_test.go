@@ -14,7 +14,7 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
-// BenchmarkSet is an event whose ID is known, in a set that is full; one in twenty is a duplicate.
+// BenchmarkSet measures one event with a known ID in a full set. One event in twenty is a duplicate.
 func BenchmarkSet(b *testing.B) {
 	for _, n := range []int64{10_000, 1_000_000, 10_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -26,7 +26,7 @@ func BenchmarkSet(b *testing.B) {
 				binary.LittleEndian.PutUint64(text[:], uint64(i))
 				ids[i] = Of(text[:], []byte("u"))
 			}
-			// As random as of so many hashes.
+			// These ids are as random as so many hashes.
 			id := func(o int64) ID {
 				if o%20 == 19 {
 					o -= 10

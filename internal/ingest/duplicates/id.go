@@ -5,19 +5,19 @@ import (
 	"encoding/binary"
 )
 
-// ID stands for an event's event_id and user_id: 128 bits of a SHA-256 of both. Never zero.
+// ID represents an event's event_id and user_id: 128 bits of a SHA-256 of both. It is never zero.
 //
-// Whoever publishes chooses the ids, and a collision drops somebody's event. So it has to be a
-// hash for which nobody finds an event that collides with another's, although it can't have a
-// secret key: a replay, a rebuild and a successor must find what was found at first. Of
-// xxHash64, which orders sweeps, such ids can be worked out in no time.
+// Producers choose the ids, and a collision drops an event. The hash must therefore be one for which no
+// producer can find an event that collides with another's. It cannot have a secret key, because a replay, a
+// rebuild and a later owner must find the same duplicates as the first reading. For xxHash64, which orders
+// sweeps, colliding ids can be computed quickly.
 type ID struct{ a, b uint64 }
 
-// Longest is how long each of the ids may be, in bytes.
+// Longest is the maximum length of each of the two ids, in bytes.
 const Longest = 256
 
-// Of is the ID of an event, by ids of 1 to Longest bytes. The length of the first stands before
-// it, so that a+bc isn't ab+c.
+// Of returns the ID of an event. Each id has 1 to Longest bytes. The length of the first precedes it, so that
+// a+bc and ab+c differ.
 func Of(eventID, userID []byte) ID {
 	var text [2 + 2*Longest]byte
 	binary.LittleEndian.PutUint16(text[:], uint16(len(eventID)))

@@ -1,15 +1,15 @@
-// Package duplicates finds events that stand twice in a partition: by the ids of those at the
-// offsets just before.
+// Package duplicates finds events that occur twice in a partition, by the ids of the events at the offsets just
+// before.
 //
-// The promise: an event at offset o is a duplicate if a valid one with the same ids is at an
-// offset in [o-n, o), a duplicate itself or not. That is a function of the log alone, as long as
-// a Set is given every valid event of [o-n, o) before it is asked about o: so whoever begins
-// anywhere first reads the n offsets before (see Begin).
+// An event at offset o is a duplicate if a valid event with the same ids is at an offset in [o-n, o), whether
+// that one is a duplicate or not. This depends on the log only, as long as a Set gets every valid event of
+// [o-n, o) before o. A reading that starts anywhere therefore first reads the n offsets before its start (see
+// Begin).
 //
-//	ring   n hashes of 16 bytes, that of offset o at o mod n; no hash where no valid event is
-//	table  2n slots of 4 bytes, open addressing: hash -> where in the ring it was last
+//	ring   n hashes of 16 bytes; offset o is at o mod n; no hash if the event there is not valid
+//	table  2n slots of 4 bytes, open addressing: hash -> its last place in the ring
 //
-// That is 24 bytes an offset, taken once; an event allocates nothing.
+// That is 24 bytes per offset, allocated once. An event allocates nothing.
 package duplicates
 
 import (
@@ -18,28 +18,28 @@ import (
 )
 
 const (
-	// Bytes is what a Set takes for an offset that it looks back.
+	// Bytes is the memory of a Set per offset that it looks back, in bytes.
 	Bytes = 24
-	// Most is the most offsets that a Set looks back: 2.2 GiB. A larger number is most likely a mistake,
-	// and must not take the machine's memory. The table's entries, of 32 bits, have room for it.
+	// Most is the maximum number of offsets that a Set looks back; it takes 2.2 GiB. A larger number is most
+	// likely a mistake, and must not use up the machine's memory. The 32-bit entries of the table can index it.
 	Most = 100_000_000
 )
 
-// Set is the ids of the last n offsets of a partition. It is used by one goroutine at a time.
+// Set has the ids of the last n offsets of a partition. One goroutine at a time uses it.
 type Set struct {
 	ring  []ID
-	table []uint32 // index in the ring plus one; 0: free
+	table []uint32 // index in the ring, plus one; 0: free
 	next  int64    // every offset before is known
-	slot  int64    // of next
+	slot  int64    // the ring index of next
 	held  int      // hashes in the table
-	// Where a hash goes is nobody's to know: who could choose ids by that would make all of
-	// them collide. What is found doesn't depend on it.
+	// The seed makes the place of a hash in the table unpredictable. Otherwise, a producer could choose ids
+	// that all collide. The results do not depend on the seed.
 	seed [4]uint64
 
 	times times
 }
 
-// New makes a set that looks n offsets back, 1 to Most. It is of no use before Begin.
+// New returns a set that looks n offsets back, 1 to Most. Begin must be called before use.
 func New(n int64) *Set {
 	s := &Set{
 		ring: make([]ID, n), table: make([]uint32, 2*n), next: -1,
@@ -49,13 +49,13 @@ func New(n int64) *Set {
 	return s
 }
 
-// Records is how many offsets the set looks back.
+// Records returns the number of offsets that the set looks back.
 func (s *Set) Records() int64 { return int64(len(s.ring)) }
 
-// Next is the offset before which all that matters is known, negative before Begin.
+// Next returns the offset before which everything relevant is known, negative before Begin.
 func (s *Set) Next() int64 { return s.next }
 
-// Begin empties the set: what comes next is at an offset or later.
+// Begin empties the set. All later calls are for this offset or higher ones.
 func (s *Set) Begin(offset int64) {
 	if s.held > 0 {
 		clear(s.ring)
@@ -66,21 +66,21 @@ func (s *Set) Begin(offset int64) {
 	s.times.reset()
 }
 
-// Has reports whether an event at an offset is a duplicate. The offset isn't before Next, and
-// may be asked about again until it is added, or passed.
+// Has reports whether the event at an offset is a duplicate. The offset must not be before Next. The caller may
+// ask again until it adds or passes the offset.
 func (s *Set) Has(offset int64, id ID) bool {
 	s.Pass(offset)
 	_, found := s.find(id)
 	return found
 }
 
-// Add notes a valid event, at an offset that isn't before Next.
+// Add records a valid event. Its offset must not be before Next.
 func (s *Set) Add(offset int64, id ID) {
 	s.Pass(offset)
 	at, found := s.find(id)
 	index := uint32(s.slot)
 	if !found {
-		if s.drop(index) { // what was behind it has moved up
+		if s.drop(index) { // the entries behind it have moved up
 			at, _ = s.find(id)
 		}
 		s.held++
@@ -92,7 +92,7 @@ func (s *Set) Add(offset int64, id ID) {
 	s.step()
 }
 
-// Pass says that nothing more comes before an offset.
+// Pass records that all later events are at this offset or higher ones.
 func (s *Set) Pass(offset int64) {
 	for s.next < offset {
 		if s.held == 0 {
@@ -111,16 +111,16 @@ func (s *Set) step() {
 	}
 }
 
-// home is where a hash's search begins.
+// home returns the slot at which the search for a hash starts.
 func (s *Set) home(id ID) int {
-	// Two rounds: by one, ids of which one half is the same go up by steps, which crowd by some seeds.
+	// Two rounds: with one, ids that share one half are placed at regular steps, which cluster for some seeds.
 	high, low := bits.Mul64(id.a^s.seed[0], id.b^s.seed[1])
 	high, low = bits.Mul64(high^low^s.seed[2], s.seed[3]|1)
 	at, _ := bits.Mul64(high^low, uint64(len(s.table)))
 	return int(at)
 }
 
-// find is where a hash is in the table, or where it would go.
+// find returns the slot of a hash in the table, or the slot where it would go.
 func (s *Set) find(id ID) (at int, found bool) {
 	for at = s.home(id); s.table[at] != 0; at = s.after(at) {
 		if s.ring[s.table[at]-1] == id {
@@ -137,8 +137,8 @@ func (s *Set) after(at int) int {
 	return at
 }
 
-// drop forgets what the ring has at an index, and reports whether the table changed. A hash
-// that came again later stays, as it is found there.
+// drop removes the ring's entry at an index, and reports whether the table changed. If the hash occurred again
+// later, its slot stays, because it points to the later entry.
 func (s *Set) drop(index uint32) bool {
 	id := s.ring[index]
 	if id == (ID{}) {
@@ -154,11 +154,11 @@ func (s *Set) drop(index uint32) bool {
 	return here
 }
 
-// free empties a slot of the table, and moves up whoever would no longer be found behind it.
+// free empties a slot of the table, and moves up the entries behind it that a search would no longer find.
 func (s *Set) free(at int) {
 	for next := s.after(at); s.table[next] != 0; next = s.after(next) {
 		home := s.home(s.ring[s.table[next]-1])
-		// It may move unless its home lies, in a circle, in (at, next].
+		// An entry may move up unless its home is, in a circle, in (at, next].
 		if at <= next && (home <= at || home > next) || at > next && home <= at && home > next {
 			s.table[at], at = s.table[next], next
 		}

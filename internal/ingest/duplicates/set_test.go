@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive is the definition: all events of the log, gone through.
+// naive is the definition: it searches all events of the log.
 type naive struct {
 	n      int64
 	events []seen
@@ -30,7 +30,8 @@ func (m *naive) has(offset int64, id ID) bool {
 	return false
 }
 
-// few are ids of which some have one home whatever the seed is: their products are alike.
+// few returns one of a few ids. Some of them have the same home for every seed, because their products are
+// equal.
 func few(i int) ID { return Of([]byte{byte(i), 1}, []byte("u")) }
 
 func TestASetFindsWhatTheDefinitionFinds(t *testing.T) {
@@ -43,9 +44,9 @@ func TestASetFindsWhatTheDefinitionFinds(t *testing.T) {
 			offset += rapid.SampledFrom([]int64{0, 0, 0, 0, 1, 2, n - 1, n, n + 1}).Draw(t, "gap")
 			id := few(rapid.IntRange(0, int(n)+3).Draw(t, "id"))
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
-			case 0: // nothing valid
+			case 0: // no valid event
 				s.Pass(offset + 1)
-			case 1: // asked about twice, as where a batch was full
+			case 1: // asked twice, as for a full batch
 				require.Equal(t, m.has(offset, id), s.Has(offset, id))
 				fallthrough
 			default:
@@ -60,7 +61,7 @@ func TestASetFindsWhatTheDefinitionFinds(t *testing.T) {
 	})
 }
 
-// check holds the table against the ring.
+// check compares the table with the ring.
 func (s *Set) check(t require.TestingT) {
 	held := map[ID]bool{}
 	for _, id := range s.ring {
@@ -79,7 +80,7 @@ func (s *Set) check(t require.TestingT) {
 	for id := range held {
 		at, found := s.find(id)
 		require.True(t, found)
-		// It is the latest: from there to next nothing has the same hash.
+		// The slot points to the last occurrence: no later entry up to next has the same hash.
 		for i := int64(s.table[at]); i%int64(len(s.ring)) != s.slot; i++ {
 			require.NotEqual(t, id, s.ring[i%int64(len(s.ring))])
 		}
@@ -89,7 +90,7 @@ func (s *Set) check(t require.TestingT) {
 func TestWhoeverBeginsAnywhereFindsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(1, 12).Draw(t, "n")
-		log := rapid.SliceOfN(rapid.IntRange(-2, int(n)), 1, 120).Draw(t, "log") // negative: nothing valid
+		log := rapid.SliceOfN(rapid.IntRange(-2, int(n)), 1, 120).Draw(t, "log") // negative: no valid event
 		find := func(from int) (found []bool) {
 			s := New(n)
 			s.Begin(max(0, int64(from)-n))
@@ -110,7 +111,7 @@ func TestWhoeverBeginsAnywhereFindsTheSame(t *testing.T) {
 	})
 }
 
-// Were it off by one on either side, a record would be found n+1 before, or none n before.
+// An off-by-one error would find a record n+1 before, or miss one n before.
 func TestNOffsetsBeforeIsTheLastThatCounts(t *testing.T) {
 	for _, n := range []int64{1, 2, 7, 1000} {
 		s := New(n)
@@ -150,9 +151,9 @@ func TestIDsAreNotAmbiguousWhereTheyAreJoined(t *testing.T) {
 	require.NotEqual(t, Of([]byte("a"), []byte("b")), Of([]byte("b"), []byte("a")))
 }
 
-// What stands in the log is judged alike by every version and machine: so the hash is fixed.
+// Every version and every machine must find the same duplicates in a log, so the hash is fixed.
 func TestAnIDIsTheSameForEver(t *testing.T) {
-	// The length of the first, two bytes, little-endian; both ids; the first 16 bytes of the SHA-256.
+	// The length of the first id in two bytes, little-endian; both ids; then the first 16 bytes of the SHA-256.
 	require.Equal(t, ID{0xde5e4d6b50b9bec5, 0x6ca8f5ef46ea0e9c}, Of([]byte("e1"), []byte("u1")))
 }
 
@@ -171,7 +172,7 @@ func TestNothingIsAllocatedForAnEvent(t *testing.T) {
 	}))
 }
 
-// A producer who chooses ids by what is public of their hashes doesn't choose where they go.
+// A producer that chooses ids by the public part of their hashes cannot choose their places.
 func TestIDsThatAreAlikeInAnyBitsDoNotCrowd(t *testing.T) {
 	const n = 4096
 	for _, alike := range []func(i uint64) ID{
@@ -180,7 +181,7 @@ func TestIDsThatAreAlikeInAnyBitsDoNotCrowd(t *testing.T) {
 		func(i uint64) ID { return ID{i << 50, 7} },
 		func(i uint64) ID { return ID{i, i} },
 	} {
-		for range 100 { // seeds: a hash that crowds by few of them is one that can be waited for
+		for range 100 { // seeds: a producer could wait for a seed with which ids cluster
 			s := New(n)
 			s.Begin(0)
 			for o := range int64(n) {

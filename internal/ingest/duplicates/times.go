@@ -2,18 +2,18 @@ package duplicates
 
 import "sync/atomic"
 
-// timesKept is about how many record times are kept of a set's records.
+// timesKept is about how many record times a set keeps.
 const timesKept = 64
 
-// times are record times of some of a set's offsets, so that it can be said how long the time is
-// in which a duplicate is found.
+// times has the record times of some of a set's offsets, to report the span of time in which duplicates are
+// found.
 type times struct {
 	every  int64
 	due    int64
 	kept   [timesKept + 2]stamp // a ring
 	first  int
 	count  int
-	oldest atomic.Int64 // for whoever shows it
+	oldest atomic.Int64 // for the status, which reads it concurrently
 }
 
 type stamp struct{ offset, time int64 }
@@ -23,7 +23,7 @@ func (t *times) reset() {
 	t.oldest.Store(0)
 }
 
-// Time notes a record's time, in ms, of an offset that is passed next.
+// Time records a record's time, in ms, for an offset that is passed next.
 func (s *Set) Time(offset, time int64) {
 	if t := &s.times; offset >= t.due && time > 0 {
 		t.note(offset, time, offset-int64(len(s.ring)))
@@ -40,6 +40,6 @@ func (t *times) note(offset, time, from int64) {
 	t.oldest.Store(t.kept[t.first].time)
 }
 
-// Oldest is about the record time, in ms, from which on duplicates are found; 0 if that isn't
-// known yet. It may be asked by anybody at any time.
+// Oldest returns approximately the record time, in ms, from which on duplicates are found; 0 if it is not known
+// yet. It is safe for concurrent use.
 func (s *Set) Oldest() int64 { return s.times.oldest.Load() }

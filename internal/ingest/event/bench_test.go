@@ -37,8 +37,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// A megabyte made to be dear must cost a few milliseconds, whatever it is made
-// of: what is shown is the time, and it grows with the bytes alone.
+// A hostile megabyte must take only a few milliseconds, whatever it contains. The benchmark shows that the time
+// grows only with the number of bytes.
 func BenchmarkDecodeHostile(b *testing.B) {
 	const size = 1 << 20
 	fill := func(head, unit, tail string) string {
@@ -70,7 +70,7 @@ func BenchmarkDecodeHostile(b *testing.B) {
 	}
 }
 
-// What a record of another form costs, beside the same event as a plain one.
+// The cost of a record in another form, compared with the same event in a plain record.
 func BenchmarkDecodeForms(b *testing.B) {
 	data := strings.Replace(string(typical), `"event_id":"01JD7XKQ2M",`, "", 1)
 	envelope := structuredValue(`"time":"2026-11-21T08:15:30.123Z","data":` + data)

@@ -1,21 +1,20 @@
 package event
 
-// Events on boards that aren't by the default rule: which fields they need is for the rules
-// of their boards to say, so the boards are read first.
+// Events on boards with other rules than the default one. The rules of an event's boards decide which fields
+// the event needs, so the boards are read first.
 
 import boardrules "github.com/standings/standings/internal/rules"
 
 // maxMessage keeps a message within 200 bytes.
 const maxMessage = 197
 
-// counted is a rule, and the fields of an event that it counts. A nil rule is the default
-// one.
+// counted is a rule and the event fields that it counts. A nil rule is the default rule.
 type counted struct {
 	rule   *boardrules.Rule
 	fields []field
 }
 
-// byRules looks the fields of all rules up.
+// byRules finds the fields of all rules.
 func (d *Decoder) byRules(all boardrules.Boards) {
 	known := map[*boardrules.Rule]*counted{nil: {}}
 	for name, rule := range all {
@@ -36,7 +35,7 @@ func (d *Decoder) byRules(all boardrules.Boards) {
 	}
 }
 
-// of is the field that a rule counts by this name.
+// of returns the field with this name. It panics if the event has no such field.
 func (f *Fields) of(name string) field {
 	if name == fieldNames[pointsField] {
 		return pointsField
@@ -48,7 +47,7 @@ func (f *Fields) of(name string) field {
 	return found
 }
 
-// eventByRules reads an event where boards may be by other rules.
+// eventByRules reads an event if some boards have other rules than the default one.
 func (d *Decoder) eventByRules(user []byte, recordTime int64, ev *Event) *Bad {
 	boards, bad := d.readBoards()
 	if bad != nil {
@@ -84,7 +83,7 @@ func (d *Decoder) eventByRules(user []byte, recordTime int64, ev *Event) *Bad {
 	return nil
 }
 
-// readTuple reads what a board counts.
+// readTuple reads the fields that a board's rule counts.
 func (d *Decoder) readTuple(c *counted, board []byte, into *boardrules.Tuple) *Bad {
 	needs := func(bad *Bad) *Bad {
 		bad.Message = printable([]byte("board "+string(board)+" needs it: "+bad.Message), maxMessage)

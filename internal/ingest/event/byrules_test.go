@@ -17,7 +17,8 @@ func ruled(t *testing.T, text string) *boardrules.Rule {
 	return &r
 }
 
-// byRules has a board by the default rule, three by others, and no more.
+// byRules returns a decoder for one board with the default rule and three with others. No other boards are
+// configured.
 func byRules(t *testing.T, others ...Other) *Decoder {
 	t.Helper()
 	r := rules()
@@ -73,7 +74,7 @@ func TestAnEventThatLacksWhatABoardCountsIsInvalidForAll(t *testing.T) {
 	}
 }
 
-// What an event needs follows from its boards, so theirs is the first fault.
+// An event's boards decide what it needs, so a fault in them comes first.
 func TestABadBoardComesBeforeWhatItWouldCount(t *testing.T) {
 	var ev Event
 	require.Equal(t, UnknownBoard, byRules(t).Decode([]byte(`{"user_id":"u","board":["arena","?"]}`), 5, &ev).Reason)
@@ -87,7 +88,7 @@ func TestTheFieldsOfABoardMayStandElsewhere(t *testing.T) {
 	require.Equal(t, []codec.Tuple{{7, 2}}, ev.Tuples)
 	bad := d.Decode([]byte(`{"user_id":"u","board":"arena","run":{"stage":7,"lives":3}}`), 5, &ev)
 	require.Equal(t, "board arena needs it: revives is missing: run.lives at byte 56 is not an object: 3", bad.Message)
-	// What the last event had isn't this one's.
+	// The fields of the previous event do not carry over.
 	require.NotNil(t, d.Decode([]byte(`{"user_id":"u","board":"arena"}`), 5, &ev))
 }
 

@@ -1,9 +1,8 @@
 package event
 
-// CloudEvents, by version 1.0.2 of the specification, its Kafka protocol binding and
-// its JSON event format: what of it bears on an event. In binary mode the value is
-// the event and headers hold the attributes; in structured mode the value is an
-// envelope, and the event is its data.
+// CloudEvents 1.0.2: the parts of the specification, its Kafka protocol binding and its JSON event format that
+// concern an event. In binary mode the value is the event, and headers hold the attributes. In structured mode
+// the value is an envelope, and the event is its data.
 
 import (
 	"bytes"
@@ -11,12 +10,11 @@ import (
 	"fmt"
 )
 
-// Headers are those of a record's headers that say what its value is. With the
-// zero value it is a plain event. Of a repeated name the last counts, and null is
-// absent.
+// Headers are the headers of a record that describe its value. The zero value means a plain event. If a name is
+// repeated, the last value counts. Null means absent.
 type Headers struct{ contentType, version, id, time []byte }
 
-// Note takes a header. The bytes are kept until the value is decoded.
+// Note records a header. It keeps the bytes until the value is decoded.
 func (h *Headers) Note(key, value []byte) {
 	switch len(key) {
 	case len("ce_id"):
@@ -28,7 +26,7 @@ func (h *Headers) Note(key, value []byte) {
 			h.time = value
 		}
 	case len("content-type"):
-		// Some write it as HTTP does, and it can mean nothing else.
+		// Some producers capitalise it as in HTTP; the meaning is the same.
 		if key[0]|0x20 == 'c' && bytes.EqualFold(key, []byte("content-type")) {
 			h.contentType = value
 		}
@@ -39,12 +37,11 @@ func (h *Headers) Note(key, value []byte) {
 	}
 }
 
-// attribute is what a CloudEvent says beside its data: a JSON value in an
-// envelope, or the text of a header.
+// attribute is a CloudEvent's attribute: a JSON value in an envelope, or the text of a header.
 type attribute struct {
 	text []byte // nil: absent
 	json bool
-	at   int // in the envelope
+	at   int // byte offset in the envelope
 }
 
 func (a *attribute) there() bool { return a.text != nil }
@@ -79,7 +76,7 @@ func (d *Decoder) DecodeWith(h *Headers, value []byte, recordTime int64, ev *Eve
 	return d.event(recordTime, ev)
 }
 
-// structured reads an envelope. The value alone counts, whatever headers repeat of it.
+// structured reads an envelope. Headers that repeat its attributes are ignored.
 func (d *Decoder) structured(h *Headers, value []byte, recordTime int64, ev *Event) *Bad {
 	d.begin()
 	d.forget()
@@ -95,7 +92,7 @@ func (d *Decoder) structured(h *Headers, value []byte, recordTime int64, ev *Eve
 	}
 	d.id, d.time = d.attribute(attributeIDField), d.attribute(attributeTimeField)
 	if bad := d.checkEnvelope(); bad != nil {
-		d.forget() // what is in it is no event
+		d.forget() // its content is no event
 		return bad
 	}
 	if !d.at[base64Field].absent() {
@@ -106,7 +103,7 @@ func (d *Decoder) structured(h *Headers, value []byte, recordTime int64, ev *Eve
 	return d.event(recordTime, ev)
 }
 
-// checkEnvelope holds that there is data, of a kind that can be an event.
+// checkEnvelope checks that the envelope has data, of a kind that can be an event.
 func (d *Decoder) checkEnvelope() *Bad {
 	version, kind := d.at[versionField], d.at[contentTypeField]
 	if version.absent() {
@@ -134,7 +131,7 @@ func (d *Decoder) checkEnvelope() *Bad {
 	return nil
 }
 
-// readBase64 reads the data that data_base64 holds, in place of the envelope.
+// readBase64 decodes data_base64 and reads the result instead of the envelope.
 func (d *Decoder) readBase64() *Bad {
 	s := d.at[base64Field]
 	text, ok := d.string(s)
@@ -152,7 +149,7 @@ func (d *Decoder) readBase64() *Bad {
 	return d.read(d.binary[:n], d.fields.plain)
 }
 
-// string is what a field says that is a string.
+// string returns the text of a field, or false if it is not a string.
 func (d *Decoder) string(s span) ([]byte, bool) {
 	raw := d.raw(s)
 	if raw[0] != '"' {
@@ -170,7 +167,7 @@ func (d *Decoder) attribute(f field) attribute {
 	return attribute{text: d.raw(s), json: true, at: int(s.start)}
 }
 
-// attributeTime is the time of a CloudEvent whose data has none of its own.
+// attributeTime returns the time attribute of a CloudEvent whose data has no time, in Unix ms.
 func (d *Decoder) attributeTime(recordTime int64) (int64, *Bad) {
 	at, wrong, name := int64(0), "", "ce_time"
 	switch {
@@ -196,10 +193,10 @@ func (d *Decoder) attributeTime(recordTime int64) (int64, *Bad) {
 	return 0, &Bad{BadTime, fmt.Sprintf("%s %s: %s", name, wrong, shown(d.time.text))}
 }
 
-// ID is the id of the event that was decoded last, also of a bad one: the data's own,
-// else the CloudEvent's. It is nil if there is none, none that is a string or an
-// integer of 1 to 256 bytes, or where the value isn't JSON. It holds until the next
-// Decode. Nothing rests on it but that the event can be found again.
+// ID returns the id of the last decoded event, even if the event is bad: the data's own id, else the
+// CloudEvent's. It is nil if there is none, if it is not a string or an integer of 1 to 256 bytes, or if the
+// value is not JSON. It is valid until the next Decode. It only serves to find the event again; counting does
+// not depend on it.
 func (d *Decoder) ID() []byte {
 	if s := d.at[idField]; !s.absent() && d.barred[idField] == nil {
 		if id := d.idOf(d.raw(s)); id != nil {
@@ -233,7 +230,7 @@ func (d *Decoder) idOf(raw []byte) []byte {
 	return id
 }
 
-// isVersion says whether a specversion is one of 1.x, which are all alike here.
+// isVersion reports whether a specversion is 1.x. All of these are read alike.
 func isVersion(text []byte) bool {
 	if len(text) < 3 || text[0] != '1' || text[1] != '.' {
 		return false
@@ -246,8 +243,7 @@ func isVersion(text []byte) bool {
 	return true
 }
 
-// isJSON says whether a content type is one of JSON: */json or */*+json. One that
-// isn't told is.
+// isJSON reports whether a content type is JSON: */json or */*+json. An absent one is.
 func isJSON(contentType []byte) bool {
 	kind := mediaType(contentType)
 	if len(kind) == 0 {
@@ -258,7 +254,7 @@ func isJSON(contentType []byte) bool {
 		(bytes.EqualFold(second, []byte("json")) || hasSuffixFold(second, "+json"))
 }
 
-// mediaType is a content type without its parameters.
+// mediaType returns a content type without its parameters.
 func mediaType(contentType []byte) []byte {
 	kind, _, _ := bytes.Cut(contentType, []byte(";"))
 	return bytes.Trim(kind, " \t")

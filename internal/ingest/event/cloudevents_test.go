@@ -16,7 +16,7 @@ const (
 	timedData = `{"event_id":"own","user_id":"u42","points":25,"occurred_at":1795248930123}`
 )
 
-// binaryMode are headers as the binding has them, with others in place of theirs.
+// binaryMode returns headers as the Kafka binding defines them, followed by others, which override them.
 func binaryMode(others ...[2]string) [][2]string {
 	all := [][2]string{
 		{"traceparent", "00-4bf9"}, {"ce_specversion", "1.0"}, {"ce_type", "com.example.points"}, {"ce_source", "/game"},
@@ -29,12 +29,12 @@ func structuredHeaders(contentType string) [][2]string {
 	return [][2]string{{"content-type", contentType}}
 }
 
-// structuredValue is an envelope with the required attributes and these members.
+// structuredValue returns an envelope with the required attributes and these members.
 func structuredValue(members string) string {
 	return `{"specversion":"1.0","id":"ce-1","source":"/game","type":"com.example.points",` + members + `}`
 }
 
-// decodeRecord decodes a record with headers and checks it against the oracle.
+// decodeRecord decodes a record with headers and checks the result against the oracle.
 func decodeRecord(t *testing.T, headers [][2]string, value string, recordTime int64) (Event, string, *Bad) {
 	t.Helper()
 	d := NewDecoder(rules())
@@ -197,7 +197,7 @@ func TestACloudEventsFieldsAreMappedInItsData(t *testing.T) {
 	}
 }
 
-// anyRecord leans towards what is nearly a CloudEvent.
+// anyRecord favours records that are almost CloudEvents.
 func anyRecord(t *rapid.T) record {
 	text := func(what string, usual ...string) string {
 		return rapid.OneOf(rapid.SampledFrom(usual), rapid.StringN(0, 4, 12)).Draw(t, what)
@@ -243,7 +243,7 @@ func TestACloudEventIsWhatAnOracleMakesOfIt(t *testing.T) {
 	seen := map[string]int{}
 	d := NewDecoder(rules())
 	rapid.Check(t, func(t *rapid.T) {
-		for range 100 { // each reason is met in a short run, too: the rarest is one in 140
+		for range 100 { // a short run meets each reason too: the rarest is one in 140
 			rec := anyRecord(t)
 			reason := agreeOn(t, d, nil, rec)
 			seen[fmt.Sprintf("%v %q", d.attributed, reason)]++
@@ -256,8 +256,7 @@ func TestACloudEventIsWhatAnOracleMakesOfIt(t *testing.T) {
 	}
 }
 
-// FuzzCloudEvent compares decoder and oracle on whatever the fuzzer makes of headers
-// and a value.
+// FuzzCloudEvent compares decoder and oracle on fuzzed headers and values.
 func FuzzCloudEvent(f *testing.F) {
 	f.Add("", "1.0", "2026-11-21T08:15:30.123Z", "ce-1", []byte(plainData))
 	f.Add(structuredType, "", "", "", []byte(structuredValue(`"time":"2026-11-21T08:15:30.123Z","data":`+plainData)))

@@ -1,8 +1,8 @@
 package event
 
-// How a value is read: once through, as JSON, noting where the last of each of
-// our fields stands; then the fields, in the order of the reasons. So a fault in
-// the JSON is found before any fault in a field, wherever the two stand.
+// The decoder reads a value once, as JSON, and records the position of the last occurrence of each field. It
+// then reads the fields in the order of the reasons. A fault in the JSON is therefore found before any fault in
+// a field, wherever the two are.
 
 import (
 	"bytes"
@@ -14,46 +14,45 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// Decoder reads values by one set of rules and reuses all of its memory. It is
-// not safe for concurrent use: one a worker. Between calls it still refers to
-// the last value.
+// Decoder reads values by one set of rules and reuses all of its memory. It is not safe for concurrent use:
+// each worker has its own. Between calls it still refers to the last value.
 type Decoder struct {
 	rules  Rules
 	fields *Fields
 	boards map[string]struct{} // nil: any
 
-	value   []byte // what is read: the record's value, or what data_base64 held
-	decoded bool   // the latter
+	value   []byte // the text being read: the record's value, or the decoded data_base64
+	decoded bool   // value is the decoded data_base64
 	source  bytes.Buffer
 	json    *jsontext.Decoder
 	options []jsontext.Options
-	at      []span // the last of each field in value
-	// barred is what stands in a field's place where a name on the way to it is no
-	// object; at is then its own. Nothing is in it while noneBarred.
+	at      []span // the last occurrence of each field in value
+	// barred has, for a field whose path leads through a value that is not an object, that path's member; at
+	// then has the position of that value. It is empty while noneBarred is true.
 	barred     []*member
 	noneBarred bool
 	id, time   attribute // of a CloudEvent
-	attributed bool      // value is that of a CloudEvent
+	attributed bool      // value is a CloudEvent's
 
 	listSource bytes.Buffer
 	list       *jsontext.Decoder // reads a list of boards, once value is known to be JSON
 	found      [maxBoards][]byte
-	// others are the boards that aren't by the default rule; nil where there are none.
+	// others are the boards with other rules than the default one; nil if there are none.
 	others    map[string]*counted
-	any       *counted // of boards that aren't named in it
+	any       *counted // the rule of boards that others does not name
 	tuples    [maxBoards]boardrules.Tuple
 	unescaped []byte
-	binary    []byte // what data_base64 held
+	binary    []byte // the decoded data_base64
 }
 
-// span is where a field's value stands, in bytes from the value's start. It is
-// the zero span where the field is absent or null.
+// span is the position of a field's value, in bytes from the value's start. It is the zero span if the field is
+// absent or null.
 type span struct{ start, end int32 }
 
 func (s span) absent() bool { return s.end == 0 }
 
-// maxKept is how large a buffer for unescaped text is kept for the next event:
-// eight boards or one id fit many times over, a hostile text doesn't stay.
+// maxKept is the maximum size of the buffer for unescaped text that is kept for the next event. It holds eight
+// boards or one id many times, but not the text of a hostile event.
 const maxKept = 16 << 10
 
 var ownNames = func() *Fields {
@@ -64,14 +63,14 @@ var ownNames = func() *Fields {
 	return f
 }()
 
-// NewDecoder makes a decoder for these rules.
+// NewDecoder returns a decoder for these rules.
 func NewDecoder(by Rules) *Decoder {
 	d := &Decoder{
 		rules:  by,
 		fields: by.Fields,
-		// A repeated name isn't an error: its last value counts. And jsontext
-		// calls half a surrogate pair invalid UTF-8, which it would refuse
-		// anywhere in the value; so it is set not to look, and utf8.Valid looks.
+		// A repeated name is not an error: its last value counts. jsontext treats half a surrogate pair as
+		// invalid UTF-8 and would refuse it anywhere in the value. Therefore it is set not to check, and
+		// utf8.Valid checks.
 		options: []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)},
 	}
 	if d.fields == nil {
@@ -90,9 +89,9 @@ func NewDecoder(by Rules) *Decoder {
 	return d
 }
 
-// Decode reads the value of a record without headers into ev. recordTime is the
-// record's time in Unix ms, and at or below 0 there is none. It returns nil and
-// sets every field of ev, or says why the value is bad and leaves ev as it was.
+// Decode reads the value of a record without headers into ev. recordTime is the record's time in Unix ms; 0 or
+// less means none. It returns nil and sets every field of ev, or returns why the value is bad and leaves ev
+// unchanged.
 func (d *Decoder) Decode(value []byte, recordTime int64, ev *Event) *Bad {
 	d.begin()
 	if bad := d.read(value, d.fields.plain); bad != nil {
@@ -101,7 +100,7 @@ func (d *Decoder) Decode(value []byte, recordTime int64, ev *Event) *Bad {
 	return d.event(recordTime, ev)
 }
 
-// begin forgets the last value.
+// begin clears the state of the last value.
 func (d *Decoder) begin() {
 	d.unescaped = d.unescaped[:0]
 	if cap(d.unescaped) > maxKept {
@@ -115,7 +114,7 @@ func (d *Decoder) begin() {
 	}
 }
 
-// event reads the fields, once all is known to be JSON.
+// event reads the fields, once the whole value is known to be JSON.
 func (d *Decoder) event(recordTime int64, ev *Event) *Bad {
 	user, bad := d.readUser()
 	if bad != nil {
@@ -146,7 +145,7 @@ func (d *Decoder) event(recordTime int64, ev *Event) *Bad {
 	if bad != nil {
 		return bad
 	}
-	// Field by field, and what is nil already is left so: this is for every event.
+	// This runs for every event, so it sets single fields, and skips those that are nil already.
 	ev.User, ev.Points, ev.Time, ev.Boards = user, points, at, boards
 	if name != nil || ev.Name != nil {
 		ev.Name = name
@@ -157,8 +156,8 @@ func (d *Decoder) event(recordTime int64, ev *Event) *Bad {
 	return nil
 }
 
-// read checks all of the value's JSON and notes where the fields stand. A value
-// that isn't JSON has none.
+// read checks the JSON of the whole value and records the fields' positions. If the value is not JSON, it
+// records none.
 func (d *Decoder) read(value []byte, wanted *object) *Bad {
 	d.forget()
 	d.value = value
@@ -176,11 +175,11 @@ func (d *Decoder) read(value []byte, wanted *object) *Bad {
 
 	switch kind := d.json.PeekKind(); kind {
 	case jsontext.KindBeginObject:
-		_, _ = d.json.ReadToken() // can't fail: it was peeked at
+		_, _ = d.json.ReadToken() // cannot fail: the token was peeked at
 	case jsontext.KindInvalid:
 		_, err := d.json.ReadToken()
 		return d.notJSON(err)
-	default: // by its first byte: what begins like null may be any text
+	default: // PeekKind only checks the first byte: a text that starts like null may be anything
 		if err := d.json.SkipValue(); err != nil {
 			return d.notJSON(err)
 		}
@@ -198,7 +197,7 @@ func (d *Decoder) read(value []byte, wanted *object) *Bad {
 	return nil
 }
 
-// forget drops what was noted of the fields.
+// forget clears the recorded positions.
 func (d *Decoder) forget() {
 	clear(d.at)
 	if !d.noneBarred {
@@ -207,8 +206,8 @@ func (d *Decoder) forget() {
 	}
 }
 
-// readObject reads on to the end of an object of which the brace is read. It
-// calls itself only along the paths of our fields, which are short.
+// readObject reads to the end of an object whose opening brace has been read. It recurses only along the paths
+// of the fields, which are short.
 func (d *Decoder) readObject(wanted *object) error {
 	for d.json.PeekKind() != jsontext.KindEndObject {
 		name, err := d.json.ReadValue()
@@ -240,15 +239,15 @@ func (d *Decoder) readObject(wanted *object) error {
 		}
 		d.bar(m, at)
 	}
-	_, _ = d.json.ReadToken() // can't fail: it was peeked at
+	_, _ = d.json.ReadToken() // cannot fail: the token was peeked at
 	return nil
 }
 
-// readInner reads an object that our fields lie in. Of a repeated one the last
-// counts, and what an earlier one had doesn't.
+// readInner reads an object that contains fields. If its name is repeated, the last object counts, and the
+// fields of earlier ones do not.
 func (d *Decoder) readInner(m *member) error {
 	d.bar(m, span{})
-	_, _ = d.json.ReadToken() // can't fail: it was peeked at
+	_, _ = d.json.ReadToken() // cannot fail: the token was peeked at
 	if m.field != noField {
 		at := int32(d.json.InputOffset())
 		d.at[m.field] = span{at - 1, at}
@@ -256,8 +255,8 @@ func (d *Decoder) readInner(m *member) error {
 	return d.readObject(m.inner)
 }
 
-// bar notes of all fields that a name leads to what stands there instead. With the
-// zero span they are absent.
+// bar records, for all fields below a name, the value that is there instead of an object. With the zero span,
+// the fields are absent.
 func (d *Decoder) bar(m *member, at span) {
 	by := m
 	if at.absent() {
@@ -271,9 +270,9 @@ func (d *Decoder) bar(m *member, at span) {
 	d.noneBarred = false
 }
 
-// member is what a quoted name stands for, nil for an unknown name.
+// member returns the member with a quoted name, or nil for an unknown name.
 func (d *Decoder) member(o *object, name []byte) *member {
-	// The usual names, as constants: compared without a call.
+	// The usual names as constants, which are compared without a call.
 	switch string(name) {
 	case `"event_id"`:
 		return o.own[idField]
@@ -293,15 +292,15 @@ func (d *Decoder) member(o *object, name []byte) *member {
 			}
 		}
 	}
-	// "\u0070oints" is the same name. What is longer than our longest name with
-	// every letter escaped is none of ours.
+	// "\u0070oints" is the same name as "points". A name longer than the longest one with every character
+	// escaped is unknown.
 	if len(name) > o.longest || bytes.IndexByte(name, '\\') < 0 {
 		return nil
 	}
 	kept := len(d.unescaped)
 	text, err := jsontext.AppendUnquote(d.unescaped, name)
 	if err != nil {
-		return nil // half a surrogate pair: not one of ours
+		return nil // half a surrogate pair: an unknown name
 	}
 	d.unescaped = text[:kept]
 	for _, m := range o.members {
@@ -312,8 +311,8 @@ func (d *Decoder) member(o *object, name []byte) *member {
 	return nil
 }
 
-// text is what a JSON string says. Where nothing is escaped it lies in the value
-// itself. It fails on half a surrogate pair, which no UTF-8 can say.
+// text returns the text of a JSON string. Without escapes it is part of the value itself. It returns an error
+// for half a surrogate pair, which UTF-8 cannot represent.
 func (d *Decoder) text(quoted []byte) ([]byte, error) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1], nil
@@ -327,7 +326,7 @@ func (d *Decoder) text(quoted []byte) ([]byte, error) {
 	return whole[from:len(whole):len(whole)], nil
 }
 
-// raw is the JSON text of a field that isn't absent.
+// raw returns the JSON text of a field that is not absent.
 func (d *Decoder) raw(s span) []byte { return d.value[s.start:s.end] }
 
 func firstInvalid(value []byte) int {

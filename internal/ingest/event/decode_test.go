@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// good decodes what must be an event.
+// good decodes a value that must be an event.
 func good(t *testing.T, r Rules, value string, recordTime int64) Event {
 	t.Helper()
 	var ev Event
@@ -20,7 +20,7 @@ func good(t *testing.T, r Rules, value string, recordTime int64) Event {
 	return ev
 }
 
-// refused decodes what must be bad for this reason, and checks its message.
+// refused decodes a value that must be bad for this reason, and checks its message.
 func refused(t *testing.T, r Rules, value string, recordTime int64, want Reason) *Bad {
 	t.Helper()
 	before := Event{User: []byte("before"), Points: 7}
@@ -53,7 +53,7 @@ func checkMessage(t *testing.T, bad *Bad) {
 
 func names(boards [][]byte) string { return string(bytes.Join(boards, []byte(" "))) }
 
-// with is an event that is good but for one field.
+// with returns an event in which one field has this value and all others are valid.
 func with(field, json string) string {
 	fields := map[string]string{"user_id": `"u42"`, "points": "25"}
 	fields[field] = json
@@ -161,7 +161,7 @@ func TestDeepNestingIsMalformedAndOverflowsNoStack(t *testing.T) {
 	nested := func(open, inner, end string, depth int) string {
 		return with("x", "1")[:1] + `"x":` + strings.Repeat(open, depth) + inner + strings.Repeat(end, depth) + `,"user_id":"u","points":1}`
 	}
-	good(t, rules(), nested("[", "", "]", 9_999), now) // the object itself is the first of 10,000
+	good(t, rules(), nested("[", "", "]", 9_999), now) // the object itself is the first of 10,000 levels
 	refused(t, rules(), nested("[", "", "]", 10_000), now, Malformed)
 	refused(t, rules(), nested(`{"a":`, "1", "}", 10_000), now, Malformed)
 	refused(t, rules(), nested("[", "", "]", 500_000), now, Malformed)

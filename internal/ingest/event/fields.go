@@ -1,7 +1,7 @@
 package event
 
-// What each field must be, once the value is known to be an object. A JSON text
-// shows its kind by its first byte.
+// The checks of each field, once the value is known to be an object. The first byte of a JSON text shows its
+// kind.
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// longestEscaped is how many bytes of JSON a text of n bytes can take: \u0041
-// is one of them, and the quotes add two. What is longer needn't be unescaped.
+// longestEscaped returns the maximum size in JSON of a text of n bytes: each may be written as \u0041, and the
+// quotes add two. A longer JSON text need not be unescaped to be refused.
 func longestEscaped(n int) int { return 6*n + 2 }
 
 func (d *Decoder) readUser() ([]byte, *Bad) {
@@ -38,8 +38,7 @@ func (d *Decoder) readUser() ([]byte, *Bad) {
 	case !isNumber(raw):
 		return nil, d.wrong(Invalid, userField, "is neither a string nor an integer")
 	case bytes.ContainsAny(raw, ".eE"):
-		// 4.0 and 4 are one number and would be two members: which one the
-		// producer means can't be known.
+		// 4.0 and 4 are the same number, but would be two members. Which one the producer means is unknown.
 		return nil, d.wrong(Invalid, userField, "is a number that isn't written as an integer")
 	}
 	switch {
@@ -51,7 +50,7 @@ func (d *Decoder) readUser() ([]byte, *Bad) {
 	return user, nil
 }
 
-// readName is what the member wants to be called; nil where the event doesn't say.
+// readName returns the member's display name; nil if the event has none.
 func (d *Decoder) readName() ([]byte, *Bad) {
 	s := d.at[nameField]
 	switch {
@@ -102,7 +101,7 @@ func (d *Decoder) readPoints() (int64, *Bad) {
 }
 
 func (d *Decoder) readBoards() ([][]byte, *Bad) {
-	d.found = [maxBoards][]byte{} // keeps no earlier value alive
+	d.found = [maxBoards][]byte{} // do not keep an earlier value alive
 	s := d.at[boardField]
 	switch {
 	case s.absent():
@@ -121,7 +120,7 @@ func (d *Decoder) readBoards() ([][]byte, *Bad) {
 	}
 	d.listSource = *bytes.NewBuffer(raw)
 	d.list.Reset(&d.listSource, d.options...)
-	_, _ = d.list.ReadToken() // the bracket: all of value is known to be JSON
+	_, _ = d.list.ReadToken() // the bracket: value is known to be JSON
 	listed, distinct := 0, 0
 	for ; d.list.PeekKind() != jsontext.KindEndArray; listed++ {
 		if listed == maxBoards {
@@ -157,7 +156,7 @@ func (d *Decoder) defaultBoards() ([][]byte, *Bad) {
 	return d.found[:1], nil
 }
 
-// boardName is the name that a JSON value stands for, or what is wrong with it.
+// boardName returns the board name that a JSON value holds, or what is wrong with it.
 func (d *Decoder) boardName(raw []byte) (name []byte, wrong string) {
 	if raw[0] != '"' {
 		return nil, "is not a name"
@@ -183,7 +182,7 @@ func (d *Decoder) allows(name []byte) bool {
 	return ok
 }
 
-// isBoardName matches [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+// isBoardName reports whether a name matches [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
 func isBoardName(name []byte) bool {
 	if len(name) == 0 || len(name) > maxBoardBytes {
 		return false
@@ -208,7 +207,7 @@ func contains(names [][]byte, name []byte) bool {
 	return false
 }
 
-// readTime is the data's own time, else a CloudEvent's, else the record's.
+// readTime returns the data's own time, else the CloudEvent's, else the record's, in Unix ms.
 func (d *Decoder) readTime(recordTime int64) (int64, *Bad) {
 	s := d.at[occurredField]
 	switch {
@@ -239,8 +238,7 @@ func (d *Decoder) recordTime(at int64) (int64, *Bad) {
 	return at, nil
 }
 
-// instant is the time in Unix ms that a JSON value stands for, or what is wrong
-// with it.
+// instant returns the time of a JSON value in Unix ms, or what is wrong with it.
 func (d *Decoder) instant(raw []byte) (at int64, wrong string) {
 	switch {
 	case raw[0] == '"':
@@ -251,20 +249,20 @@ func (d *Decoder) instant(raw []byte) (at int64, wrong string) {
 	return 0, "is neither a time by RFC 3339 nor Unix milliseconds"
 }
 
-// Numbers that are taken for Unix seconds, those of 1973 to 2286. As milliseconds they are in the
-// first months of 1970.
+// Numbers in this range are taken for Unix seconds, of 1973 to 2286. As milliseconds they are in the first
+// months of 1970.
 const (
 	firstSeconds = 100_000_000
 	endOfSeconds = 10_000_000_000
 )
 
-// unixTime is the time in Unix ms that a number is, or what is wrong with it.
+// unixTime returns the time of a number in Unix ms, or what is wrong with it.
 func unixTime(number []byte) (at int64, wrong string) {
 	at, fault := integer(number, math.MaxInt64)
 	switch {
 	case fault == fractional:
 		wrong = "is not a whole number of milliseconds"
-		if point := bytes.IndexByte(number, '.'); point >= 0 { // "time.time()" of Python
+		if point := bytes.IndexByte(number, '.'); point >= 0 { // as Python's time.time() returns
 			if seconds, _ := integer(number[:point], math.MaxInt64); isSeconds(seconds) {
 				wrong += ", and looks like seconds"
 			}
@@ -303,7 +301,7 @@ func noTime(quoted []byte) string {
 	return "is not a time by RFC 3339"
 }
 
-// outside says why no event can have happened at a time.
+// outside returns why an event cannot have this time; empty if it can.
 func (d *Decoder) outside(at, recordTime int64) string {
 	switch {
 	case at < 0:
@@ -311,7 +309,7 @@ func (d *Decoder) outside(at, recordTime int64) string {
 	case at >= endOfTime:
 		return "is past 2106-02-07T06:28:15Z"
 	case recordTime > 0 && at-recordTime > d.rules.MaxFuture:
-		// Neither side is negative, so the difference can't overflow.
+		// Neither operand is negative, so the difference cannot overflow.
 		return "is too far past the record's time"
 	}
 	return ""

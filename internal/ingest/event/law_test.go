@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The generators lean towards what is nearly right.
+// The generators favour nearly valid values.
 
 func quoted(t *rapid.T, text string) string {
 	escaped := rapid.SampledFrom([]int{0, 0, 0, 1, 9}).Draw(t, "tenths escaped")
@@ -75,7 +75,7 @@ func anyBoard() *rapid.Generator[string] {
 	return rapid.OneOf(name, list, mixed)
 }
 
-// plainValue is good, so that a fault elsewhere in the event comes to light.
+// plainValue generates a valid value, so that a fault elsewhere in the event shows.
 func plainValue(field string) *rapid.Generator[string] {
 	switch field {
 	case "user_id":
@@ -134,7 +134,7 @@ func TestTheDecoderAgreesWithAnOracleThatSharesNoCode(t *testing.T) {
 				value[at] = rapid.Byte().Draw(t, "byte")
 			}
 			recordTime := rapid.OneOf(rapid.Just(int64(now)), rapid.Int64Range(-1, 4294967296001), rapid.Int64()).Draw(t, "record time")
-			// One decoder reads all of them: nothing of an event may show in the next.
+			// One decoder reads all of them: nothing of an event may carry over to the next.
 			seen[agreeOn(t, rapid.SampledFrom(decoders).Draw(t, "decoder"), nil, record{value: value, time: recordTime})]++
 		}
 	})
@@ -157,8 +157,7 @@ func TestAShortNumberIsReadAsTheLongWayWould(t *testing.T) {
 	})
 }
 
-// FuzzDecode compares decoder and oracle on whatever the fuzzer makes of the
-// corpus under testdata.
+// FuzzDecode compares decoder and oracle on inputs fuzzed from the corpus under testdata.
 func FuzzDecode(f *testing.F) {
 	f.Add(typical, int64(now))
 	listed := rules()

@@ -1,7 +1,6 @@
 package event
 
-// What is said of a bad value: a line that fits a header and a log, whatever
-// bytes the value was made of.
+// The messages about bad values: one line that fits a header and a log, whatever bytes the value has.
 
 import (
 	"bytes"
@@ -15,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxShown is how many bytes of a value a message shows.
+// maxShown is the maximum number of bytes of a value in a message.
 const maxShown = 48
 
 var kinds = map[jsontext.Kind]string{
@@ -29,12 +28,12 @@ var kinds = map[jsontext.Kind]string{
 	jsontext.KindEndObject:  "a closing brace",
 }
 
-// foreign names what a value begins with that isn't the JSON of an event, if that can be told.
+// foreign returns what a value starts with, if it is recognisably not the JSON of an event.
 func foreign(value []byte) string {
 	switch {
 	case len(value) == 0 || value[0] == '{':
 		return ""
-	case value[0] == 0 && len(value) >= 5: // a zero, and the schema's id in four bytes
+	case value[0] == 0 && len(value) >= 5: // a zero byte, and the schema's id in four bytes
 		return fmt.Sprintf("the value is framed by a schema registry (schema %d), and must be JSON alone", binary.BigEndian.Uint32(value[1:]))
 	case bytes.HasPrefix(value, []byte("\ufeff")):
 		return "the value begins with a byte order mark, and must begin with its JSON"
@@ -44,7 +43,7 @@ func foreign(value []byte) string {
 	return ""
 }
 
-// noNumber names the fault of a JSON value that should be a number and isn't.
+// noNumber describes the fault of a JSON value that should be a number.
 func noNumber(raw []byte) string {
 	if quotedNumber(raw) {
 		return "is a number in quotes"
@@ -52,7 +51,7 @@ func noNumber(raw []byte) string {
 	return "is not a number"
 }
 
-// quotedNumber reports whether a JSON value is a string of digits.
+// quotedNumber reports whether a JSON value is a number in quotes.
 func quotedNumber(raw []byte) bool {
 	if len(raw) < 3 || raw[0] != '"' {
 		return false
@@ -61,7 +60,7 @@ func quotedNumber(raw []byte) bool {
 	return len(bytes.Trim(text, "0123456789.")) == 0 && bytes.ContainsAny(text, "0123456789")
 }
 
-// malformed says where in the data of a CloudEvent it was, if that was decoded.
+// malformed adds to the message that the fault is in the decoded data of a CloudEvent, if so.
 func (d *Decoder) malformed(format string, args ...any) *Bad {
 	if d.decoded {
 		format = "the decoded data: " + format
@@ -73,7 +72,7 @@ func (d *Decoder) missing(reason Reason, f field) *Bad {
 	return &Bad{reason, d.fields.labels[f] + " is missing"}
 }
 
-// wrong says of a field what is wrong with it, where it stands, and how it begins.
+// wrong describes a field's fault, with the position and the start of its value.
 func (d *Decoder) wrong(reason Reason, f field, what string) *Bad {
 	return d.wrongAt(reason, d.fields.labels[f], d.at[f], what)
 }
@@ -86,13 +85,13 @@ func (d *Decoder) wrongAt(reason Reason, label string, s span, what string) *Bad
 	return &Bad{reason, fmt.Sprintf("%s at byte %d%s %s: %s", label, s.start, in, what, shown(d.raw(s)))}
 }
 
-// noObject says that a field can't be there, since what should lead to it is no object.
+// noObject reports a field as missing because a value on its path is not an object.
 func (d *Decoder) noObject(reason Reason, f field) *Bad {
 	return d.wrongAt(reason, d.fields.name(f)+" is missing: "+d.barred[f].label, d.at[f], "is not an object")
 }
 
-// notJSON says where the JSON of a value ends to be JSON. The text of the
-// library's error holds at most two escape sequences of the value.
+// notJSON reports where a value stops being JSON. The text of the library's error contains at most two escape
+// sequences of the value.
 func (d *Decoder) notJSON(err error) *Bad {
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -106,13 +105,13 @@ func (d *Decoder) notJSON(err error) *Bad {
 	return d.malformed("not JSON: %s", printable([]byte(err.Error()), 128))
 }
 
-// shown is the beginning of a JSON text.
+// shown returns the start of a JSON text.
 func shown(raw []byte) string {
 	return printable(raw, maxShown)
 }
 
-// printable is at most limit bytes of text, in whole characters, with those that
-// can't be printed written as escapes.
+// printable returns at most limit bytes of text, in whole characters. It escapes characters that cannot be
+// printed.
 func printable(text []byte, limit int) string {
 	out := make([]byte, 0, limit+len("…"))
 	for i := 0; i < len(text); {

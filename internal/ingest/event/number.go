@@ -1,8 +1,8 @@
 package event
 
-// Numbers by value: 25, 25.0, 2.5e1 and 2500e-2 are one integer. It is found in
-// the decimal text, so nothing is rounded, and one pass over the text bounds the
-// work: 1e999999999 isn't written out to learn that it is too large.
+// Numbers by value: 25, 25.0, 2.5e1 and 2500e-2 are the same integer. The decimal text is evaluated directly,
+// so nothing is rounded, and one pass over the text bounds the work: 1e999999999 is recognised as too large
+// without writing it out.
 
 type fault int
 
@@ -12,14 +12,13 @@ const (
 	outOfRange
 )
 
-// integer is the value of a JSON number (RFC 8259, section 6) that is an integer
-// within ±limit.
+// integer returns the value of a JSON number (RFC 8259, section 6), which must be an integer within ±limit.
 func integer(number []byte, limit int64) (int64, fault) {
 	digits, negative := number, false
 	if digits[0] == '-' {
 		digits, negative = digits[1:], true
 	}
-	// Almost every number: a few digits and nothing else.
+	// Almost every number has a few digits and nothing else.
 	if len(digits) <= 18 {
 		n := int64(0)
 		for i, c := range digits {
@@ -45,13 +44,13 @@ func within(magnitude uint64, negative bool, limit int64) (int64, fault) {
 	return int64(magnitude), none
 }
 
-// decimal reads digits, fraction and exponent. It keeps the significant digits,
-// from the first that isn't zero to the last, and the power of ten they stand at.
+// decimal reads digits, fraction and exponent. It keeps the significant digits, from the first to the last that
+// is not zero, and their power of ten.
 func decimal(text []byte, negative bool, limit int64) (int64, fault) {
 	var (
 		magnitude   uint64 // of the first 19 significant digits
-		significant int    // digits from the first that isn't zero to the last that isn't
-		zeros       int    // zeros seen since that last one
+		significant int    // digits from the first to the last that is not zero
+		zeros       int    // zeros since the last significant digit
 		fraction    int    // digits after the point
 		point       bool
 	)
@@ -96,8 +95,8 @@ func decimal(text []byte, negative bool, limit int64) (int64, fault) {
 	return within(magnitude, negative, limit)
 }
 
-// exponent reads e, a sign and digits, or nothing. What is beyond a trillion
-// stays there: no text is long enough for its digits to make up for that.
+// exponent reads e, a sign and digits, or an empty text. It stops at a trillion: no text is long enough for its
+// digits to compensate for that.
 func exponent(text []byte) int64 {
 	if len(text) == 0 {
 		return 0

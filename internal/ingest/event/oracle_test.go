@@ -1,16 +1,15 @@
 package event
 
-// The contract once more, by other means: encoding/json for the grammar,
-// math/big for the numbers, regular expressions and time.Parse for the texts. It
-// shares no code with the decoder, and is slow and plain.
+// An independent implementation of the contract: encoding/json for the grammar, math/big for the numbers,
+// regular expressions and time.Parse for the texts. It shares no code with the decoder, and is slow and plain.
 //
-// Where encoding/json is laxer than the contract, the oracle looks for itself:
-//   - it writes U+FFFD for what isn't UTF-8 and for half a surrogate pair, so
-//     both are searched for in the raw text;
-//   - a struct's fields would match names in any case, so a map is read;
-//   - it reads null into a map without an error.
-// It is nowhere stricter: it counts 10,000 levels of nesting too, and of a
-// repeated name it keeps the last value.
+// In some cases encoding/json is laxer than the contract. The oracle checks these separately:
+//   - encoding/json writes U+FFFD for invalid UTF-8 and for half a surrogate pair, so the oracle searches the
+//     raw text for both;
+//   - a struct's fields would match names in any case, so the oracle reads a map;
+//   - encoding/json reads null into a map without an error.
+// It is never stricter: it also allows 10,000 levels of nesting, and it also keeps the last value of a repeated
+// name.
 
 import (
 	"bytes"
@@ -26,12 +25,12 @@ import (
 
 // record is a value with its headers.
 type record struct {
-	headers [][2]string // a value of "\x00" is null
+	headers [][2]string // the value "\x00" stands for null
 	value   []byte
 	time    int64
 }
 
-// taken are the headers as the decoder takes them.
+// taken returns the headers as the decoder notes them.
 func (r record) taken() *Headers {
 	h := &Headers{}
 	for _, header := range r.headers {
@@ -44,8 +43,8 @@ func (r record) taken() *Headers {
 	return h
 }
 
-// oracleOf returns the event of a record whose fields stand at these paths, by field, and
-// its id, or the reason why there is none.
+// oracleOf returns the event of a record whose fields have these paths, by field, and its id; or the reason why
+// it is bad.
 func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id string, reason Reason) {
 	event, attributes, ok := oracleEvent(r, rec)
 	attributed, valid := oracleUser(attributes["id"])
@@ -89,7 +88,7 @@ func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id stri
 	}
 	occurred := fields["occurred_at"]
 	if occurred == nil {
-		// A header's text is no JSON, and a number there no time: so it is quoted.
+		// A header's text is not JSON, and a number there is not a time. Therefore it must be quoted.
 		if occurred = attributes["time"]; occurred != nil && occurred[0] != '"' {
 			return ev, id, BadTime
 		}
@@ -101,7 +100,8 @@ func oracleOf(r Rules, paths map[string][]string, rec record) (ev Event, id stri
 	return Event{User: []byte(user), Name: name, Points: points.Int64(), Time: at.Int64(), Boards: boards}, id, ""
 }
 
-// oracleAt follows a path. What isn't an object is false, which is none of our fields.
+// oracleAt follows a path. It returns false, which is valid for no field, if a value on the path is not an
+// object.
 func oracleAt(object map[string]json.RawMessage, path []string) json.RawMessage {
 	raw := object[path[0]]
 	if len(path) == 1 || raw == nil {
@@ -121,8 +121,7 @@ var (
 	version1       = regexp.MustCompile(`^1\.[0-9]+$`)
 )
 
-// oracleEvent is the event that a record holds, as an object, and the id and time
-// that stand beside it, as JSON.
+// oracleEvent returns the event of a record, as an object, and the id and time attributes next to it, as JSON.
 func oracleEvent(r Rules, rec record) (event, attributes map[string]json.RawMessage, ok bool) {
 	headers := map[string]string{}
 	for _, h := range rec.headers {
@@ -177,7 +176,7 @@ func oracleEvent(r Rules, rec record) (event, attributes map[string]json.RawMess
 	return event, envelope, ok
 }
 
-// oracleMembers are those of an object that aren't null, of a text known to be JSON.
+// oracleMembers returns the members of an object that are not null. The text is known to be JSON.
 func oracleMembers(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
@@ -207,7 +206,7 @@ var (
 	rfc3339Text = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
 )
 
-// oracleString is what a JSON string says, if it is one and whole.
+// oracleString returns the text of a JSON string, if the value is a string without half surrogate pairs.
 func oracleString(raw json.RawMessage) (string, bool) {
 	var text string
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
@@ -237,8 +236,8 @@ func oracleInteger(raw json.RawMessage) (*big.Int, bool) {
 	if len(bytes.Trim(append(append([]byte{}, m[1]...), m[2]...), "0")) == 0 {
 		return new(big.Int), true
 	}
-	// math/big would write 1e999999999 out. With more zeros than there are
-	// digits, the number is a fraction or larger than any limit.
+	// math/big would write 1e999999999 out. With more zeros than the text has digits, the number is a fraction
+	// or larger than any limit.
 	if exp, err := strconv.Atoi(string(m[3])); len(m[3]) > 0 && (err != nil || max(exp, -exp) > len(raw)+30) {
 		return nil, false
 	}

@@ -1,8 +1,7 @@
 package event
 
-// Where the fields of an event stand in a value: by their own names, or by the
-// names and paths of topics that already exist. The paths are made into a tree of
-// names once, and a value is read along it.
+// The places of an event's fields in a value: their own names, or the names and paths of topics that already
+// exist. The paths are turned into a tree of names once, and a value is read along it.
 
 import (
 	"errors"
@@ -12,17 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// Paths are where the fields stand: names joined by dots, the outermost first, as
-// in player.id. In a name \. is a dot and \\ a backslash. An empty path is the
-// field's own name.
+// Paths are the fields' paths: names joined by dots, the outermost first, as in player.id. In a name \. is a
+// dot and \\ a backslash. An empty path means the field's own name.
 //
-// Of the name an empty path says that names aren't read.
+// An empty path for Name means that display names are not read.
 type Paths struct{ EventID, UserID, Points, Board, OccurredAt, Name string }
 
-// Other is a field that boards of other rules count, by its name, and where it stands.
+// Other is a field that boards with other rules count: its name and its path.
 type Other struct{ Name, Path string }
 
-// What a path can be.
+// Limits of a path.
 const (
 	maxPathBytes = 256
 	maxPathNames = 8
@@ -38,7 +36,7 @@ const (
 	boardField
 	occurredField
 	nameField
-	ownFields // how many those are
+	ownFields // number of fields above
 )
 
 const (
@@ -53,55 +51,53 @@ const (
 	noField field = -1
 )
 
-// From fieldCount on come the others, as NewFields is given them.
+// The fields of other rules follow from fieldCount on, in the order in which NewFields gets them.
 
 var fieldNames = [ownFields]string{"event_id", "user_id", "points", "board", "occurred_at", "name"}
 
-// IsOwn reports whether a name is one of the fields that every event has, or may have.
+// IsOwn reports whether a name is one of the fields that every event has or may have.
 func IsOwn(name string) bool { return slices.Contains(fieldNames[:], name) }
 
-// Fields are Paths that were found to make sense. They may be shared.
+// Fields are checked Paths. They may be shared.
 type Fields struct {
 	plain    *object  // an event
 	envelope *object  // a CloudEvent in structured mode
-	labels   []string // what a message calls each, by field
-	names    []string // by field
-	named    bool     // names of members are read
-	count    int      // fields, the others among them
+	labels   []string // the name of each field in messages
+	names    []string // the default name of each field
+	named    bool     // display names are read
+	count    int      // number of fields, including those of other rules
 }
 
-// object is what is looked for in a JSON object.
+// object has the members that are read in a JSON object.
 type object struct {
 	members []*member
-	longest int // bytes that a name of ours can take in JSON
-	// own are the members that are called as a field is, whatever they are; nil
-	// if there is none.
+	longest int // maximum size in JSON of a member's name, in bytes
+	// own are the members that have the name of a field, whatever their purpose; nil if there is none.
 	own [ownFields]*member
-	// first is a member whose plain has so many bytes; its next is another.
+	// first is the first member whose plain has this many bytes; its next is another.
 	first [maxPathBytes + 3]*member
 }
 
-// member is a name that is a field's, or leads to fields, or, in an envelope, both.
+// member is a name that is a field's, that leads to fields, or, in an envelope, both.
 type member struct {
 	name  string
-	plain string // the name in JSON, where that is sure to need no escape
-	label string // the path to it, for messages
+	plain string // the quoted name, if it needs no escape; else empty
+	label string // its path, for messages
 	field field
 	inner *object
 	set   []bool  // the fields at and below it
-	next  *member // another one whose plain is as long
+	next  *member // another member whose plain has the same length
 }
 
-// PathError is what is wrong with the path of a field.
+// PathError describes what is wrong with the path of a field.
 type PathError struct {
-	Field   string // user_id
-	Problem string // what is wrong, as "has an empty name"
+	Field   string // such as user_id
+	Problem string // such as "has an empty name"
 }
 
 func (e *PathError) Error() string { return e.Field + " " + e.Problem }
 
-// NewFields checks paths, each for itself and all together; its error is a
-// *PathError.
+// NewFields checks each path, and that all of them can be used together. Its error is a *PathError.
 func NewFields(p Paths, others ...Other) (*Fields, error) {
 	texts := []string{p.EventID, p.UserID, p.Points, p.Board, p.OccurredAt, p.Name}
 	f := &Fields{plain: &object{}, named: p.Name != "", names: slices.Clone(fieldNames[:])}
@@ -109,7 +105,7 @@ func NewFields(p Paths, others ...Other) (*Fields, error) {
 		texts, f.names = append(texts, o.Path), append(f.names, o.Name)
 	}
 	f.count = int(fieldCount) + len(others)
-	// Between the own and the others lie the members of an envelope.
+	// The members of an envelope are between the own fields and those of other rules.
 	f.labels = make([]string, f.count)
 	paths := make([][]string, len(texts))
 	for i := range texts {
@@ -150,7 +146,7 @@ func NewFields(p Paths, others ...Other) (*Fields, error) {
 	return f, nil
 }
 
-// CheckPath says what is wrong with a path by itself; empty is right.
+// CheckPath returns what is wrong with a single path. An empty path is valid.
 func CheckPath(text string) error {
 	if text == "" {
 		return nil
@@ -159,7 +155,7 @@ func CheckPath(text string) error {
 	return err
 }
 
-// maxLabel is how many bytes of a path a message shows.
+// maxLabel is the maximum number of bytes of a path in a message.
 const maxLabel = 40
 
 func splitPath(text string) ([]string, error) {
@@ -193,7 +189,7 @@ func splitPath(text string) ([]string, error) {
 	return names, nil
 }
 
-// clash says why a path can't stand beside that of another field.
+// clash returns why a path cannot be used together with that of another field; empty if it can.
 func clash(names, others []string, other string) string {
 	n := min(len(names), len(others))
 	switch {
@@ -218,7 +214,7 @@ func joined(names []string) string {
 	return strings.Join(escaped, ".")
 }
 
-// name is what an event calls a field by default.
+// name returns a field's default name in an event.
 func (f *Fields) name(of field) string {
 	if of >= fieldCount {
 		of -= fieldCount - ownFields
@@ -226,7 +222,7 @@ func (f *Fields) name(of field) string {
 	return f.names[of]
 }
 
-// find is one of the others by its name.
+// find returns the field of other rules that has this name.
 func (f *Fields) find(name string) (field, bool) {
 	if i := slices.Index(f.names[ownFields:], name); i >= 0 {
 		return fieldCount + field(i), true
@@ -234,7 +230,7 @@ func (f *Fields) find(name string) (field, bool) {
 	return noField, false
 }
 
-// add puts a field, one of so many, into the tree.
+// add adds a field to the tree. count is the number of fields.
 func (o *object) add(names []string, f field, count int) {
 	for i, name := range names {
 		at := slices.IndexFunc(o.members, func(m *member) bool { return m.name == name })
@@ -265,7 +261,7 @@ func (o *object) add(names []string, f field, count int) {
 	}
 }
 
-// enclose has the member that is a field lead to the fields of an object besides.
+// enclose makes the member of field f also lead to the fields of an object.
 func (o *object) enclose(f field, inner *object) {
 	for _, m := range o.members {
 		if m.field != f {
@@ -280,8 +276,7 @@ func (o *object) enclose(f field, inner *object) {
 	}
 }
 
-// inJSON is a name with quotes, as nearly everyone writes it; empty where a text
-// that reads so could be another name.
+// inJSON returns a name in quotes, as nearly all producers write it; empty if the name needs an escape.
 func inJSON(name string) string {
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c == '"' || c == '\\' {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// mapped are rules under which the fields stand at these paths.
+// mapped returns rules with these paths.
 func mapped(t testing.TB, p Paths) Rules {
 	t.Helper()
 	fields, err := NewFields(p)
@@ -77,7 +77,7 @@ func TestWhatIsNotThereByItsPathIsAbsentAndWhatIsNoObjectIsOfTheWrongType(t *tes
 			t.Errorf("%s: %q, want %q", c.value, bad.Message, c.message)
 		}
 	}
-	// Only the time's own way is barred.
+	// Only the path of the time is barred.
 	r = mapped(t, Paths{OccurredAt: "meta.at"})
 	if bad := refused(t, r, `{"user_id":"u","points":1,"meta":0}`, now, BadTime); bad.Message != "occurred_at is missing: meta at byte 33 is not an object: 0" {
 		t.Error(bad.Message)
@@ -141,7 +141,7 @@ func TestTheLongestMessageIsALineOf200Bytes(t *testing.T) {
 	checkMessage(t, bad)
 }
 
-// anyPaths are six paths that can stand beside each other, and their texts.
+// anyPaths generates six paths that can be used together, by field.
 func anyPaths() *rapid.Generator[map[string][]string] {
 	name := rapid.OneOf(rapid.SampledFrom([]string{"a", "b", "id", "user_id", "points", `x.y`, `\`, `"`, "é", "\t"}), rapid.StringN(1, 3, 9))
 	return rapid.Custom(func(t *rapid.T) map[string][]string {
@@ -182,8 +182,8 @@ func fieldsOf(t interface{ Fatal(...any) }, paths map[string][]string) *Fields {
 	return f
 }
 
-// anyMappedObject has the fields where their paths lead, some of them twice, missing,
-// odd, or behind what is no object.
+// anyMappedObject generates an object with the fields at their paths; some are repeated, missing, odd, or
+// behind a value that is not an object.
 func anyMappedObject(t *rapid.T, paths map[string][]string) string {
 	var object func(depth int, below map[string][]string) string
 	object = func(depth int, below map[string][]string) string {
@@ -233,7 +233,7 @@ func TestAMappedEventIsWhatAnOracleMakesOfIt(t *testing.T) {
 		r := rules()
 		r.Fields = fieldsOf(t, paths)
 		d := NewDecoder(r)
-		for range 50 { // each reason is met in a short run, too: the rarest is one in 40
+		for range 50 { // a short run meets each reason too: the rarest is one in 40
 			value := []byte(anyMappedObject(t, paths))
 			seen[agreeOn(t, d, paths, record{value: value, time: now})]++
 		}
@@ -245,7 +245,7 @@ func TestAMappedEventIsWhatAnOracleMakesOfIt(t *testing.T) {
 	}
 }
 
-// agreeOn checks that decoder and oracle say the same of a record.
+// agreeOn checks that decoder and oracle have the same result for a record.
 func agreeOn(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -274,8 +274,7 @@ func agreeOn(t interface {
 	return reason
 }
 
-// FuzzMapped compares decoder and oracle on whatever the fuzzer makes of a value
-// whose fields lie in objects.
+// FuzzMapped compares decoder and oracle on fuzzed values whose fields are inside objects.
 func FuzzMapped(f *testing.F) {
 	f.Add([]byte(`{"player":{"id":"u42"},"score":{"delta":25},"meta":{"region":"eu","at":1795248930123,"id":"e1"}}`), int64(now))
 	f.Add([]byte(`{"player":{"id":"u42"},"player":7,"score":{"delta":25,"delta":26},"meta":null}`), int64(now))

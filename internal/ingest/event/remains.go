@@ -1,14 +1,14 @@
 package event
 
-// Remains is what can be read of a bad event, for whoever looks for those of a member.
+// Remains are the readable parts of a bad event, for finding the bad events of a member.
 type Remains struct {
-	User   []byte   // nil: it can't be read
-	Boards [][]byte // nil: they can't be read, or aren't all boards
-	Time   int64    // Unix ms; -1: it can't be read, or can't be
+	User   []byte   // nil: unreadable
+	Boards [][]byte // nil: unreadable, or not all valid boards
+	Time   int64    // Unix ms; -1: unreadable or not allowed
 }
 
-// Remains are those of the value that was decoded last, if it was bad. They hold until the next
-// Decode. Nothing rests on them but that the event can be found again.
+// Remains returns the readable parts of the last decoded value, if it was bad. They are valid until the next
+// Decode. They only serve to find the event again; counting does not depend on them.
 func (d *Decoder) Remains(recordTime int64) Remains {
 	r := Remains{Time: -1}
 	user, bad := d.readUser()

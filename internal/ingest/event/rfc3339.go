@@ -1,15 +1,14 @@
 package event
 
-// Times by RFC 3339, strictly: time.Parse takes 8:15 for 08:15, a comma for the
-// point and offsets past a day, so two programs could read one event differently.
+// Strict RFC 3339 times: time.Parse accepts 8:15 for 08:15, a comma for the point, and offsets of more than a
+// day, so two programs could read one event differently.
 
 import "time"
 
-// rfc3339 is the Unix time, in ms, of a date-time by RFC 3339, section 5.6, with
-// what is below a millisecond cut off. T and Z may be lower case, as its section
-// says; a space for the T is an agreement between applications that we don't
-// have, and is refused. A leap second, which is only taken at a month's end in
-// UTC (section 5.7), is the second after it, as in POSIX.
+// rfc3339 returns the Unix time, in ms, of a date-time by RFC 3339, section 5.6, truncated to milliseconds. T
+// and Z may be lower case, as that section allows. A space instead of the T needs an agreement between
+// applications, so it is refused. A leap second, which is accepted only at a month's end in UTC (section 5.7),
+// is the second after it, as in POSIX.
 func rfc3339(text []byte) (ms int64, ok bool) {
 	// 2026-11-21T08:15:30 and at least a Z.
 	if len(text) < 20 || text[4] != '-' || text[7] != '-' || text[10]|0x20 != 't' || text[13] != ':' || text[16] != ':' {
@@ -44,7 +43,7 @@ func rfc3339(text []byte) (ms int64, ok bool) {
 	return unix*1000 + milli, true
 }
 
-// two is the number of two digits, negative where they aren't digits.
+// two returns the number of two digits, or a negative number if they are not digits.
 func two(text []byte, at int) int {
 	a, b := text[at]-'0', text[at+1]-'0'
 	if a > 9 || b > 9 {
@@ -66,8 +65,8 @@ func daysIn(year, month int) int {
 	return 31
 }
 
-// fraction reads the milliseconds of a point and one or more digits, if there is
-// a point, and returns what follows.
+// fraction reads the milliseconds of a point and one or more digits, if there is a point, and returns the rest
+// of the text.
 func fraction(text []byte) (milli int64, rest []byte, ok bool) {
 	if text[0] != '.' {
 		return 0, text, true
@@ -80,7 +79,7 @@ func fraction(text []byte) (milli int64, rest []byte, ok bool) {
 	return milli, text[i:], i > 1
 }
 
-// zone is how far the local time is ahead of UTC, in seconds: Z or ±hh:mm.
+// zone returns how far the local time is ahead of UTC, in seconds: Z or ±hh:mm.
 func zone(text []byte) (seconds int64, ok bool) {
 	switch {
 	case len(text) == 1 && text[0]|0x20 == 'z':

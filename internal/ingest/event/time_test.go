@@ -31,7 +31,7 @@ func TestOccurredAtIsATimeByRFC3339CutToMilliseconds(t *testing.T) {
 		`2026-11-21T08:15:30Z\ud800`, `2026-11-21T08:15:30Z\u0000`, `2026-11-21T08:15:30ZZ`,
 		"1969-12-31T23:59:59Z", "1969-12-31T23:59:59.9999Z", "1970-01-01T00:30:00+01:00", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z",
 	} {
-		refused(t, rules(), with("occurred_at", `"`+text+`"`), -1, BadTime) // nothing bounds it but itself
+		refused(t, rules(), with("occurred_at", `"`+text+`"`), -1, BadTime) // no record time bounds it
 	}
 }
 
@@ -51,7 +51,7 @@ func TestOccurredAtIsUnixMillisecondsByValue(t *testing.T) {
 
 func TestOccurredAtMayLieAsFarPastTheRecordAsConfigured(t *testing.T) {
 	good(t, rules(), with("occurred_at", "1795249231000"), now)
-	good(t, rules(), with("occurred_at", `"2026-11-21T08:20:31.0009Z"`), now) // it is cut first
+	good(t, rules(), with("occurred_at", `"2026-11-21T08:20:31.0009Z"`), now) // it is truncated first
 	refused(t, rules(), with("occurred_at", "1795249231001"), now, BadTime)
 	refused(t, rules(), with("occurred_at", `"2026-11-21T08:20:31.001Z"`), now, BadTime)
 	good(t, rules(), with("occurred_at", "0"), math.MaxInt64)

@@ -1,6 +1,5 @@
-// Package fold adds up the events of one partition until they are swept: the
-// fewer updates an event costs, the faster a consumer that is behind catches
-// up.
+// Package fold sums the events of one partition into a batch until the batch is swept. The fewer updates an
+// event costs, the faster a consumer that is behind catches up.
 //
 //	events ──▶ targets ──▶ table ──▶ pieces
 //	           (the windows  (member,   (in the order of their
@@ -8,11 +7,9 @@
 //	           in)           points,
 //	                         time)
 //
-// A batch is bounded by memory and by nothing else, but for two things: it ends
-// before the changes of one hash pass a thousand member-windows, since no piece
-// is smaller than one hash, and before its members, changes or ids are more than
-// their indexes tell apart. Ids whose hashes were made alike don't bound it: see
-// crowds.
+// Memory bounds a batch. Two other limits end one early: the changes of one hash may take at most a thousand
+// member-windows, because a piece holds at least one whole hash; and the indexes of members, changes and ids
+// have a fixed width. Ids chosen to have similar hashes do not bound a batch: see crowds.
 package fold
 
 import (
@@ -24,75 +21,75 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// Hash is the hash of a member's id, by which a sweep is ordered: xxHash64.
+// Hash returns the hash of a member's id (xxHash64). A sweep proceeds in the order of these hashes.
 func Hash(id []byte) uint64 { return xxhash.Sum64(id) }
 
-// maxPerHash is the most member-windows that the changes of one hash may take.
+// maxPerHash is the maximum number of member-windows that the changes of one hash may take.
 const maxPerHash = 1000
 
-// Result says what became of an event that was to be folded.
+// Result is the outcome of folding an event.
 type Result int
 
 const (
-	// Added to its member's sum.
+	// Added: the event was added to its member's sum.
 	Added Result = iota
-	// Late: no window takes it any more.
+	// Late: every window that could take the event has closed.
 	Late
-	// Early: no window takes it, for it lies before the first of every period.
+	// Early: the event's time is before the first window of every period.
 	Early
-	// Repeated: its member was swept before the position that the batch starts from.
+	// Repeated: the event's member was swept before the batch's start position.
 	Repeated
-	// Left for another reading, which starts at the hash that this one ends at.
+	// Left: another reading counts the event. That reading starts at the hash at which this one ends.
 	Left
-	// Elsewhere: its shard is none of the reading's; another counts it, as a record too.
+	// Elsewhere: this reading does not serve the event's shard. Another reading counts the event, also as a
+	// record.
 	Elsewhere
-	// Full: the batch has to be swept first. Nothing was added.
+	// Full: the batch must be swept first. Nothing was added.
 	Full
-	// NoMemory: the batch has to be swept, and memory to be waited for. Nothing was added.
+	// NoMemory: the batch must be swept, and the worker must wait for memory. Nothing was added.
 	NoMemory
 )
 
-// Event is what counts of a record.
+// Event is the part of a record that is folded.
 type Event struct {
 	Offset     int64
 	User       []byte
-	Name       []byte // what the member wants to be called; nil: it doesn't say, or names aren't counted
+	Name       []byte // the member's display name; nil if the event has none, or names are not counted
 	Hash       uint64 // of User
 	Boards     [][]byte
 	Points     int64
-	Tuples     []boardrules.Tuple // of boards by other rules, in the order of Boards; nil where all are by the default rule
+	Tuples     []boardrules.Tuple // by board, for boards with other rules; nil if all have the default rule
 	Time       int64              // ms
 	RecordTime int64              // ms
 }
 
-// Batch is the folded events of one partition over [From, To), of all shards. It is used by
-// one goroutine at a time; once it is folded, Pieces of several shards may read it side by
-// side, while nobody is taken out.
+// Batch holds the folded events of one partition over [From, To), of all shards. One goroutine at a time uses
+// it. Once it is folded, the Pieces of several shards may read it concurrently, as long as no member is refused
+// meanwhile.
 type Batch struct {
 	table   table
 	targets targets
 
 	from, to int64
-	rules    ledger.Fingerprint // for the positions within its sweep
+	rules    ledger.Fingerprint // for the positions inside its sweep
 	shards   ledger.Shards
 	stands   []stand
-	level    bool   // from the first offset on, no shard has anything yet
-	high     uint64 // members from here on are left; 0: none are
+	level    bool   // no shard has counted any event from the first offset on
+	high     uint64 // members with this hash or a higher one are left to another reading; 0: none
 	resumed  bool
-	pending  int64 // events of refused members that are to be found again
+	pending  int64 // events of refused members that have not been found again yet
 }
 
-// stand is what a shard has already as the batch begins.
+// stand describes the events that a shard has already counted when the batch starts.
 type stand struct {
-	from     int64  // events before are in
-	low      uint64 // members below have been swept
-	repeated uint64 // of those, the ones below were swept before this owner came
-	through  bool   // all have been swept, by this owner
-	out      bool   // the reading isn't for it
+	from     int64  // events before this offset are counted
+	low      uint64 // members with lower hashes have been swept
+	repeated uint64 // of those, members with hashes below this were swept before this owner took over
+	through  bool   // all members have been swept, by this owner
+	out      bool   // the reading does not serve this shard
 }
 
-// New makes a batch that may hold limit bytes; Reset makes it ready for use, and
-// for use again.
+// New returns a batch that may hold at most limit bytes. Reset must be called before each use.
 func New(rules *Rules, memory Memory, limit int64) *Batch {
 	return &Batch{
 		table:   table{memory: memory, limit: limit, most: widest},
@@ -100,15 +97,15 @@ func New(rules *Rules, memory Memory, limit int64) *Batch {
 	}
 }
 
-// Leaves has the batch leave out what is sealed, from its next Reset on.
+// Leaves makes the batch leave out the windows in s, from its next Reset on.
 func (b *Batch) Leaves(s *Sealed) { b.targets.sealing = s }
 
-// By has the batch fold by these rules once it is Reset.
+// By makes the batch use these rules. It takes effect at the next Reset.
 func (b *Batch) By(rules *Rules) { b.targets.by(rules) }
 
-// Reset empties the batch and starts it at an offset of a reading. began is where the shards
-// stood as this owner began the reading: what they had by then counts as repeated. at is where
-// they stand now, which is further on where a sweep is read several times.
+// Reset empties the batch and starts it at an offset of a reading. began has the shards' positions when this
+// owner started the reading: what they had counted by then is Repeated. at has their present positions, which
+// are higher if a sweep is read in several passes.
 func (b *Batch) Reset(from int64, r ledger.Reading, began, at ledger.Positions) {
 	b.Release()
 	b.table.naming = b.targets.rules.Names
@@ -124,14 +121,15 @@ func (b *Batch) Reset(from int64, r ledger.Reading, began, at ledger.Positions) 
 	b.targets.others, b.targets.shards = int64(len(at)-1), b.shards
 }
 
-// Release gives all memory back, and keeps no more of it than any batch needs.
+// Release returns all memory, except the small buffers that every batch needs.
 func (b *Batch) Release() {
 	b.table.release()
 	b.targets.reset()
 }
 
-// Add folds one event. It returns an *UnsettledError if the event must be added again once the borders
-// of its windows are settled, and another error if the event's time is in no window of a calendar.
+// Add folds one event. It returns an *UnsettledError if the borders of the event's windows must be settled
+// first; the caller then adds the event again. It returns another error if a calendar has no window for the
+// event's time.
 func (b *Batch) Add(e *Event) (Result, error) {
 	span, taken, err := b.targets.take(e.Boards, e.Hash, e.Offset, e.Time, e.RecordTime)
 	if err != nil {
@@ -162,7 +160,7 @@ func (b *Batch) Add(e *Event) (Result, error) {
 	return r, nil
 }
 
-// addTo folds an event that is to be counted.
+// addTo folds an event that counts.
 func (b *Batch) addTo(e *Event, span *span, taken uint32) Result {
 	if e.Tuples != nil {
 		return b.addByRules(e, span, taken)
@@ -178,7 +176,7 @@ func (b *Batch) addTo(e *Event, span *span, taken uint32) Result {
 	return b.add(e.Hash, e.User, target, e.Points, time)
 }
 
-// has is Added for an event that isn't in yet, and is to be added.
+// has returns Added if the event is not counted yet and this reading must count it.
 func (b *Batch) has(e *Event) Result {
 	switch s := &b.stands[b.shards.Of(e.Hash)]; {
 	case e.Offset < s.from, e.Hash < s.repeated:
@@ -193,8 +191,8 @@ func (b *Batch) has(e *Event) Result {
 	return Added
 }
 
-// Duplicate notes an event that counts as nothing, as far as Add would have folded it, so that
-// it isn't taken for one that was. It is of offsets that ascend.
+// Duplicate records a duplicate, so that Pending does not take it for a counted event. It returns the same
+// results as Add. Offsets must ascend.
 func (b *Batch) Duplicate(e *Event) Result {
 	if !b.level {
 		if r := b.has(e); r != Added {
@@ -238,8 +236,8 @@ func (b *Batch) add(hash uint64, id []byte, target int32, points, time int64) Re
 	return t.addChange(f.at, target, points, time)
 }
 
-// fits reports whether a hash's changes stay within what one piece may carry
-// with more of this width. A sweep that is taken over has its end already.
+// fits reports whether a hash's changes stay within the limit of one piece if width member-windows are added. A
+// resumed sweep has a fixed end, so the limit does not apply to it.
 func (b *Batch) fits(hash uint64, chain int32, width int) bool {
 	if b.resumed {
 		return true
@@ -258,7 +256,7 @@ func (b *Batch) fits(hash uint64, chain int32, width int) bool {
 	return sum <= maxPerHash
 }
 
-// width is the most that a member's changes take, in member-windows.
+// width returns the maximum number of member-windows that a member's changes take.
 func (b *Batch) width(m *member) int {
 	n := b.targets.width(m.target)
 	for i := m.more; i != 0; {
@@ -269,16 +267,15 @@ func (b *Batch) width(m *member) int {
 	return n
 }
 
-// Left reports whether no window takes an event of a member's hash, as Add would find.
+// Left reports whether no window takes an event of a member with this hash, as Add would decide.
 func (b *Batch) Left(boards [][]byte, hash uint64, offset, time, recordTime int64) (bool, error) {
 	_, taken, err := b.targets.take(boards, hash, offset, time, recordTime)
 	return taken == 0, err
 }
 
-// Halve empties a batch that resumes a sweep and leaves the upper half of what
-// it held to another reading: it is for the owner whose memory can't hold the
-// sweep that it took over, whose end is fixed. The reading has to start again.
-// It reports false where all members have one hash.
+// Halve empties a batch that resumes a sweep, and leaves the upper half of its members to another reading. A
+// worker calls it if its memory cannot hold the sweep that it took over, because the end of that sweep is
+// fixed. The reading must then start again. Halve reports false if all members have the same hash.
 func (b *Batch) Halve() bool {
 	var w walk
 	w.reset(&b.table)
@@ -299,28 +296,28 @@ func (b *Batch) Halve() bool {
 	return false
 }
 
-// Below leaves the members from a hash on to another, so that a batch that resumes a
-// sweep ends at that hash. Zero leaves nobody.
+// Below leaves the members with this hash or a higher one to another reading, so that a batch that resumes a
+// sweep ends at that hash. Zero leaves no members.
 func (b *Batch) Below(hash uint64) { b.high, b.level = hash, b.level && hash == 0 }
 
-// MoveTo sets the end of the batch: the offset that is to be read next.
+// MoveTo sets the end of the batch: the next offset to read.
 func (b *Batch) MoveTo(offset int64) { b.to = offset }
 
-// From is the batch's first offset.
+// From returns the batch's first offset.
 func (b *Batch) From() int64 { return b.from }
 
-// To is the offset after the batch.
+// To returns the offset after the batch.
 func (b *Batch) To() int64 { return b.to }
 
-// Of reports whether the batch has every event of its range for a shard that the shard
-// doesn't have yet: its reading is for it.
+// Of reports whether the batch's reading serves the shard: the batch then has every event of its range that the
+// shard has not counted yet.
 func (b *Batch) Of(shard int) bool { return !b.stands[shard].out }
 
-// For reports whether it can have anything for a shard, from where that stands.
+// For reports whether the batch can have changes for a shard that is at this position.
 func (b *Batch) For(shard int, at ledger.Position) bool { return b.Of(shard) && at.From < b.to }
 
-// End is the position that the last piece of a shard writes, from where the shard stands: that
-// one itself, where the batch has nothing for it.
+// End returns the position that the last piece of a shard writes, given the shard's present position. It
+// returns that position unchanged if the batch has nothing for the shard.
 func (b *Batch) End(shard int, at ledger.Position) ledger.Position {
 	low, high := b.shards.From(shard), b.shards.From(shard+1)
 	switch {
@@ -334,7 +331,7 @@ func (b *Batch) End(shard int, at ledger.Position) ledger.Position {
 	return ledger.Position{From: at.From, To: b.to, Hash: b.high, Rules: b.rules}
 }
 
-// Ends are the ends of all shards, from where they stand.
+// Ends returns the end of every shard, given the shards' present positions.
 func (b *Batch) Ends(at ledger.Positions) ledger.Positions {
 	all := make(ledger.Positions, len(at))
 	for i, p := range at {
@@ -343,14 +340,14 @@ func (b *Batch) Ends(at ledger.Positions) ledger.Positions {
 	return all
 }
 
-// Cut reports whether members are left to another reading.
+// Cut reports whether some members are left to another reading.
 func (b *Batch) Cut() bool { return b.high != 0 }
 
-// Resumed reports whether the batch goes on with a sweep that was begun before.
+// Resumed reports whether the batch continues a sweep that was started before.
 func (b *Batch) Resumed() bool { return b.resumed }
 
-// Members is the number of members with changes.
+// Members returns the number of members with changes.
 func (b *Batch) Members() int { return b.table.count }
 
-// Held is the memory that the batch holds, in bytes.
+// Held returns the memory that the batch holds, in bytes.
 func (b *Batch) Held() int64 { return b.table.held }

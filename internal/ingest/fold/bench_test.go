@@ -9,7 +9,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// BenchmarkFold folds events of a million members, skewed as players are.
+// BenchmarkFold folds events of a million members with Zipf-distributed activity, as players have.
 func BenchmarkFold(b *testing.B) {
 	for _, size := range []int{1_000, 100_000, 2_000_000} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
@@ -37,7 +37,7 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// BenchmarkPieces reads a batch of 100,000 members out in pieces.
+// BenchmarkPieces cuts a batch of 100,000 members into pieces.
 func BenchmarkPieces(b *testing.B) {
 	const members = 100_000
 	batch := New(rules(b), &unbounded{}, math.MaxInt64)

@@ -9,20 +9,21 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Borders are where windows of calendars start and end, as far as this process knows what was
-// settled. Processes may have different time zone data, so an event of a calendar's window is
-// folded only once the window's borders are settled: see package ingest, borders.go. It is safe
-// for concurrent use. Nil has none, and nothing needs to be settled.
+// Borders holds the settled starts and ends of calendar windows that this process knows. Processes may have
+// different time zone data, so a worker folds an event of a calendar window only once the window's borders are
+// settled: see borders.go in package ingest. Borders is safe for concurrent use. If it is nil, nothing needs to
+// be settled.
 type Borders struct {
 	mu      sync.RWMutex
 	all     map[periods.Border]int64
 	version uint64
 }
 
-// mostBorders is how many borders are known at a time. Beyond that, all of them are read again.
+// mostBorders is the maximum number of borders in memory. If there are more, all of them are dropped and read
+// again.
 const mostBorders = 10_000
 
-// At is a border's instant in Unix ms, if it is settled.
+// At returns a border's instant in Unix ms, and whether it is settled.
 func (b *Borders) At(border periods.Border) (ms int64, ok bool) {
 	if b == nil {
 		return 0, false
@@ -33,7 +34,7 @@ func (b *Borders) At(border periods.Border) (ms int64, ok bool) {
 	return ms, ok
 }
 
-// Settle learns where borders are.
+// Settle adds settled borders.
 func (b *Borders) Settle(all map[periods.Border]int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,8 +47,8 @@ func (b *Borders) Settle(all map[periods.Border]int64) {
 	b.version++
 }
 
-// Forget has all borders be asked for again: what was settled may have been lost with Redis's
-// newest seconds, and settled otherwise since.
+// Forget drops all borders, so that they are read again: a Redis failover may have lost a settled border, and
+// another process may have settled it differently since.
 func (b *Borders) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +56,7 @@ func (b *Borders) Forget() {
 	b.version++
 }
 
-// now changes whenever something was learned or forgotten.
+// now returns a version, which changes with every Settle and Forget.
 func (b *Borders) now() uint64 {
 	if b == nil {
 		return 0
@@ -65,20 +66,20 @@ func (b *Borders) now() uint64 {
 	return b.version
 }
 
-// Unsettled is a border that isn't settled, and where this process's time zone data have it, in Unix ms.
+// Unsettled is a border that is not settled, and its instant by this process's time zone data, in Unix ms.
 type Unsettled struct {
 	Border periods.Border
 	At     int64
 }
 
-// UnsettledError says that a window's borders have to be settled before an event of it is folded.
+// UnsettledError reports that the borders of an event's windows must be settled before the event is folded.
 type UnsettledError struct{ Borders []Unsettled }
 
 func (e *UnsettledError) Error() string {
 	return fmt.Sprintf("the border of windows %v isn't settled", e.Borders[0].Border)
 }
 
-// By returns the rules with windows that start and end at settled borders.
+// By returns a copy of the rules whose windows start and end at settled borders.
 func (r *Rules) By(settled *Borders) Rules {
 	by := *r
 	by.borders, by.Periods = settled, slices.Clone(r.Periods)
@@ -88,8 +89,8 @@ func (r *Rules) By(settled *Borders) Rules {
 	return by
 }
 
-// settles notes which borders of a span's windows aren't settled, and until which record time an
-// event of theirs may count, wherever they will be.
+// settles records which borders of a span's windows are not settled, and the latest record time at which an
+// event may still count in such a window, wherever its border will be.
 func (r *Rules) settles(s *span) {
 	s.near = never
 	if r.borders == nil {

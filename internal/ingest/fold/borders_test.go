@@ -10,7 +10,8 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// An event of a window in a time zone is folded once the window's borders are settled, and by those.
+// An event of a calendar window is folded only once the window's borders are settled, and by the settled
+// borders.
 func TestAnEventIsFoldedByItsWindowsSettledBorders(t *testing.T) {
 	edmonton, err := periods.NewCalendar("America/Edmonton", "monday")
 	require.NoError(t, err)
@@ -41,7 +42,7 @@ func TestAnEventIsFoldedByItsWindowsSettledBorders(t *testing.T) {
 			asked = append(asked, u.Border.String())
 			all[u.Border] = u.At
 			if u.Border.Date == "2026-12-01" {
-				all[u.Border] = at("2026-12-01T07:00:00Z") // an hour later than by today's rules
+				all[u.Border] = at("2026-12-01T07:00:00Z") // an hour later than by today's time zone rules
 			}
 		}
 		settled.Settle(all)
@@ -57,7 +58,7 @@ func TestAnEventIsFoldedByItsWindowsSettledBorders(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, Added, result)
 	}
-	// Late by any border: nothing has to be settled.
+	// The event is late by any border, so nothing needs to be settled.
 	result, err := add("2026-05-01T12:00:00Z", "2027-05-01T12:00:00Z")
 	require.NoError(t, err)
 	require.Equal(t, Late, result)

@@ -10,29 +10,29 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// Boards by other rules than the default one. What an event comes to there is one number and
-// one time for each rule (rules.Value), so an event on boards of several rules is a change for
-// each of them, of targets of their own: the windows of a target are all by one rule. By the
-// rule last, times count by the tick of a window, so there a window is a target by itself.
+// Boards with rules other than the default one. For each rule, an event has one number and one time
+// (rules.Value). An event on boards with several rules is therefore one change per rule, each with its own
+// target: all windows of a target have the same rule. With the rule last, a time is rounded to the window's
+// tick, so each window is its own target.
 //
-//	{board: [global, arena], points: 7, stage: 42}
-//	   ├▶ global's weekly, monthly, yearly   7 points
-//	   └▶ arena's weekly, monthly, yearly    stage 42, packed
+//    {board: [global, arena], points: 7, stage: 42}
+//       ├▶ global's weekly, monthly, yearly   7 points
+//       └▶ arena's weekly, monthly, yearly    stage 42, packed
 //
-// All of them are added, or none is.
+// All changes of an event are added, or none.
 
-// Board is what is special about a board.
+// Board is a board's own rule and periods.
 type Board struct {
 	Rule *boardrules.Rule // nil: the default rule
-	// Periods are those it has, of Rules.Periods, a bit each.
+	// Periods are the board's periods among Rules.Periods, one bit each.
 	Periods uint32
-	// Ticks are those of its windows by period, in ms, for the rule last.
+	// Ticks are the ticks of the board's windows by period, in ms. Only the rule last uses them.
 	Ticks map[periods.Period]int64
 }
 
 var usual = &Board{Periods: math.MaxUint32}
 
-// of is what is special about a board.
+// of returns a board's own rule and periods, or the defaults.
 func (r *Rules) of(board string) *Board {
 	if b, ok := r.Boards[board]; ok {
 		return b
@@ -43,7 +43,7 @@ func (r *Rules) of(board string) *Board {
 	return usual
 }
 
-// periodsOf are the periods that a board has, a bit each.
+// periodsOf returns a board's periods, one bit each.
 func (r *Rules) periodsOf(board string) uint32 {
 	if r.Boards == nil {
 		return math.MaxUint32
@@ -51,7 +51,7 @@ func (r *Rules) periodsOf(board string) uint32 {
 	return r.of(board).Periods
 }
 
-// PeriodsOf are the periods that any of some boards has, a bit each of Periods.
+// PeriodsOf returns the periods that at least one of the boards has, one bit each of Periods.
 func (r *Rules) PeriodsOf(boards [][]byte) uint32 {
 	if r.Boards == nil {
 		return math.MaxUint32
@@ -67,11 +67,11 @@ func (r *Rules) PeriodsOf(boards [][]byte) uint32 {
 	return bits
 }
 
-// With returns the rules with the periods that others have in addition, on each board that is by the same rule.
+// With returns the rules plus the additional periods of others, on each board whose rule is the same in both.
 func (r *Rules) With(others *Rules) Rules {
 	all := *r
 	all.Periods = slices.Clone(r.Periods)
-	at := make([]int, len(others.Periods)) // in all.Periods
+	at := make([]int, len(others.Periods)) // indexes in all.Periods
 	for i, p := range others.Periods {
 		at[i] = slices.IndexFunc(r.Periods, func(q Period) bool { return q.Rule.Name() == p.Rule.Name() })
 		if at[i] < 0 {
@@ -93,8 +93,8 @@ func (r *Rules) With(others *Rules) Rules {
 	return all
 }
 
-// with returns the board with the periods that another has in addition, of which at has the numbers among all periods. The
-// board has the first n of these.
+// with returns the board plus the additional periods of other. The board has the first n of all periods; at
+// maps the other's periods to their numbers among all periods.
 func (b *Board) with(other *Board, n int, at []int) *Board {
 	all := *b
 	all.Periods &= uint32(1<<n - 1)
@@ -118,17 +118,16 @@ func (b *Board) with(other *Board, n int, at []int) *Board {
 	return &all
 }
 
-// byRules is what targets keep where there are boards by other rules. Rules have numbers, 0 is
-// the default one.
+// byRules is the part of targets for boards with other rules. Rules are numbered; 0 is the default rule.
 type byRules struct {
 	rules   []*boardrules.Rule
 	windows []int32 // the rule of each window
-	sets    []int32 // and of each set
+	sets    []int32 // the rule of each set
 	parts   []part
 	some    [][]byte
 }
 
-// numbered are the rules that there are.
+// numbered numbers the different rules of the boards.
 func numbered(r *Rules) byRules {
 	b := byRules{rules: []*boardrules.Rule{nil}}
 	for _, name := range slices.Sorted(maps.Keys(r.Boards)) {
@@ -145,7 +144,7 @@ func (b *byRules) number(rule *boardrules.Rule) int32 {
 	return int32(slices.Index(b.rules, rule))
 }
 
-// ofSet is the rule of a set: all of its windows have the same one.
+// ofSet returns the rule that all windows of a set have.
 func (b *byRules) ofSet(windows []int32) int32 {
 	if len(windows) == 0 {
 		return 0
@@ -153,9 +152,9 @@ func (b *byRules) ofSet(windows []int32) int32 {
 	return b.windows[windows[0]]
 }
 
-const ruleBytes = 4 // of a window and of a set
+const ruleBytes = 4 // for each window and each set
 
-// ruleBytes is what a window and a set take where there are rules.
+// ruleBytes returns the bytes that the rule of a window or a set takes: 0 if no board has a rule of its own.
 func (ts *targets) ruleBytes() int64 {
 	if ts.rules.Boards == nil {
 		return 0
@@ -163,7 +162,7 @@ func (ts *targets) ruleBytes() int64 {
 	return ruleBytes
 }
 
-// windowRule is the number of a window's rule.
+// windowRule returns the number of a window's rule.
 func (ts *targets) windowRule(w int32) int32 {
 	if ts.rules.Boards == nil {
 		return 0
@@ -171,7 +170,7 @@ func (ts *targets) windowRule(w int32) int32 {
 	return ts.byRules.windows[w]
 }
 
-// merge is the one change that two by a rule result in.
+// merge combines two changes into one by a rule.
 func (ts *targets) merge(rule int32, points, time, more, at int64) (int64, int64) {
 	if rule == 0 {
 		return addPoints(points, more), later(time, at)
@@ -180,14 +179,14 @@ func (ts *targets) merge(rule int32, points, time, more, at int64) (int64, int64
 	return v.Packed, v.Time
 }
 
-// part is a change of an event.
+// part is one change of an event.
 type part struct {
 	target int32
 	points int64
 	time   int64
 }
 
-// addByRules folds an event of which a board is by another rule.
+// addByRules folds an event that has a board with another rule.
 func (b *Batch) addByRules(e *Event, span *span, taken uint32) Result {
 	parts, r := b.targets.partsOf(&b.table, e, span, taken)
 	if r != Added {
@@ -232,10 +231,10 @@ func (b *Batch) addByRules(e *Event, span *span, taken uint32) Result {
 	return Added
 }
 
-// Where a member's change of a target is.
+// The place of a member's change for a target: absent, first, or the index of a further change.
 const (
 	absent = -2
-	first  = -1 // the member's own; else its index
+	first  = -1 // the change stored in the member itself
 )
 
 func (b *Batch) changeOf(at int, target int32) int {
@@ -253,8 +252,8 @@ func (b *Batch) changeOf(at int, target int32) int {
 	return absent
 }
 
-// change merges a part into a member's change of its target, or makes one, for which there is
-// room.
+// change merges a part into the member's change of the same target, or adds a change. The caller has reserved
+// room for it.
 func (b *Batch) change(at int, p part) {
 	rule := b.targets.byRules.sets[p.target]
 	switch i := b.changeOf(at, p.target); i {
@@ -269,8 +268,8 @@ func (b *Batch) change(at int, p part) {
 	}
 }
 
-// partsOf are the changes that an event results in, each of another target: at least one, as a
-// window takes it.
+// partsOf returns an event's changes, each with another target. There is at least one, because a window takes
+// the event.
 func (ts *targets) partsOf(t *table, e *Event, span *span, taken uint32) ([]part, Result) {
 	by := &ts.byRules
 	by.parts = by.parts[:0]
@@ -306,11 +305,12 @@ func (ts *targets) partsOf(t *table, e *Event, span *span, taken uint32) ([]part
 		}
 		by.parts = append(by.parts, part{target, value.Packed, value.Time})
 	}
-	clear(by.some) // keeps no event alive
+	clear(by.some) // do not keep the event's memory alive
 	return by.parts, Added
 }
 
-// lastParts are those of a board by the rule last: a window each, as its time counts by ticks.
+// lastParts adds the changes of a board with the rule last: one for each window, because times are rounded to
+// the window's tick.
 func (ts *targets) lastParts(t *table, rule int32, board *Board, name string, tuple *boardrules.Tuple, at int64, span *span, taken uint32) Result {
 	by := &ts.byRules
 	for i := range span.Windows {

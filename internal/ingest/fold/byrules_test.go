@@ -21,7 +21,8 @@ func ruled(t testing.TB, text string) *boardrules.Rule {
 	return &r
 }
 
-// ruledBoards are boards by the default rule and by each of the three, one of them in a period alone.
+// ruledBoards returns boards with the default rule and with each of the other three. One board has a single
+// period.
 func ruledBoards(t testing.TB) *Rules {
 	t.Helper()
 	r := rules(t)
@@ -34,10 +35,10 @@ func ruledBoards(t testing.TB) *Rules {
 	return r
 }
 
-// What a batch comes to in a window is what the events come to one by one, whatever their order.
+// A batch's value in a window equals the values of its events merged one by one, in any order.
 func TestABatchIsWhatItsEventsComeToByEachRule(t *testing.T) {
 	r := ruledBoards(t)
-	before := []*Rules{r, ruledBoards(t), rules(t)} // who takes over a sweep has others of its own
+	before := []*Rules{r, ruledBoards(t), rules(t)} // the process that takes over a sweep has other rules of its own
 	start := int64(1_715_000_000_000)               // 2024-05-06, a Monday
 	rapid.Check(t, func(t *rapid.T) {
 		b := New(rapid.SampledFrom(before).Draw(t, "rules before"), plenty{}, 1<<30)
@@ -139,14 +140,14 @@ func TestABatchIsWhatItsEventsComeToByEachRule(t *testing.T) {
 	})
 }
 
-// plenty is memory without end.
+// plenty is unlimited memory.
 type plenty struct{}
 
 func (plenty) Take(int64) bool { return true }
 func (plenty) Release(int64)   {}
 
-// The rules of a sweep that another process began have its lists, and the periods that were added since: on all boards,
-// and on those that list theirs.
+// The rules of a sweep that another process started keep that process's lists and get the periods that were
+// added since: on all boards, and on boards that list their periods.
 func TestRulesHaveThePeriodsThatOthersHaveInAddition(t *testing.T) {
 	all := rules(t)
 	weekly, monthly, yearly := all.Periods[0], all.Periods[1], all.Periods[2]

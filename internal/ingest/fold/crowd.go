@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// Ids can be made so that their hashes begin alike, and the buckets are addressed by the
-// first bits. The honest meet this too: of a sweep that is taken over near its end, all
-// members begin with the same bits. So a chain that is longer than chance makes it, a
-// crowd, isn't searched from its head, but by a map of Go's, whose seed nobody knows:
+// An attacker can choose ids whose hashes have the same first bits, and buckets are addressed by these bits.
+// This also happens without an attacker: if a worker takes over a sweep near its end, the hashes of all
+// remaining members have the same first bits. A chain that is longer than chance explains is a crowd. A crowd
+// is not searched from its head, but through a Go map, whose seed is secret:
 //
-//   - every hash of the chain is in the map, with the first of its members;
-//   - members of one hash follow each other in the chain. Those are at most a thousand:
-//     see maxPerHash.
+//   - the map has every hash of the chain, with the first member of that hash;
+//   - members of one hash follow each other in the chain. There are at most a thousand of them: see
+//     maxPerHash.
 //
-// What is in the map of a chain that was split and is short again isn't looked at.
+// After a split has made a chain short again, its entries in the map are ignored.
 type crowds map[uint64]int32
 
 const (
-	// crowd is the longest chain that isn't one. With two members to a bucket, which is
-	// how full those are that wait to be split, one in ten billion is longer.
+	// crowd is the length of the longest chain that is not a crowd. The fullest buckets, those about to be
+	// split, have two members on average; one in ten billion of them has a longer chain.
 	crowd = 16
-	// crowdBytes is what a member in a crowd takes further: of the map, and of the
-	// list in which a walk sorts the bucket.
+	// crowdBytes is the additional memory for each member in a crowd: the map entry, and the list in which a
+	// walk sorts the bucket.
 	crowdBytes = 48
 )
 
-// reaches reports whether a chain has n members or more.
+// reaches reports whether a chain has at least n members.
 func (t *table) reaches(i int32, n int) bool {
 	for ; n > 0; n-- {
 		if i == 0 {
@@ -38,14 +38,14 @@ func (t *table) reaches(i int32, n int) bool {
 	return true
 }
 
-// makeRoom takes the memory for another member of a chain that is a crowd, or becomes one
-// by it, and has it ready for join.
+// makeRoom reserves memory for another member of a chain that is a crowd, or becomes one with that member, and
+// prepares the chain for join.
 func (t *table) makeRoom(head *int32, hash uint64) Result {
 	missing := 0
 	if _, ok := t.crowds[hash]; !ok {
 		missing++
 	}
-	if t.reaches(*head, crowd+1) { // it is one already
+	if t.reaches(*head, crowd+1) { // already a crowd
 		return t.take(int64(missing) * crowdBytes)
 	}
 	var chain [crowd]int32
@@ -70,12 +70,12 @@ func (t *table) makeRoom(head *int32, hash uint64) Result {
 	for _, i := range slices.Backward(chain[:]) {
 		m := t.member(int(i - 1))
 		m.next, *head = *head, i
-		t.crowds[m.hash] = i // the last one that is set is the first of its hash
+		t.crowds[m.hash] = i // the last assignment for a hash is the hash's first member
 	}
 	return Added
 }
 
-// join puts a new member into a crowd.
+// join adds a new member to a crowd.
 func (t *table) join(head *int32, at int) {
 	m := t.member(at)
 	if first, ok := t.crowds[m.hash]; ok {
@@ -104,8 +104,8 @@ func (t *table) findInCrowd(head *int32, hash uint64, id []byte) found {
 	return f
 }
 
-// ofHash is where to look for the members of a hash in a chain, and whether they follow
-// each other there.
+// ofHash returns where the search for a hash's members starts in a chain, and whether these members are
+// adjacent.
 func (t *table) ofHash(hash uint64, head int32) (first int32, adjacent bool) {
 	if t.reaches(head, crowd+1) {
 		return t.crowds[hash], true

@@ -1,6 +1,6 @@
 package fold
 
-// Hashes that begin alike, and batches at the widths of their indexes.
+// Hashes with the same first bits, and batches at the limits of their indexes.
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// alike are hashes in a few places, at several scales, some of them equal.
+// alike returns hashes that are concentrated in a few places, at several scales. Some are equal.
 func alike(r *rand.Rand) uint64 {
 	hash := uint64(0)
 	for shift := 60; shift >= 0; shift -= 4 {
@@ -105,7 +105,7 @@ func TestMembersAreFoundAndWalkedInOrderHoweverTheirHashesAreAlike(t *testing.T)
 	})
 }
 
-// checkCrowds requires that every chain that is a crowd can be searched by the map.
+// checkCrowds requires that the map can find every member of every crowd.
 func checkCrowds(t tester, tb *table) {
 	for n := range tb.bucketCount() {
 		var chain []int32
@@ -128,8 +128,8 @@ func checkCrowds(t tester, tb *table) {
 	}
 }
 
-// A batch of ids whose hashes begin alike costs about what another does: by chains that
-// are searched from their heads it would be thousands of times that.
+// A batch of ids whose hashes have the same first bits costs about as much as any other. If chains were
+// searched from their heads, it would cost thousands of times as much.
 func TestIdsThatCollideCostAboutWhatOthersDo(t *testing.T) {
 	const members = 60_000
 	r := rules(t)
@@ -231,7 +231,7 @@ func TestABatchEndsBeforeItsIndexesDo(t *testing.T) {
 			}
 			sameSums(t, sums, want)
 
-			// Whoever takes such a sweep over by a smaller bound leaves hashes to further readings.
+			// A worker with a smaller limit that takes over such a sweep leaves hashes to further readings.
 			b.table.most = bounds{members: most.members/2 + 1, changes: most.changes/2 + 1, idChunks: max(most.idChunks/2, 1)}
 			at, got := ledger.Position{From: 0, To: int64(len(events)), Hash: 1}, naive{}
 			for readings := 0; at.Sweeping(); readings++ {

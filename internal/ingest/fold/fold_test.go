@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// unbounded grants everything and adds up what is held.
+// unbounded grants everything and adds up the bytes held.
 type unbounded struct{ held int64 }
 
 func (u *unbounded) Take(n int64) bool { u.held += n; return true }
@@ -47,7 +47,7 @@ func rules(t testing.TB) *Rules {
 	return new(BuiltIn(c, day, "weekly", "monthly", "yearly"))
 }
 
-// naive is what the events add to every member and window.
+// naive has what the events add to every member and window.
 type place struct{ member, window string }
 type naive map[place]ledger.Member
 
@@ -75,8 +75,8 @@ func (n naive) add(r *Rules, e Event) Result {
 	return result
 }
 
-// source makes events out of a seed: a rapid draw for every field of thousands
-// of them would take minutes.
+// source returns a random source from a drawn seed: a rapid draw for every field of thousands of events would
+// take minutes.
 func source(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 }
@@ -97,7 +97,7 @@ func event(r *rand.Rand, members int) Event {
 	return e
 }
 
-// collect reads pieces out, checks what must hold of each, and adds them up.
+// collect cuts the batch into pieces, checks the invariants of each, and adds them up.
 func collect(t tester, b *Batch, width func() int, into naive) (events int64, end ledger.Position) {
 	t.Helper()
 	var p Pieces
@@ -188,7 +188,7 @@ func TestPiecesAddUpToTheEventsHoweverTheyAreCut(t *testing.T) {
 	})
 }
 
-// tester is what testing and rapid have in common.
+// tester is the common part of testing.T and rapid.T.
 type tester interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -209,7 +209,7 @@ func TestASweepTakenOverAddsWhatIsMissingHoweverLittleMemoryThereIs(t *testing.T
 			events[i].Offset = from + int64(i)
 			want.add(r, events[i])
 		}
-		// The first owner applies some pieces and is gone.
+		// The first owner applies some pieces and stops.
 		first := New(r, &unbounded{}, math.MaxInt64)
 		reset(first, ledger.At(from), 0)
 		for i := range events {
@@ -235,7 +235,7 @@ func TestASweepTakenOverAddsWhatIsMissingHoweverLittleMemoryThereIs(t *testing.T
 			}
 			at = piece.Next
 		}
-		// The next one has less memory and reads as often as it needs to.
+		// The next owner has less memory and reads the range as often as necessary.
 		memory := &bounded{limit: rapid.Int64Range(120_000, 1_000_000).Draw(t, "memory")}
 		taken := at.Hash
 		next := New(r, memory, math.MaxInt64)
@@ -322,7 +322,7 @@ func TestABatchEndsBeforeOneHashPassesAThousandMemberWindows(t *testing.T) {
 	if added != maxPerHash/3 {
 		t.Fatalf("%d boards of three windows were folded, want %d", added, maxPerHash/3)
 	}
-	// Members that share a hash count together.
+	// The limit applies to all members of one hash together.
 	reset(b, ledger.At(0), 0)
 	for i := range 400 {
 		e := Event{User: fmt.Appendf(nil, "m%d", i), Hash: 42, Boards: [][]byte{[]byte("global")}, Points: 1, Time: border, RecordTime: border}

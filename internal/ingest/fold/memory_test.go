@@ -1,6 +1,6 @@
 package fold
 
-// What a batch takes, against what it charges, and what it keeps once it is empty.
+// The memory that a batch takes compared with what it charges, and the memory that it keeps when it is empty.
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// heap is what is in use, with nothing in any pool.
+// heap returns the heap bytes in use, with empty pools.
 func heap() int64 {
 	for range 3 {
 		runtime.GC()
@@ -21,8 +21,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// manyBoards folds an event of a member for every board, in lists of so many boards, and
-// of a second week and more points for each member if both is set, and returns how many.
+// manyBoards folds events on so many boards, each event on a list of several boards, and returns the number of
+// events. If both is set, each member also has an event in a second week with more points.
 func manyBoards(t *testing.T, b *Batch, boards, each int, both bool) (events int) {
 	t.Helper()
 	e := Event{Points: 5, RecordTime: border}
@@ -50,14 +50,14 @@ func manyBoards(t *testing.T, b *Batch, boards, each int, both bool) (events int
 
 func TestABatchChargesWhatItTakesAndKeepsNothingOfIt(t *testing.T) {
 	const (
-		alone = 48 << 10 // the first chunks and maps, and what a test's process does beside it
+		alone = 48 << 10 // the first chunks and maps, and what else the test process allocates
 		keeps = 48 << 10
 	)
 	for _, boards := range []int{1, 40, 1000, 1250, 50_000} {
 		for _, each := range []int{1, 8} {
 			for _, both := range []bool{false, true} {
 				if boards > 10_000 && (testing.Short() || both == (each > 1)) {
-					continue // they take seconds
+					continue // these take seconds
 				}
 				t.Run(fmt.Sprintf("%d boards, %d an event, two weeks %v", boards, each, both), func(t *testing.T) {
 					var memory unbounded
@@ -79,7 +79,7 @@ func TestABatchChargesWhatItTakesAndKeepsNothingOfIt(t *testing.T) {
 						}
 						n++
 					}
-					const piece = 1 << 20 // of one piece, whatever the batch
+					const piece = 1 << 20 // for one piece, whatever the batch
 					if most > memory.held+alone+piece {
 						t.Errorf("%d bytes were taken while it was cut, and %d are charged", most, memory.held)
 					}

@@ -7,23 +7,23 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// What members are called, by their events: of a member the name of the latest event, of those of
-// one time the greatest bytes. Only events that count in a window name a member, and which windows
-// still live is Redis's to decide. So each of a member's changes has the name of its own events.
+// Members' display names, as their events give them. A member's name is that of the latest event; among events
+// of the same time, the greatest bytes. Only events that count in a window set a name, and Redis decides which
+// windows still live. Each change of a member therefore has the name from its own events.
 
-// named is the name that the events of a change give their member.
+// named is the display name that the events of one change give the member.
 type named struct {
 	time int64
-	at   uint32 // where it is, as an id
-	len  uint16 // 0: none
+	at   uint32 // its place, like that of an id
+	len  uint16 // in bytes; 0: no name
 }
 
-// namesOf is a chunk of the names of members' first changes, or of further ones.
+// namesOf has the names of a chunk of members (their first changes), or of a chunk of further changes.
 type namesOf = [memberChunk]named
 
 const nameBytes = memberChunk * 16
 
-// nameOf is the name of a member's own change (first), or of a further one.
+// nameOf returns the name of the member's first change (change == first) or of a further one.
 func (t *table) nameOf(member, change int) *named {
 	if change == first {
 		return &t.names[member/memberChunk][member%memberChunk]
@@ -31,7 +31,7 @@ func (t *table) nameOf(member, change int) *named {
 	return &t.changeNames[change/changeChunk][change%changeChunk]
 }
 
-// name gives the changes of an event that was added its name, for which there is room.
+// name sets the name of each change of an event that was added. The caller has reserved room for the text.
 func (b *Batch) name(e *Event) {
 	if e.Tuples == nil {
 		b.nameChange(e, b.targets.lastTarget, 0)
@@ -43,8 +43,8 @@ func (b *Batch) name(e *Event) {
 	}
 }
 
-// nameChange gives the change of a target an event's name. placed is where another change of the
-// event has the text, plus one; 0 if none has. It returns the same for the next change.
+// nameChange sets the name of the change of one target. placed is the place of the text, plus one, if another
+// change of the event already stored it, else 0. It returns the same value for the next change.
 func (b *Batch) nameChange(e *Event, target int32, placed uint32) uint32 {
 	t := &b.table
 	n := t.nameOf(t.last, b.changeOf(t.last, target))
@@ -63,7 +63,7 @@ func (b *Batch) nameChange(e *Event, target int32, placed uint32) uint32 {
 	return placed
 }
 
-// laterName is the later of two names, either of which may be nil.
+// laterName returns the later of two names; either may be nil.
 func (t *table) laterName(a, b *named) *named {
 	if t.compareNames(a, b) < 0 {
 		return b
@@ -71,7 +71,7 @@ func (t *table) laterName(a, b *named) *named {
 	return a
 }
 
-// compareNames orders names by time and text. None is before any.
+// compareNames orders names by time, then text. Nil is before all others.
 func (t *table) compareNames(a, b *named) int {
 	switch {
 	case a == b:
@@ -84,7 +84,7 @@ func (t *table) compareNames(a, b *named) int {
 	return cmp.Or(cmp.Compare(a.time, b.time), bytes.Compare(t.text(a.at, a.len), t.text(b.at, b.len)))
 }
 
-// said is a name as a piece has it; no text where no event said.
+// said returns a name in a piece's form; without text if no event gave one.
 func (t *table) said(n *named) ledger.Name {
 	if n == nil {
 		return ledger.Name{}

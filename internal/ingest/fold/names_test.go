@@ -10,9 +10,9 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// A member's name in a window is that of the latest of the events that count there, of events of one time
-// the greatest; whatever the order of events, and however pieces are cut. Redis decides which windows
-// still live, and an event that is in none of those names no member.
+// A member's name in a window is the name from the latest event that counts there; among events of one time,
+// the greatest name. Neither the order of the events nor the cutting of the pieces changes this. Redis decides
+// which windows still live, and an event that counts in no live window names no member.
 func TestPiecesHaveTheNameOfTheLatestEvent(t *testing.T) {
 	for name, r := range map[string]*Rules{"one rule": rules(t), "several rules": ruledBoards(t)} {
 		r.Names = true
@@ -31,7 +31,7 @@ func namesOfTheLatest(t *rapid.T, r *Rules) {
 	for i := range rapid.SampledFrom([]int{10, 400, 2000}).Draw(t, "events") {
 		e := event(random, members)
 		e.Offset = int64(i)
-		e.Time -= e.Time % (4 * day) // many are of one time
+		e.Time -= e.Time % (4 * day) // many have the same time
 		if random.IntN(3) > 0 {
 			e.Name = fmt.Appendf(nil, "%.*d", 1+random.IntN(200), random.IntN(5))
 		}
@@ -83,7 +83,7 @@ func namesOfTheLatest(t *rapid.T, r *Rules) {
 	}
 }
 
-// A name that there is no memory for isn't left out: its event isn't added.
+// If there is no memory for the name, the event is not added without it.
 func TestAnEventIsAddedWithItsNameOrNotAtAll(t *testing.T) {
 	r := rules(t)
 	r.Names = true

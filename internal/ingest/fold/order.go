@@ -10,8 +10,8 @@ import (
 type walk struct {
 	table  *table
 	prefix int     // the next bucket, in the order of hashes, at the table's level
-	half   bool    // its second half is next
-	run    []int32 // members of the bucket under way, sorted
+	half   bool    // the bucket's second half is next
+	run    []int32 // the members of the current bucket, sorted
 	at     int
 }
 
@@ -19,7 +19,7 @@ func (w *walk) reset(t *table) {
 	*w = walk{table: t, run: w.run[:0]}
 }
 
-// seek goes to the first member that has a hash or a higher one.
+// seek moves to the first member whose hash is at least hash.
 func (w *walk) seek(hash uint64) {
 	w.reset(w.table)
 	t := w.table
@@ -27,7 +27,7 @@ func (w *walk) seek(hash uint64) {
 		return
 	}
 	w.prefix = int(hash >> (64 - t.level))
-	// The second half of a bucket that was split begins with a bit more.
+	// The second half of a split bucket has one more address bit set.
 	w.half = t.address(hash) >= 1<<t.level
 	for i := w.peek(); i >= 0 && t.member(i).hash < hash; i = w.peek() {
 		w.next()
@@ -46,8 +46,8 @@ func (w *walk) peek() int {
 
 func (w *walk) next() { w.at++ }
 
-// fill goes on to the next bucket. A bucket that has been split is two, and its
-// halves follow each other in the order of hashes.
+// fill loads the next bucket. A bucket that was split consists of two halves, which follow each other in the
+// order of hashes.
 func (w *walk) fill() bool {
 	t := w.table
 	if t.count == 0 || w.prefix == 1<<t.level {

@@ -7,38 +7,38 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Pieces cuts what a batch has for one shard into pieces, in the order of its members' hashes.
+// Pieces cuts a batch's changes for one shard into pieces, in the order of the members' hashes.
 type Pieces struct {
 	batch   *Batch
 	shard   int
-	end     uint64 // the lowest hash of the next shard; 0: there is none
+	end     uint64 // the lowest hash of the next shard; 0 for the last shard
 	walk    walk
-	stood   ledger.Position // what the first piece expects
-	at      ledger.Position // what the next piece expects
+	stood   ledger.Position // the first piece's expected position
+	at      ledger.Position // the next piece's expected position
 	piece   ledger.Piece
 	events  int64
 	refused [ledger.Reasons]int64
 	done    bool
 
-	groupOf  []int32          // set → the piece's group, plus one
-	others   map[string]int32 // the same of sets that no event has
-	windowOf []int32          // window → the piece's window, plus one
+	groupOf  []int32          // set → its group in the piece, plus one
+	others   map[string]int32 // the same for sets that no event has
+	windowOf []int32          // window → its number in the piece, plus one
 	room     int              // elements that the groups have room for
 	sums     []sum
 	set      []int32
-	text     []byte // a set as the key of a map
+	text     []byte // a set as a map key
 	names    bool
 }
 
-// sum is what one member adds to one window.
+// sum is the change of one member in one window.
 type sum struct {
 	window       int32
 	points, time int64
-	rule         int32  // of targets.numbered: what different rules come to isn't the same
-	name         *named // the member's, by its events in the window; nil if none said
+	rule         int32  // its number in targets.numbered: values of different rules are not comparable
+	name         *named // the member's, from its events in the window; nil if none has one
 }
 
-// Reset starts the cutting of what a batch has for a shard, which stands at a position.
+// Reset starts to cut a batch's changes for a shard that is at this position.
 func (p *Pieces) Reset(b *Batch, partition ledger.Partition, shard int, at ledger.Position) {
 	p.batch, p.shard, p.end = b, shard, b.shards.From(shard+1)
 	p.stood, p.piece.Partition = at, partition
@@ -47,16 +47,16 @@ func (p *Pieces) Reset(b *Batch, partition ledger.Partition, shard int, at ledge
 	p.Rewind(at)
 }
 
-// Rewind goes back to a position between two pieces: what follows it is cut anew.
+// Rewind returns to a position between two pieces and cuts again from there.
 func (p *Pieces) Rewind(at ledger.Position) {
 	p.at, p.done = at, false
 	p.walk.seek(max(at.Hash, p.batch.shards.From(p.shard)))
 }
 
-// Any reports whether there is anything to be said from there on: members, or windows that are left out.
+// Any reports whether the rest of the batch has anything to send: members, or windows that are left out.
 func (p *Pieces) Any() bool { return len(p.piece.Without) > 0 || p.peek() >= 0 }
 
-// peek is the next member of the shard, or -1.
+// peek returns the shard's next member, or -1.
 func (p *Pieces) peek() int {
 	i := p.walk.peek()
 	if i >= 0 && p.end != 0 && p.batch.table.member(i).hash >= p.end {
@@ -65,14 +65,13 @@ func (p *Pieces) peek() int {
 	return i
 }
 
-// Refused is the number of events of the piece whose members are refused, by reason. They
-// are among its events, and their members aren't in it.
+// Refused returns the number of the piece's events whose members are refused, by reason. The count that Next
+// returns includes these events; the piece does not contain their members.
 func (p *Pieces) Refused() [ledger.Reasons]int64 { return p.refused }
 
-// Next returns the next piece, of about width member-windows but at least one
-// hash, and the number of events in it; false after the last. A batch without
-// members is one piece, which moves the position. The piece is valid until the
-// next call and until the batch is released.
+// Next returns the next piece and the number of events in it, or false after the last piece. A piece takes
+// about width member-windows, but contains at least one hash. A batch without members is one piece, which moves
+// the position. The piece is valid until the next call and until the batch is released.
 func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 	if p.done {
 		return nil, 0, false
@@ -105,7 +104,7 @@ func (p *Pieces) Next(width int) (*ledger.Piece, int64, bool) {
 	return &p.piece, p.events, true
 }
 
-// Release lets go of what a large batch took: the next one may be long in coming.
+// Release frees the buffers of a large batch, since the next batch may start much later.
 func (p *Pieces) Release() {
 	p.walk = walk{run: emptied(p.walk.run)}
 	p.batch, p.piece.Without = nil, nil
@@ -117,9 +116,9 @@ func (p *Pieces) Release() {
 	p.sums, p.set, p.text = emptied(p.sums), emptied(p.set), emptied(p.text)
 }
 
-// mostRoom is how many elements the groups of a piece may keep room for until the next
-// one. The first group of one piece may be the large one, and of another the last: in
-// the course of a batch all of them could become large.
+// mostRoom is the maximum number of elements for which the groups of a piece keep room until the next piece.
+// Without a limit every group could grow large during a batch, because a different group may be the large one
+// in each piece.
 const mostRoom = 1 << 14
 
 func (p *Pieces) begin() {
@@ -143,7 +142,7 @@ func zeros(s []int32, n int) []int32 {
 	return s
 }
 
-// take puts a member into the piece and returns its member-windows.
+// take adds a member to the piece and returns its member-windows.
 func (p *Pieces) take(i int) int {
 	m := p.batch.table.member(i)
 	id := p.batch.table.id(m)
@@ -167,10 +166,9 @@ func (p *Pieces) take(i int) int {
 	return len(p.sums)
 }
 
-// add works out what a member with several changes adds to each window, and
-// sorts the windows so that those with equal sums follow each other: events on
-// both sides of a week's border come to a group of each week, and one of the
-// month and year.
+// add computes what a member with several changes adds to each window, and sorts the windows so that those with
+// equal sums are adjacent. For example, events on both sides of a week's border result in one group for each
+// week, and one for month and year.
 func (p *Pieces) add(of int) {
 	t := &p.batch.table
 	p.sums = p.sums[:0]
@@ -199,12 +197,13 @@ func (p *Pieces) add(of int) {
 	})
 }
 
-// alike reports whether two windows get the same and are of one group.
+// alike reports whether two windows get the same sum and name, and so belong to the same group.
 func (p *Pieces) alike(a, b *sum) bool {
 	return a.points == b.points && a.time == b.time && a.rule == b.rule && p.batch.table.compareNames(a.name, b.name) == 0
 }
 
-// nameOf is the name of a member's own change (first), or of a further one; nil if no event said.
+// nameOf returns the name of a member's first change (change == first) or of a further one; nil if no event
+// gave one.
 func (p *Pieces) nameOf(member, change int) *named {
 	if p.names {
 		if n := p.batch.table.nameOf(member, change); n.len > 0 {
@@ -230,9 +229,8 @@ func (p *Pieces) put(target int32, m ledger.Member, name *named) {
 	p.join(g, m, name)
 }
 
-// putPart adds a member to the piece's group of a set of windows. One that is no target is
-// known to the piece alone: of a batch's, members with several changes could make as many
-// as they are.
+// putPart adds a member to the piece's group of a set of windows. A set that is no target is stored in the
+// piece only: if the batch stored it, members with several changes could add as many sets as there are members.
 func (p *Pieces) putPart(set []int32, m ledger.Member, name *named) {
 	p.text = appendSet(p.text[:0], set)
 	text := p.text
@@ -280,7 +278,7 @@ func (p *Pieces) window(w int32) int {
 	return int(p.windowOf[w] - 1)
 }
 
-// extend lengthens a slice by one, keeping what the element there has allocated.
+// extend lengthens a slice by one and keeps the buffers of the element there.
 func extend(groups []ledger.Group) []ledger.Group {
 	if len(groups) < cap(groups) {
 		return groups[:len(groups)+1]

@@ -2,15 +2,15 @@ package fold
 
 import "github.com/standings/standings/internal/ledger"
 
-// Members that the standings refuse are taken out of a batch: its pieces leave them out,
-// and count their events apart. Their events are in the log, and the fold keeps sums; so
-// they are marked first, all that the batch has, and then found again in one reading.
+// Refused members: Redis refused them, so a batch's pieces leave them out and count their events separately.
+// The batch only has sums; their events are in the log. All refused members of the batch are therefore marked
+// first, and then their events are found again in one reading.
 
-// pending marks a refused member whose events haven't been found again yet.
+// pending marks a refused member whose events have not been found again yet.
 const pending = 0x80
 
-// Refuse takes a member out. It reports false for one that the batch doesn't have, or
-// that was refused before.
+// Refuse removes a member from the pieces. It reports false if the batch does not have the member, or it was
+// refused before.
 func (b *Batch) Refuse(id []byte, reason ledger.Reason) bool {
 	at := b.table.find(Hash(id), id).at
 	if at < 0 || b.table.member(at).refused != 0 {
@@ -22,9 +22,9 @@ func (b *Batch) Refuse(id []byte, reason ledger.Reason) bool {
 	return true
 }
 
-// Pending returns why a member was refused to whom the event at an offset belongs: 0 if it
-// wasn't, if its events were found before, if its shard had the event already, or if that is
-// a duplicate.
+// Pending returns the reason why the member of the event at this offset was refused. It returns 0 if the member
+// was not refused, if its events were found before, if its shard had already counted the event, or if the event
+// is a duplicate.
 func (b *Batch) Pending(id []byte, offset int64) ledger.Reason {
 	hash := Hash(id)
 	at := b.table.find(hash, id).at
@@ -37,10 +37,10 @@ func (b *Batch) Pending(id []byte, offset int64) ledger.Reason {
 	return b.table.member(at).reason()
 }
 
-// PendingEvents is the number of events to be found.
+// PendingEvents returns the number of events that have not been found again yet.
 func (b *Batch) PendingEvents() int64 { return b.pending }
 
-// Found says that they were.
+// Found records that all pending events were found.
 func (b *Batch) Found() {
 	for i := range b.table.count {
 		b.table.member(i).refused &^= pending

@@ -11,9 +11,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Whoever is refused is in no piece from then on, all others are in one each, and every
-// event is counted with one piece, wherever the refusals come from and however often the
-// cutting goes back.
+// A refused member is in no later piece, every other member is in exactly one, and every event is counted with
+// one piece, whichever pieces are refused and however often the cutting goes back.
 func TestRefusedMembersAreInNoPieceAndTheirEventsAreCountedOnce(t *testing.T) {
 	r := rules(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -45,7 +44,7 @@ func TestRefusedMembersAreInNoPieceAndTheirEventsAreCountedOnce(t *testing.T) {
 			}
 			if named := refuseSome(t, random.IntN(3), b, piece, events, out); named {
 				expected := piece.Expected
-				for range random.IntN(3) { // those behind it are checked
+				for range random.IntN(3) { // the pieces behind it are checked too
 					if behind, _, ok := p.Next(1 + random.IntN(60)); ok {
 						refuseSome(t, 1, b, behind, events, out)
 					}
@@ -129,8 +128,8 @@ func TestAMemberWhomTheBatchDoesNotHaveIsNotRefused(t *testing.T) {
 	}
 }
 
-// A batch of shards that stand apart begins where the one does that is furthest behind: what
-// the others have already counts, whoever is refused for what follows.
+// If shards have different positions, a batch starts at the lowest one. An event that a shard has already
+// counted is never among the events of a refused member.
 func TestEventsThatTheShardHadAreNotThoseOfWhomItRefuses(t *testing.T) {
 	b := New(rules(t), &unbounded{}, math.MaxInt64)
 	at := ledger.Positions{ledger.At(100), ledger.At(107)}

@@ -10,37 +10,38 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Sealed are windows that were found to be final in a partition, on a shard and from an offset on: an
-// event from there on counts in none of them, and is late where every window that would take it is one.
-// A worker learns of them as its pieces are refused, so it has those that events still come for.
+// Sealed has the windows that a worker found to be final in a partition, by shard and from an offset on. An
+// event at or after that offset does not count in the window, and is late if every window that would take it is
+// final. A worker learns of a final window when a piece is refused, so Sealed only has windows for which events
+// still arrive.
 //
-// What is final on one shard may not be so on another yet, which is sealed by a call of its own, as of
-// another ledger: its members' events count until it is, or what it is final with wouldn't be what its
-// ledger then says.
+// Each shard is sealed by its own call, with its own ledger. A window that is final on one shard may still be
+// open on another. The events of that shard's members must count until it is sealed; otherwise its final
+// standings would lack events that its ledger covers.
 //
-// The offset is where the shard's ledger stood as a piece was refused. A window is sealed once all
-// counts that was in the log as it took nothing any more, so from that offset on every event is late
-// for it, whatever becomes of the seal. Those before may not be in any more, if Redis goes back to
+// The offset is the shard's ledger position when the piece was refused. A window is sealed only once it has
+// counted every record that was in the log when it closed. Every event from that offset on is therefore late
+// for the window, even if the seal is lost. Earlier events may have to be counted again, if Redis goes back to
 // before the seal:
 //
 //	e is counted, at 100 ─▶ sealed ─▶ refused at 101 ─▶ back to 90 ─▶ e counts again, 101 is late
 //
-// What a batch knows is what was known as it was Reset: an event counts in the same windows whenever
-// it is folded or read again for that batch. It is safe for concurrent use.
+// A batch uses what was known at its Reset, so an event counts in the same windows whenever it is folded or
+// read again for that batch. Sealed is safe for concurrent use.
 type Sealed struct {
 	mu  sync.Mutex
 	all atomic.Pointer[sealed]
 }
 
-// sealed never changes.
+// sealed is immutable.
 type sealed struct {
-	on    map[sealedWindow]int64    // from which offset
-	any   map[sealedWindow]struct{} // of no board: that are final on some
+	on    map[sealedWindow]int64    // window → the offset from which it is final
+	any   map[sealedWindow]struct{} // windows, without their boards, that are final on some shard
 	froms []int64                   // all offsets, ascending
 }
 
 type sealedWindow struct {
-	shard  int // anyShard: final on some
+	shard  int // anyShard: final on some shard
 	board  string
 	period periods.Period
 	window string
@@ -48,10 +49,11 @@ type sealedWindow struct {
 
 const anyShard = -1
 
-// mostSealed is how many windows are known at a time. With more of them all are found again.
+// mostSealed is the maximum number of windows in memory. If there are more, all of them are dropped and found
+// again.
 const mostSealed = 4000
 
-// Add learns of windows that are final on a shard from an offset on.
+// Add records windows that are final on a shard from an offset on.
 func (s *Sealed) Add(shard int, from int64, windows ...ledger.Window) {
 	s.change(func(all map[sealedWindow]int64) {
 		if len(all)+len(windows) > mostSealed {
@@ -68,7 +70,7 @@ func (s *Sealed) Add(shard int, from int64, windows ...ledger.Window) {
 	})
 }
 
-// Remove forgets windows that aren't final on a shard any more.
+// Remove drops windows that are no longer final on a shard.
 func (s *Sealed) Remove(shard int, windows ...ledger.Window) {
 	s.change(func(all map[sealedWindow]int64) {
 		for i := range windows {
@@ -77,7 +79,7 @@ func (s *Sealed) Remove(shard int, windows ...ledger.Window) {
 	})
 }
 
-// Windows are those that it knows of a shard, without their bounds.
+// Windows returns the known final windows of a shard, without their bounds.
 func (s *Sealed) Windows(shard int) []ledger.Window {
 	var all []ledger.Window
 	for w := range s.now().on {
@@ -114,8 +116,8 @@ func (s *Sealed) now() *sealed {
 	return noneSealed
 }
 
-// seal has the targets go by what is known by now. A span knows which of its windows may be final
-// on some board, so events of windows that none is final of cost one comparison.
+// seal makes the targets use what is known now. A span has a mark for each of its windows that may be final on
+// some board, so an event without such windows costs one comparison.
 func (ts *targets) seal() {
 	now := ts.sealing.now()
 	if ts.sealed == now {
@@ -124,7 +126,7 @@ func (ts *targets) seal() {
 	ts.sealed, ts.spans, ts.lastSpan = now, nil, 0
 }
 
-// mark notes which of a span's windows are final on some board.
+// mark marks the windows of a span that are final on some board.
 func (ts *targets) mark(s *span) {
 	for i := range s.Windows {
 		if _, ok := ts.sealed.any[sealedWindow{anyShard, "", s.Windows[i].Period, s.Windows[i].Name}]; ok {
@@ -133,8 +135,8 @@ func (ts *targets) mark(s *span) {
 	}
 }
 
-// until has the targets be of events of a shard from an offset on, and before the next at which a window
-// becomes final.
+// until sets the shard and the offset of the event that is folded, and counts the windows that are final by
+// that offset.
 func (ts *targets) until(shard int, offset int64) {
 	ts.shard, ts.offset = int32(shard), offset
 	n, found := slices.BinarySearch(ts.sealed.froms, offset)
@@ -144,8 +146,9 @@ func (ts *targets) until(shard int, offset int64) {
 	ts.finals = int32(n)
 }
 
-// final reports whether a window of a span is final on a board, for the events that targets are of. Each
-// piece of the batch then says that it leaves the window out, and isn't added where it isn't final.
+// final reports whether a window of a span is final on a board, for the current event's shard and offset. If
+// so, it records that the batch leaves the window out: each piece lists such windows, and Redis refuses the
+// piece if one of them is not final.
 func (ts *targets) final(board string, s *span, window int) bool {
 	if s.sealed&(1<<window) == 0 {
 		return false
@@ -160,7 +163,7 @@ func (ts *targets) final(board string, s *span, window int) bool {
 	return true
 }
 
-// without are the windows that events of a shard's members were left out of, by their names in the listing.
+// without returns the listing names of the windows from which events of a shard's members were left out.
 func (ts *targets) without(shard int) []string {
 	var all []string
 	for w := range ts.out {

@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Whatever is sealed: an event counts in the windows that it would count in, but for those that are
-// final on its member's shard, and is late once there are none.
+// Whatever is sealed, an event counts in the windows in which it would count otherwise, except those that are
+// final on its member's shard. It is late if none remains.
 func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 	t.Parallel()
 	r := rules(t)
@@ -25,9 +25,9 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 		batch := New(r, &unbounded{}, 1<<30)
 		batch.Leaves(sealing)
 		shards := make(ledger.Positions, 1+random.IntN(3))
-		final := map[string]int64{} // from which offset, by shard and name
+		final := map[string]int64{} // shard and name → the offset from which it is final
 		on := func(shard int, listing string) string { return fmt.Sprint(shard, " ", listing) }
-		for range 3 { // of the windows that there are, some more each time, or less
+		for range 3 { // each time some more windows are final, or fewer
 			some := all[random.IntN(len(all))]
 			for _, p := range r.Periods {
 				w, _, _ := p.Rule.At(some.Time)
@@ -50,7 +50,7 @@ func TestAnEventCountsInNoneThatIsSealed(t *testing.T) {
 				e.Offset = int64(i)
 				without := e
 				result := Late
-				for _, p := range r.Periods { // a window at a time
+				for _, p := range r.Periods { // one window at a time
 					only := Rules{Periods: []Period{p}}
 					w, _, _ := p.Rule.At(e.Time)
 					without.Boards = nil

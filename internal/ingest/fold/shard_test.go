@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// reset starts a batch of a partition of one shard at a position.
+// reset starts a batch of a partition with one shard at a position.
 func reset(b *Batch, at ledger.Position, repeated uint64) {
 	began, now := at, ledger.Positions{at}
 	if at.Sweeping() {
@@ -20,7 +20,7 @@ func reset(b *Batch, at ledger.Position, repeated uint64) {
 	b.Reset(at.From, now.Next(), ledger.Positions{began}, now)
 }
 
-// started is where the one shard stands as a batch begins.
+// started returns the position of the single shard at the start of a batch.
 func started(b *Batch) ledger.Position {
 	if s := b.stands[0]; s.low > 0 {
 		return ledger.Position{From: s.from, To: b.to, Hash: s.low}
@@ -28,12 +28,12 @@ func started(b *Batch) ledger.Position {
 	return ledger.At(b.stands[0].from)
 }
 
-// cut starts the cutting of a batch of one shard.
+// cut starts to cut a batch of one shard.
 func cut(p *Pieces, b *Batch, partition ledger.Partition) { p.Reset(b, partition, 0, started(b)) }
 
-// Owners come and go in the middle of batches, which are swept in some shards and not in
-// others, and single shards go back to where they were before: every shard has every event
-// of its members once, as often as anybody looks, whatever was read in between.
+// Owners change in the middle of batches, some shards are further in the sweep than others, and single shards
+// go back to earlier positions. Every shard still counts every event of its members exactly once, whatever was
+// read in between.
 func TestShardsThatStandApartComeToTheSumsOfTheirEvents(t *testing.T) {
 	r := rules(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -80,7 +80,7 @@ func TestShardsThatStandApartComeToTheSumsOfTheirEvents(t *testing.T) {
 	})
 }
 
-// sharded is a partition of several shards: what each has, and where it stands.
+// sharded is a partition with several shards: what each has counted, and its position.
 type sharded struct {
 	rules  *Rules
 	n      ledger.Shards
@@ -89,7 +89,7 @@ type sharded struct {
 	shards []naive
 }
 
-// own reads up to an offset, or until so many pieces are in.
+// own reads up to an offset, or until so many pieces are applied.
 func (s *sharded) own(t *rapid.T, until int64, pieces int) {
 	knows := append(ledger.Positions{}, s.at...)
 	for pieces > 0 {
@@ -132,15 +132,15 @@ func (s *sharded) own(t *rapid.T, until int64, pieces int) {
 	}
 }
 
-// within fails where a shard is said to be in a sweep, at a hash of another's.
+// within fails if a shard's sweep is at a hash of another shard.
 func (s *sharded) within(t *rapid.T, shard int, at ledger.Position) {
 	if at.Sweeping() && s.n.Of(at.Hash) != shard {
 		t.Fatalf("shard %d of %d comes to %v", shard, s.n, at)
 	}
 }
 
-// sweep applies what a batch has for a shard, as far as there are pieces: it reports false
-// where there are none left. A shard that it has nothing for may be left where it stands.
+// sweep applies a batch's pieces for a shard while any pieces may still be applied, and then reports false. A
+// shard for which the batch has nothing may stay at its position.
 func (s *sharded) sweep(t *rapid.T, b *Batch, shard int, pieces *int) bool {
 	var p Pieces
 	if !b.For(shard, s.at[shard]) {
@@ -179,8 +179,8 @@ func (s *sharded) sweep(t *rapid.T, b *Batch, shard int, pieces *int) bool {
 	return true
 }
 
-// A reading whose memory holds only the members below a hash ends there in that hash's shard;
-// those before it are through, and those behind it stay where they stand.
+// A reading whose memory holds only the members below a hash ends at that hash in that hash's shard. Shards
+// below it are done, and shards above it stay at their positions.
 func TestWhereShardsStandAfterABatch(t *testing.T) {
 	const n, half = 4, 1 << 63
 	b := New(rules(t), &unbounded{}, math.MaxInt64)
@@ -210,7 +210,7 @@ func TestWhereShardsStandAfterABatch(t *testing.T) {
 	}
 }
 
-// Pieces of several shards are cut side by side.
+// Pieces of several shards are cut concurrently.
 func TestShardsAreCutSideBySide(t *testing.T) {
 	const n = 8
 	b := New(rules(t), &unbounded{}, math.MaxInt64)

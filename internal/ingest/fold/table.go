@@ -12,16 +12,13 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// The table holds a batch's members: their sums, found by hash and id, and read
-// out in the order of their hashes.
+// The table holds the sums of a batch's members. It finds a member by hash and id, and reads members out in the
+// order of their hashes.
 //
-// It is a linear hash table whose buckets are addressed by the hash's first
-// bits (reversed, so that splitting a bucket halves its range of hashes). That
-// gives three things at once: it grows by one bucket at a time, so there is no
-// moment at which it needs twice its memory; walking the buckets in order walks
-// the hashes in order, so a sweep needs no sort; and it is made of chunks
-// without pointers, which go back to a pool and cost the garbage collector
-// nothing.
+// It is a linear hash table. A bucket's address is the first bits of the hash, reversed, so that a split halves
+// the bucket's range of hashes. This has three advantages. The table grows by one bucket at a time, so it never
+// needs twice its memory. Walking the buckets in order walks the hashes in order, so a sweep needs no sort. And
+// its chunks have no pointers: they go back to a pool, and the garbage collector does not scan them.
 
 const (
 	memberChunk = 512     // members
@@ -38,29 +35,29 @@ const (
 	firstLevel = 6 // 64 buckets
 )
 
-// bounds are what the widths of indexes allow: a batch that reaches one of them ends.
+// bounds are the limits that the widths of the indexes set: a batch that reaches one ends.
 type bounds struct {
 	members, changes int // int32, plus one
-	idChunks         int // 4 GiB of ids
+	idChunks         int // at most 4 GiB of ids
 }
 
 var widest = bounds{members: math.MaxInt32, changes: math.MaxInt32, idChunks: (1 << 32) / idChunk}
 
-// member is one member and its first change; most have one.
+// member is one member and its first change. Most members have only one.
 type member struct {
 	hash    uint64
 	points  int64
 	time    int64
 	events  uint32
-	id      uint32 // chunk and offset of its id
-	next    int32  // the bucket's next member, plus one
+	id      uint32 // the chunk and offset of its id
+	next    int32  // the next member in the bucket, plus one
 	more    int32  // its further changes, plus one
 	target  int32
 	idLen   uint16
-	refused uint8 // a ledger.Reason, with or without pending; 0: it isn't
+	refused uint8 // a ledger.Reason, with or without pending; 0: not refused
 }
 
-// change is what a member with events of more than one target adds to another.
+// change is the sum of a member for a further target.
 type change struct {
 	points int64
 	time   int64
@@ -77,7 +74,7 @@ var (
 	offsetPool = sync.Pool{New: func() any { return new([offsetChunk]int64) }}
 )
 
-// Memory grants or refuses bytes, at once.
+// Memory grants or refuses bytes. It never blocks.
 type Memory interface {
 	Take(n int64) bool
 	Release(n int64)
@@ -94,17 +91,17 @@ type table struct {
 	changes []*[changeChunk]change
 	extra   int
 	ids     []*[idChunk]byte
-	idUsed  int // in the last chunk
-	last    int // the member that was added to last
+	idUsed  int // bytes used in the last chunk
+	last    int // the member that the last event was added to
 	buckets []*[bucketChunk]int32
 	level   uint
 	split   int
 	crowds  crowds
 
-	naming             bool       // members are called by their events
+	naming             bool       // events give members their display names
 	names, changeNames []*namesOf // parallel to members and changes; empty without naming
 
-	duplicates     []*[offsetChunk]int64 // their offsets, ascending
+	duplicates     []*[offsetChunk]int64 // offsets of duplicates, ascending
 	duplicateCount int
 }
 
@@ -128,7 +125,7 @@ func (t *table) id(m *member) []byte {
 	return t.ids[m.id/idChunk][at : at+int(m.idLen) : at+int(m.idLen)]
 }
 
-// text is what place has placed.
+// text returns the n bytes that place stored at this place.
 func (t *table) text(at uint32, n uint16) []byte {
 	if n == 0 {
 		return nil
@@ -137,8 +134,7 @@ func (t *table) text(at uint32, n uint16) []byte {
 	return t.ids[at/idChunk][from : from+int(n) : from+int(n)]
 }
 
-// address is the bucket of a hash: its first level bits, or one bit more where
-// the bucket has been split.
+// address returns the bucket of a hash: its first level bits, or one bit more if the bucket has been split.
 func (t *table) address(hash uint64) int {
 	r := bits.Reverse64(hash)
 	i := int(r & (1<<t.level - 1))
@@ -150,15 +146,15 @@ func (t *table) address(hash uint64) int {
 
 func (t *table) bucketCount() int { return 1<<t.level + t.split }
 
-// found is where a member is, or where it would go: then one walk through its chain has
-// seen all that adding it has to know.
+// found is a member's place, or the place for a new one. One walk through the chain finds everything that
+// insert needs.
 type found struct {
 	at   int    // its index, or -1
-	head *int32 // the first of its bucket, plus one; nil where there are no buckets yet
-	// Where it would go: behind those that came before it, which have the more events.
+	head *int32 // the first of its bucket, plus one; nil if there are no buckets yet
+	// The place for a new member: at the end, because members that came earlier have more events.
 	end   *int32
-	chain int  // the members that are there, but no more than make a crowd
-	alike bool // one of them has its hash
+	chain int  // members in the chain, at most crowd
+	alike bool // one of them has the same hash
 }
 
 func (t *table) find(hash uint64, id []byte) found {
@@ -183,8 +179,7 @@ func (t *table) find(hash uint64, id []byte) found {
 	return found{at: -1, head: head, end: end, chain: n, alike: alike}
 }
 
-// insert adds a member that wasn't found. It takes all the memory it needs before it
-// changes anything.
+// insert adds a member that was not found. It reserves all memory before it changes anything.
 func (t *table) insert(f found, hash uint64, id []byte, target int32, points, time int64) Result {
 	if t.count == t.most.members {
 		return Full
@@ -223,7 +218,7 @@ func (t *table) insert(f found, hash uint64, id []byte, target int32, points, ti
 	} else {
 		*f.end = int32(t.count)
 	}
-	// Two at most: so it catches up where there was no memory for it before.
+	// At most two splits, so that the table catches up after it had no memory for a split.
 	for range 2 {
 		if t.count <= t.bucketCount() || !t.splitOne() {
 			break
@@ -232,7 +227,7 @@ func (t *table) insert(f found, hash uint64, id []byte, target int32, points, ti
 	return Added
 }
 
-// roomForText makes room for so many bytes at the end of the last chunk.
+// roomForText makes room for n bytes at the end of the last chunk.
 func (t *table) roomForText(n int) Result {
 	if len(t.ids) > 0 && t.idUsed+n <= idChunk {
 		return Added
@@ -248,7 +243,7 @@ func (t *table) roomForText(n int) Result {
 	return Added
 }
 
-// nameBytes is the size of the names of a chunk of members or changes.
+// nameBytes returns the bytes that the names of a chunk of members or changes take.
 func (t *table) nameBytes() int64 {
 	if t.naming {
 		return nameBytes
@@ -256,7 +251,7 @@ func (t *table) nameBytes() int64 {
 	return 0
 }
 
-// moreNames adds a chunk for which the memory was taken.
+// moreNames adds a chunk of names. The caller has reserved its memory.
 func (t *table) moreNames(names []*namesOf) []*namesOf {
 	if !t.naming {
 		return names
@@ -266,7 +261,7 @@ func (t *table) moreNames(names []*namesOf) []*namesOf {
 	return append(names, chunk)
 }
 
-// place copies an id, or a name, to the end of the last chunk, which has room for it.
+// place copies an id or a name to the end of the last chunk, which has room for it.
 func (t *table) place(id []byte) uint32 {
 	at := uint32((len(t.ids)-1)*idChunk + t.idUsed)
 	copy(t.ids[len(t.ids)-1][t.idUsed:], id)
@@ -274,7 +269,7 @@ func (t *table) place(id []byte) uint32 {
 	return at
 }
 
-// addChange gives a member a change of another target.
+// addChange adds an event of another target to a member.
 func (t *table) addChange(at int, target int32, points, time int64) Result {
 	if r := t.reserve(1); r != Added {
 		return r
@@ -284,7 +279,7 @@ func (t *table) addChange(at int, target int32, points, time int64) Result {
 	return Added
 }
 
-// link gives a member a change for which there is room.
+// link adds a change to a member. The caller has reserved room for it.
 func (t *table) link(at int, target int32, points, time int64) {
 	m := t.member(at)
 	*t.change(t.extra) = change{points: points, time: time, target: target, next: m.more}
@@ -292,7 +287,7 @@ func (t *table) link(at int, target int32, points, time int64) {
 	m.more = int32(t.extra)
 }
 
-// reserve makes room for so many changes, fewer than a chunk has.
+// reserve makes room for n changes, fewer than a chunk has.
 func (t *table) reserve(n int) Result {
 	if t.extra+n > t.most.changes {
 		return Full
@@ -320,16 +315,15 @@ func (t *table) grow() Result {
 	return Added
 }
 
-// splitOne moves half of one bucket's range of hashes to a new bucket. Without
-// memory for it the chains just get longer. The members of both halves stay in order: see
-// crowds.
+// splitOne moves half of one bucket's range of hashes to a new bucket. Without memory for that, the chains only
+// get longer. The members of both halves stay in order: see crowds.
 func (t *table) splitOne() bool {
 	from, to := t.split, t.split+1<<t.level
 	if to/bucketChunk == len(t.buckets) && t.grow() != Added {
 		return false
 	}
 	bit := uint64(1) << t.level
-	low, high := t.bucket(from), t.bucket(to) // where the next of each half goes
+	low, high := t.bucket(from), t.bucket(to) // where each half's next member goes
 	i := *low
 	for i != 0 {
 		m := t.member(int(i - 1))
@@ -349,7 +343,7 @@ func (t *table) splitOne() bool {
 	return true
 }
 
-// noteDuplicate notes the offset of an event that isn't folded.
+// noteDuplicate records the offset of an event that is not folded.
 func (t *table) noteDuplicate(offset int64) Result {
 	if t.duplicateCount == len(t.duplicates)*offsetChunk {
 		if r := t.take(offsetBytes); r != Added {
@@ -369,8 +363,8 @@ func (t *table) isDuplicate(offset int64) bool {
 	return found
 }
 
-// addPoints keeps a sum that has left the range of 64 bits out of it for good:
-// no layout holds it, and wrapping round would make it look like one that fits.
+// addPoints adds points. A sum that leaves the range of 64 bits stays beyond it: no layout can hold it, and a
+// wrapped sum would look valid.
 func addPoints(a, b int64) int64 {
 	if a == beyond || b == beyond {
 		return beyond
@@ -384,8 +378,7 @@ func addPoints(a, b int64) int64 {
 
 const beyond = math.MaxInt64
 
-// later is the time of the later of two events; without positive points an
-// event has none.
+// later returns the later time of two events. An event without positive points has no time.
 func later(a, b int64) int64 { return max(a, b, ledger.NoTime) }
 
 func (t *table) release() {

@@ -9,26 +9,26 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Rules say which windows an event counts in.
+// Rules decide which windows an event counts in.
 type Rules struct {
-	Periods []Period // MaxPeriods at most
-	// Boards have rules or periods of their own, by name; that of rules.AnyBoard is for those
-	// that aren't named. The others are by the default rule, in all periods.
+	Periods []Period // at most MaxPeriods
+	// Boards are the boards with their own rules or periods, by name. The entry rules.AnyBoard is for boards
+	// without an entry. If there is no such entry either, a board has the default rule and all periods.
 	Boards map[string]*Board
-	// Names says that members are called by their events' names.
+	// Names is true if events give members their display names.
 	Names bool
 
-	borders *Borders // that the periods' rules are bound to; nil: none
+	borders *Borders // that bind the periods' rules; nil: none
 }
 
-// Period is one that events count in.
+// Period is a period that events count in.
 type Period struct {
 	Rule periods.Rule
-	// Lateness is how long after its end a window takes events, by record time, in ms.
+	// Lateness is how long after its end a window accepts events, by record time, in ms.
 	Lateness int64
 }
 
-// BuiltIn are rules of built-in periods that share a calendar and a lateness, in ms.
+// BuiltIn returns rules with built-in periods that have the same calendar and lateness (ms).
 func BuiltIn(c periods.Calendar, lateness int64, names ...periods.Period) Rules {
 	var r Rules
 	for _, name := range names {
@@ -37,12 +37,12 @@ func BuiltIn(c periods.Calendar, lateness int64, names ...periods.Period) Rules 
 	return r
 }
 
-// MaxPeriods is how many periods there may be.
+// MaxPeriods is the maximum number of periods.
 const MaxPeriods = 32
 
-// Windows are those that an event on some boards counts in, by its time and its record's, in ms.
-// If there are none, the result is Late or Early, else Added. An error says that its time is in
-// no window that a calendar has.
+// Windows returns the windows that an event on these boards counts in, by its time and its record's time, in
+// ms. If there are none, the result is Late or Early, else Added. It returns an error if a calendar has no
+// window for the event's time.
 func (r *Rules) Windows(boards [][]byte, time, recordTime int64) ([]periods.Window, Result, error) {
 	s, err := r.span(time)
 	if err != nil {
@@ -61,28 +61,28 @@ func (r *Rules) Windows(boards [][]byte, time, recordTime int64) ([]periods.Wind
 	return all, Added, nil
 }
 
-// span is the stretch around a time in which every period keeps its window, and what decides
-// which of those windows take an event.
+// span is a stretch of time in which no period changes its window, and the data that decide which of these
+// windows accept an event.
 type span struct {
 	periods.Span
-	// until is, for each window, the latest record time of an event that it takes.
+	// until has, for each window, the latest record time of an event that it accepts.
 	until []int64
-	// all are the windows that take any, a bit each, and first is the least of their until: most
-	// events come by then.
+	// all has one bit for each window that accepts any event. first is the lowest until among them: most events
+	// have an earlier record time.
 	all   uint32
 	first int64
-	// ahead are the periods whose windows all begin later, a bit each.
+	// ahead has one bit for each period whose first window starts after the span.
 	ahead uint32
-	// sealed are the windows that are final on some board, a bit each.
+	// sealed has one bit for each window that is final on some board.
 	sealed uint32
-	// unsettled are the borders of its windows that aren't settled, and near is the latest record
-	// time of an event that needs them to be.
+	// unsettled are the borders of its windows that are not settled. near is the latest record time of an event
+	// that needs them.
 	unsettled []Unsettled
 	near      int64
 }
 
-// left is what becomes of an event that none of some periods' windows takes: Late, or Early
-// before all windows of all of them.
+// left returns the result for an event that no window of the kept periods accepts: Early if all of their
+// windows are later, else Late.
 func (s *span) left(kept uint32) Result {
 	if kept&(1<<len(s.until)-1)&^s.ahead == 0 {
 		return Early
@@ -90,7 +90,7 @@ func (s *span) left(kept uint32) Result {
 	return Late
 }
 
-// never is a record time that no record has: a period without a window takes nothing.
+// never is a record time that no record has: a period without a window accepts no event.
 const never = math.MinInt64
 
 func (r *Rules) span(time int64) (span, error) {
@@ -123,8 +123,8 @@ func (r *Rules) span(time int64) (span, error) {
 	return s, nil
 }
 
-// taken are the windows that take an event of this record time, a bit each: those that have
-// not ended more than the lateness before it.
+// taken returns the windows that accept an event of this record time, one bit each: those whose end plus
+// lateness is not before it.
 func (s *span) taken(recordTime int64) uint32 {
 	if recordTime <= s.first {
 		return s.all
@@ -138,26 +138,25 @@ func (s *span) taken(recordTime int64) uint32 {
 	return bits
 }
 
-// targets gives a small number to every set of windows that events of a batch
-// count in: their target. Most batches have one or a few.
+// targets gives a small number, the target, to each set of windows that events of a batch count in. Most
+// batches have one or a few.
 //
-// A target is found in two comparisons where an event is like the one before
-// it: the same boards, and a time in the same span, the stretch in which all
-// periods keep their windows.
+// Two comparisons find the target of an event that is like the one before: the same boards, and a time in the
+// same span.
 type targets struct {
 	rules   *Rules
-	sealing *Sealed // where what is sealed is learned; nil: nothing ever is
-	sealed  *sealed // as the batch was reset
+	sealing *Sealed // the final windows known to the worker; nil: none, ever
+	sealed  *sealed // the same at the batch's reset
 	shards  ledger.Shards
-	// Of the event that is folded, if it is of a window that is final on some board: its shard, its
-	// offset, and how many windows are final by then.
+	// Set for the current event if one of its windows is final on some board: the event's shard, its offset,
+	// and the number of windows that are final by that offset.
 	shard  int32
 	offset int64
 	finals int32
-	// out are the windows that events of the batch were left out of, as final.
+	// out are the final windows that the batch left out of its events.
 	out map[sealedWindow]struct{}
 
-	others int64 // shards but one: each has Pieces of its own
+	others int64 // number of shards minus one: each of them has its own Pieces
 
 	windows []ledger.Window
 	sets    [][]int32 // a set of windows, as ascending indexes
@@ -166,18 +165,18 @@ type targets struct {
 
 	byRules byRules
 
-	boards  map[string]int32 // lists of boards, each name ended by a NUL
+	boards  map[string]int32 // lists of boards; a NUL ends each name
 	names   [][]string
 	known   map[key]int32
 	scratch []byte
 	lookup  []int32
 
-	spans   []span // of the batches so far, kept from batch to batch
+	spans   []span // of recent batches, kept from one batch to the next
 	borders uint64 // the version of the borders that the spans use
 
 	lastKey    key
 	lastTarget int32
-	lastSpan   int // of spans
+	lastSpan   int // an index in spans
 	lastList   []byte
 	lastBoards int32
 }
@@ -190,24 +189,24 @@ type window struct {
 
 type key struct {
 	boards int32
-	finals int32  // how many windows are final by its offset; 0 where none of the span's may be
-	shard  int32  // of its member; 0 there too
-	taken  uint32 // of the span's windows, a bit each: those that take the event
-	span   int64  // start
+	finals int32  // number of windows that are final by its offset; 0 if no window of the span can be final
+	shard  int32  // of its member; 0 in the same case
+	taken  uint32 // windows of the span that accept the event, one bit each
+	span   int64  // the span's start
 }
 
-// Sizes of what is kept, by which memory is charged: with maps and slices as they are at
-// their emptiest, just grown, and with what Pieces has for each.
+// Sizes in bytes for charging memory. They assume maps and slices that have just grown, and so are mostly
+// empty, and include what Pieces keeps for each entry.
 const (
 	windowBytes = 224
-	setBytes    = 192 // and 8 a window
+	setBytes    = 192 // plus 8 for each window
 	otherBytes  = 4   // for each further shard
-	listBytes   = 128 // and 48 a board, and its text
-	spansKept   = 8   // from batch to batch
-	spansMost   = 128 // in one
+	listBytes   = 128 // plus 48 for each board, plus its text
+	spansKept   = 8   // from one batch to the next
+	spansMost   = 128 // in one batch
 )
 
-// by has events counted by other rules: the spans are of those before.
+// by makes the targets use other rules. It drops the spans, which belong to the previous rules.
 func (ts *targets) by(rules *Rules) {
 	if ts.rules != rules {
 		ts.rules, ts.spans, ts.lastSpan = rules, nil, 0
@@ -230,8 +229,8 @@ func (ts *targets) reset() {
 	}
 }
 
-// kept is how many elements an empty batch keeps room for. What had more is made anew for
-// the next one: a process has two batches a partition, and most of them are idle.
+// kept is the maximum number of elements for which an empty batch keeps room. Larger slices and maps are
+// allocated again for the next batch: a process has two batches for each partition, and most of them are idle.
 const kept = 64
 
 func emptied[T any](s []T) []T {
@@ -250,8 +249,8 @@ func cleared[K comparable, V any](m map[K]V) map[K]V {
 	return m
 }
 
-// take returns the span of an event's time, and which of its windows take the
-// event: none where it is late or early.
+// take returns the span of an event's time, and the span's windows that accept the event: none if it is late or
+// early.
 func (ts *targets) take(boards [][]byte, hash uint64, offset, time, recordTime int64) (*span, uint32, error) {
 	span, err := ts.spanOf(time)
 	if err != nil {
@@ -291,7 +290,7 @@ func (ts *targets) of(t *table, span *span, taken uint32, boards [][]byte) (targ
 	return target, Added
 }
 
-// spanOf finds the span of a time among those of late, else works it out.
+// spanOf finds the span of a time among the recent ones, or computes it.
 func (ts *targets) spanOf(time int64) (*span, error) {
 	if ts.lastSpan < len(ts.spans) {
 		if s := &ts.spans[ts.lastSpan]; s.Start <= time && time < s.End {
@@ -312,7 +311,7 @@ func (ts *targets) spanOf(time int64) (*span, error) {
 	if ts.sealed != nil {
 		ts.mark(&s)
 	}
-	if len(ts.spans) >= spansMost { // events from all over: don't search long lists
+	if len(ts.spans) >= spansMost { // events have very different times: do not search long lists
 		ts.spans = ts.spans[:0]
 	}
 	ts.lastSpan = len(ts.spans)
@@ -320,16 +319,15 @@ func (ts *targets) spanOf(time int64) (*span, error) {
 	return &ts.spans[ts.lastSpan], nil
 }
 
-// settle drops the spans where more is known of borders since, or less. What a batch was folded by
-// stays: a piece with windows of both is refused.
+// settle drops the spans if the known borders have changed. Events that the batch has already folded keep their
+// windows: Redis refuses a piece that has windows by old and by new borders.
 func (ts *targets) settle() {
 	if now := ts.rules.borders.now(); now != ts.borders {
 		ts.borders, ts.spans, ts.lastSpan = now, nil, 0
 	}
 }
 
-// sameBoards returns the number of the last event's boards where these are the
-// same, else -1.
+// sameBoards returns the number of the last event's list of boards if these boards are the same, else -1.
 func (ts *targets) sameBoards(boards [][]byte) int32 {
 	if ts.lastBoards < 0 {
 		return -1
@@ -370,7 +368,7 @@ func (ts *targets) boardsOf(t *table, boards [][]byte) (int32, Result) {
 	return n, Added
 }
 
-// add makes a target: the taken windows of every board.
+// add creates a target: the accepting windows of every board.
 func (ts *targets) add(t *table, k key, span *span) (int32, Result) {
 	names := ts.names[k.boards]
 	set := ts.lookup[:0]
@@ -382,7 +380,7 @@ func (ts *targets) add(t *table, k key, span *span) (int32, Result) {
 			}
 			n, r := ts.window(t, board, w)
 			if r != Added {
-				return 0, r // what was added so far is in no set, and no harm
+				return 0, r // windows added so far are in no set; they do no harm
 			}
 			set = append(set, n)
 		}
@@ -416,7 +414,7 @@ func (ts *targets) window(t *table, board string, w periods.Window) (int32, Resu
 	return n, Added
 }
 
-// appendSet writes a set of windows, given as ascending indexes, as the key of a map.
+// appendSet appends a set of windows, given as ascending indexes, in the form of a map key.
 func appendSet(b []byte, windows []int32) []byte {
 	for _, w := range windows {
 		b = binary.LittleEndian.AppendUint32(b, uint32(w))
@@ -424,7 +422,7 @@ func appendSet(b []byte, windows []int32) []byte {
 	return b
 }
 
-// set numbers a set of windows.
+// set returns the number of a set of windows.
 func (ts *targets) set(windows []int32) int32 {
 	ts.scratch = appendSet(ts.scratch[:0], windows)
 	b := ts.scratch

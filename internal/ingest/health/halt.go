@@ -1,6 +1,6 @@
-// Package health says how the partitions of a consumer are: running, waiting or halted, why,
-// and how far behind. A worker notes it in a Status, which guards itself; its Line lies
-// in Redis beside the boards (internal/ledger/workers).
+// Package health reports the state of a consumer's partitions: running, waiting or halted, the reason, and the
+// lag. A worker records it in a Status, which is safe for concurrent use; its Line is stored in Redis next to
+// the boards (internal/ledger/workers).
 package health
 
 import (
@@ -9,37 +9,35 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// Halt is why a partition doesn't go on, and what to do about it. A halted
-// partition looks at its cause every second and goes on once that is gone; the
-// others run.
+// Halt is the reason why a partition has stopped, and the remedy. A halted partition checks the cause every
+// second and continues once it is gone. Other partitions continue.
 type Halt struct { //nolint:errname // what a partition is in, more than what went wrong
-	Reason string // one of the constants below: a label
+	Reason string // one of the constants below, used as a label
 	What   string // what was found, and where
 	Remedy string
 }
 
-// Reasons of halts.
+// Reasons for halts.
 const (
-	HaltTorn      = workers.HaltTorn  // a piece was written in part
-	HaltOrphaned  = "ledger_lost"     // boards are there and the ledger isn't
-	HaltGap       = "gap"             // events are gone from the log
+	HaltTorn      = workers.HaltTorn  // a piece was written partly
+	HaltOrphaned  = "ledger_lost"     // boards exist, the ledger does not
+	HaltGap       = "gap"             // events were deleted from the log
 	HaltTruncated = "truncated"       // the log has lost events that count
 	HaltRecreated = "recreated"       // the topic was deleted and created again
 	HaltSchema    = "schema"          // the boards were written with another configuration
-	HaltBoard     = "board_lost"      // a key of a board is gone
-	HaltUnlisted  = "board_unlisted"  // a board's key is there and isn't listed
+	HaltBoard     = "board_lost"      // a board's key is gone
+	HaltUnlisted  = "board_unlisted"  // a board's key exists and is not listed
 	HaltBounds    = "window_bounds"   // a window is listed with other bounds
 	HaltRule      = "board_rule"      // a window is listed with another rule of its board
-	HaltForeign   = "foreign_score"   // a score was written by something else
-	HaltRedis     = "redis"           // Redis refuses
-	HaltKafka     = "kafka"           // Kafka refuses
-	HaltFormat    = "record_format"   // records that can't be read
-	HaltTooLarge  = "batch_too_large" // a response larger than memory allows
-	HaltRules     = "rules"           // a sweep is by rules that aren't known here
+	HaltForeign   = "foreign_score"   // another program wrote a score
+	HaltRedis     = "redis"           // Redis refuses a call
+	HaltKafka     = "kafka"           // Kafka refuses a call
+	HaltFormat    = "record_format"   // records cannot be read
+	HaltTooLarge  = "batch_too_large" // a response needs more memory than allowed
+	HaltRules     = "rules"           // a sweep uses rules that this process does not know
 )
 
-// HaltReasons lists all of them, so that every gauge can stand at zero before the
-// first halt.
+// HaltReasons returns all reasons, so that every gauge can be 0 before the first halt.
 func HaltReasons() []string {
 	return []string{
 		HaltTorn, HaltOrphaned, HaltGap, HaltTruncated, HaltRecreated, HaltSchema, HaltBoard, HaltUnlisted,
@@ -51,10 +49,10 @@ func (h *Halt) Error() string { return fmt.Sprintf("%s: %s", h.What, h.Remedy) }
 
 const RebuildRemedy = "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
 
-// LedgerRemedy is for what a rebuild refuses, as it can't tell what the ledger says. Without
-// it, it goes by what the group has committed.
+// LedgerRemedy is for a ledger that a rebuild refuses because it cannot read it. Without the ledger, a rebuild
+// uses the offsets that the group has committed.
 const LedgerRemedy = "restore a backup of Redis; or delete the ledger (the key <redis.prefix>:{0}:ledger, or of several shards that shard's), " +
 	"whose place the group's offsets take then, and rebuild the boards from the log (consumer rebuild)"
 
-// RuleRemedy is for a board whose rule isn't that of its windows.
+// RuleRemedy is for a board whose rule differs from that of its windows.
 const RuleRemedy = "set the board's fields and score back, or give the new rule to a board of another name, or have its windows written anew (consumer rebuild --board)"

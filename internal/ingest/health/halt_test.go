@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// Whoever adds a reason has it shown.
+// A new reason must be listed, so that it is shown.
 func TestEveryReasonOfAHaltIsListed(t *testing.T) {
 	source, err := os.ReadFile("halt.go")
 	require.NoError(t, err)

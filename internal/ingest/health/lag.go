@@ -7,30 +7,29 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// LagTracker is how far a partition is behind: between where the ledger stands and where
-// the log ended when the broker last answered. It is updated a batch and a response at a
-// time, never an event.
+// LagTracker measures how far a partition is behind: from the ledger's position to the log's end in the last
+// answer of a broker. It is updated for each batch and response, not for each event.
 //
 //	every event counts ──▶ from ...... stable: the first open transaction ...... high: the log's end
 type LagTracker struct {
-	mu        sync.Mutex // guards what is below
-	from, end int64      // every event before from counts; end is stable. -1: not known yet
-	high      int64      // the log's end; end if no transaction is open
-	open      time.Time  // since when the transaction at end has been seen; zero if none is open
-	since     int64      // ms: the time of the oldest record that doesn't count, 0 without one
-	unread    bool       // none of the records that don't count was read yet: they may be older than since
+	mu        sync.Mutex // guards the fields below
+	from, end int64      // every event before from counts; end is the stable offset; -1: not known yet
+	high      int64      // the log's end; equals end if no transaction is open
+	open      time.Time  // when the transaction at end was first seen; zero if none is open
+	since     int64      // time of the oldest uncounted record, in ms; 0 if there is none
+	unread    bool       // no uncounted record has been read yet: they may be older than since
 	asked     time.Time  // when the end was last seen
-	refill    int64      // up to where a lost Redis is read again; 0 where it wasn't lost
+	refill    int64      // up to which offset a lost Redis is read again; 0 if it was not lost
 }
 
-// NewLagTracker is of a partition of which nothing is known yet.
+// NewLagTracker returns a LagTracker for a partition of which nothing is known yet.
 func NewLagTracker() *LagTracker { return &LagTracker{from: -1, end: -1, high: -1} }
 
-// Located is called with where the ledger stands and the log ends.
+// Located records the ledger's position and the log's end.
 func (l *LagTracker) Located(from, end int64) {
 	l.change(func() {
 		if from < l.from {
-			l.since = 0 // gone back: older records than we knew of
+			l.since = 0 // the position went back: older records than the known ones
 		}
 		if end != l.end {
 			l.open = time.Time{}
@@ -39,11 +38,11 @@ func (l *LagTracker) Located(from, end int64) {
 	})
 }
 
-// GoesOn is called with where the ledger stands, once that is settled.
+// GoesOn records the ledger's position, once it is settled.
 func (l *LagTracker) GoesOn(from int64) { l.change(func() { l.from = from }) }
 
-// Ends is called with where the log ends: for readers of what is committed, before the first open transaction; and
-// after its last record, -1 if that was not looked at.
+// Ends records the log's end: stable is the end for readers of committed records, before the first open
+// transaction; high is the end after the last record, -1 if unknown.
 func (l *LagTracker) Ends(stable, high int64) {
 	l.change(func() {
 		if stable != l.end || high >= 0 && high <= stable {
@@ -59,8 +58,7 @@ func (l *LagTracker) Ends(stable, high int64) {
 	})
 }
 
-// Sweeping is called with the time of the oldest record of the batch that is swept
-// now, 0 if none has one.
+// Sweeping records the time of the oldest record in the batch that is being swept, 0 if none has a time.
 func (l *LagTracker) Sweeping(oldest int64) {
 	l.change(func() {
 		if oldest > 0 {
@@ -70,9 +68,8 @@ func (l *LagTracker) Sweeping(oldest int64) {
 	})
 }
 
-// Counts is called where a batch is through, with its end and the time of its newest
-// record. What follows it is hardly older. It reports whether a lost Redis has been read again
-// with that batch.
+// Counts records that a batch is done, with its end and the time of its newest record. Later records are rarely
+// older. It reports whether this batch completes the refill of a lost Redis.
 func (l *LagTracker) Counts(to, newest int64) (refilled bool) {
 	l.change(func() {
 		if refilled = l.refill > 0 && to >= l.refill; refilled {
@@ -83,14 +80,14 @@ func (l *LagTracker) Counts(to, newest int64) (refilled bool) {
 	return refilled
 }
 
-// Refills is called with the offset up to which a lost Redis is read again.
+// Refills sets the offset up to which a lost Redis is read again.
 func (l *LagTracker) Refills(to int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refill = to
 }
 
-// Refilling is how many records are still to be read again since Redis was lost.
+// Refilling returns how many records must still be read again since Redis was lost.
 func (l *LagTracker) Refilling() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,14 +109,14 @@ func (l *LagTracker) change(to func()) {
 	}
 }
 
-// Stale reports whether the end was last seen longer ago than that.
+// Stale reports whether the end was last seen longer ago than after.
 func (l *LagTracker) Stale(after time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Since(l.asked) > after
 }
 
-// Lag is how far the partition is behind now.
+// Lag returns the partition's current lag.
 func (l *LagTracker) Lag() workers.Lag {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -47,13 +47,13 @@ func TestLagIsTheAgeOfWhatDoesNotCountYet(t *testing.T) {
 		l.Counts(500, ago(0))
 		behind(0, -1)
 
-		time.Sleep(24 * time.Hour) // nobody sends anything
+		time.Sleep(24 * time.Hour) // no producer sends anything
 		behind(0, -1)
 		l.Ends(510, 510)
-		behind(10, 0) // and not a day
+		behind(10, 0) // not a day
 		l.Located(200, 510)
 		behind(310, 0) // rolled back
-		l.GoesOn(600)  // past the log's end, as an open transaction shows it
+		l.GoesOn(600)  // past the log's end, as an open transaction makes it appear
 		behind(0, -1)
 	})
 }
@@ -68,10 +68,10 @@ func TestWhatAnOpenTransactionHoldsBackIsLag(t *testing.T) {
 		require.Equal(t, workers.Lag{Known: true, Records: 40, Since: began, Open: open}, l.Lag())
 		time.Sleep(time.Minute)
 		l.Ends(100, 160)
-		l.Ends(100, -1) // asked for the one end alone
+		l.Ends(100, -1) // only the stable end was requested
 		require.Equal(t, workers.Lag{Known: true, Records: 60, Since: began, Open: open}, l.Lag())
 
-		l.Ends(150, 170) // it has ended, and another is open
+		l.Ends(150, 170) // the transaction has ended, and another is open
 		later := time.Now().UTC()
 		l.Counts(150, later.UnixMilli())
 		require.Equal(t, &workers.OpenTransaction{Offset: 150, Since: later}, l.Lag().Open)

@@ -1,7 +1,7 @@
 package health
 
-// Which shards a partition waits for: an error of the standings has the shard that it came
-// from, and several of them are waited for as one.
+// The shards that a partition waits for. An error of the standings has its shard, and waits for several shards
+// are combined into one error.
 
 import (
 	"errors"
@@ -19,11 +19,10 @@ type ShardWait struct {
 	Since  time.Time
 }
 
-// ShardReasons are the reasons of waiting that a shard can have.
+// ShardReasons returns the reasons for which a partition can wait for a shard.
 func ShardReasons() []string { return []string{WaitsRedis, WaitsRedisFull, WaitsRebuild} }
 
-// standingsError is an error of a shard of the standings: a wait for it is distinguished from one
-// for Kafka.
+// standingsError is an error of one shard of the standings. The type distinguishes it from an error of Kafka.
 type standingsError struct {
 	error
 
@@ -32,7 +31,7 @@ type standingsError struct {
 
 func (e standingsError) Unwrap() error { return e.error }
 
-// StandingsError has an error be one of a shard of the standings, nil of nil.
+// StandingsError marks an error as one of a shard of the standings. It returns nil for nil.
 func StandingsError(shard int, err error) error {
 	if err == nil {
 		return nil
@@ -46,21 +45,20 @@ func IsStandings(err error) bool {
 	return ok
 }
 
-// ShardOf is the shard that an error came from, 0 of one that came from none.
+// ShardOf returns the shard of an error, or 0 if the error has none.
 func ShardOf(err error) int {
 	e, _ := errors.AsType[standingsError](err)
 	return e.shard
 }
 
-// shardsError is what shards are waited for, as one: the error of the first of them.
+// shardsError combines the errors of several shards. It wraps the first of them.
 type shardsError struct {
-	errs  []error // one a shard; nil where it isn't waited for
+	errs  []error // one per shard; nil if the partition does not wait for it
 	first int
 }
 
-// WaitsForShards is what all shards are waited for as one error, which is that of the first of
-// them and names the others. It is nil where none is waited for. errs has one a shard, in their
-// order, and is copied.
+// WaitsForShards combines the errors of all shards into one, which wraps the first and names the other shards.
+// It returns nil if there is no error. errs has one entry per shard, in their order, and is copied.
 func WaitsForShards(errs []error) error {
 	first := slices.IndexFunc(errs, func(err error) bool { return err != nil })
 	if first < 0 {
@@ -85,7 +83,7 @@ func (e *shardsError) Error() string {
 	return text
 }
 
-// shardNumbers are ascending numbers for people: shards 3, 5 to 7.
+// shardNumbers formats ascending numbers: shards 3, 5 to 7.
 func shardNumbers(all []int) string {
 	var parts []string
 	for i := 0; i < len(all); {
@@ -109,7 +107,7 @@ func shardNumbers(all []int) string {
 	return "shards " + strings.Join(parts, ", ")
 }
 
-// shardWaits are the shards that an error is of, with the reason of each, in their order.
+// shardWaits returns the shards of an error with their reasons, in the order of shards.
 func shardWaits(err error) []ShardWait {
 	var all []ShardWait
 	if several, ok := errors.AsType[*shardsError](err); ok {

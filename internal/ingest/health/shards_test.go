@@ -49,7 +49,7 @@ func TestShardsAreWaitedForSinceTheyWereWithoutABreak(t *testing.T) {
 		s.Writing(WaitsForShards([]error{nil, StandingsError(1, errGone), full, &Waiting{WaitsRebuild, errors.New("held"), "none"}}))
 		require.Equal(t, map[int]string{1: "redis 0s", 2: "redis_full 0s", 3: "rebuild 0s"}, waits())
 		time.Sleep(time.Minute)
-		s.Waiting(StandingsError(1, errGone)) // the flow has ended for it
+		s.Waiting(StandingsError(1, errGone)) // the flow has ended because of it
 		s.Writing(WaitsForShards([]error{nil, nil, full, nil}))
 		require.Equal(t, map[int]string{1: "redis 1m0s", 2: "redis_full 1m0s"}, waits())
 		s.Writing(nil)

@@ -14,57 +14,57 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// Status is a worker's state. What goes on is logged now and then, not every time.
+// Status is a worker's state. It logs a lasting wait only from time to time.
 //
-// Its reader and its sweeper note what they wait for, each on a side of its own; whoever
-// shows it reads. mu guards all but the first fields, which don't change, and caughtUp.
+// The reader and the sweeper each record their own waits. mu guards all fields except the first ones, which are
+// immutable or atomic.
 type Status struct {
 	log          *zap.Logger
 	owner, group string
 	lag          *LagTracker
-	CaughtUp     atomic.Bool // the last answer of the broker was empty
+	CaughtUp     atomic.Bool // the broker's last answer was empty
 	known        atomic.Pointer[duplicates.Set]
 
 	mu     sync.Mutex
-	begun  time.Time // the flow under way
+	begun  time.Time // start of the current flow
 	halt   *Halt
-	wait   [4]error // what reading, writing and everything between them wait for, and what is looked through
+	wait   [4]error // what looking back, reading, writing and the steps between flows wait for
 	since  [4]time.Time
-	shards []ShardWait    // that are waited for, on any side
-	logged retry.LogLimit // that a wait goes on
+	shards []ShardWait    // shards that any side waits for
+	logged retry.LogLimit // limits the log lines about a lasting wait
 	newest time.Time
-	// When a broker last asked to be left alone, and for how long.
+	// When a broker last throttled the partition, and for how long.
 	throttledAt  time.Time
 	throttledFor time.Duration
 
-	beat time.Time // when sweeping, or what comes before it, last came round
+	beat time.Time // when sweeping, or the steps between flows, last made a round
 }
 
-// NewStatus is of a partition that nothing was noted of. What changes is logged.
+// NewStatus returns an empty Status. It logs changes.
 func NewStatus(log *zap.Logger, owner, group string, l *LagTracker) *Status {
 	return &Status{log: log, owner: owner, group: group, lag: l}
 }
 
 const (
-	looksBack = iota // the others say more
+	looksBack = iota // the others take precedence
 	waitsRead
 	waitsWrite
 	waitsStart
 )
 
-// haltOver is how long a flow has to run with nothing to read until a halt before it is
-// over: two looks at the ledger.
+// haltOver is how long a flow must run without records until a halt is over: two checks of the ledger.
 const haltOver = 2 * time.Second
 
-// transactionLasts is how long a transaction has to be open until it is reported as a reason: most last milliseconds.
+// transactionLasts is how long a transaction must be open until it is reported as a reason. Most transactions
+// last milliseconds.
 const transactionLasts = 5 * time.Second
 
 const transactionRemedy = "end it: the producer commits or aborts it, or the broker does after the producer's transaction.timeout.ms; one that hangs is found and aborted by kafka-transactions.sh"
 
-// WaitTold is how often a wait that goes on is logged.
+// WaitTold is the minimum interval between log lines about a lasting wait.
 const WaitTold = 5 * time.Second
 
-// Started is called where a flow has found its positions.
+// Started records that a flow has found its positions.
 func (s *Status) Started(at fmt.Stringer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,17 +77,17 @@ func (s *Status) Started(at fmt.Stringer) {
 	}
 }
 
-// Reading notes what the reader waits for, nil once it goes on.
+// Reading records what the reader waits for, or nil once it continues.
 func (s *Status) Reading(err error) { s.waits(waitsRead, err) }
 
-// Writing notes what the sweeper waits for, nil once it goes on.
+// Writing records what the sweeper waits for, or nil once it continues.
 func (s *Status) Writing(err error) { s.waits(waitsWrite, err) }
 
-// Waiting notes what everything between flows waits for, nil once it goes on.
+// Waiting records what the steps between flows wait for, or nil once they continue.
 func (s *Status) Waiting(err error) { s.waits(waitsStart, err) }
 
-// LooksBack notes that records before the position are read, for duplicates: with what is left,
-// and nil once none is.
+// LooksBack records that records before the position are read, to find duplicates. left describes how many
+// remain; nil: none.
 func (s *Status) LooksBack(left error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Status) LooksBack(left error) {
 	}
 }
 
-// Remembers is called with what finds the partition's duplicates.
+// Remembers sets the partition's set of ids for finding duplicates.
 func (s *Status) Remembers(set *duplicates.Set) { s.known.Store(set) }
 
 func (s *Status) waits(side int, err error) {
@@ -113,7 +113,7 @@ func (s *Status) waits(side int, err error) {
 }
 
 func (s *Status) note(side int, err error) {
-	if side != waitsRead { // a reader may rightly be held up, by memory for instance
+	if side != waitsRead { // a reader may wait for good reasons, such as memory
 		s.beat = time.Now()
 	}
 	before := s.wait[side]
@@ -133,8 +133,7 @@ func (s *Status) note(side int, err error) {
 	}
 }
 
-// noteShards notes the shards that any side waits for, each since it has been waited for without
-// a break.
+// noteShards updates the shards that any side waits for, each with the start of the uninterrupted wait.
 func (s *Status) noteShards() {
 	known := s.shards
 	s.shards = nil
@@ -153,14 +152,14 @@ func (s *Status) noteShards() {
 	}
 }
 
-// Shards are the shards that the partition waits for, in no order.
+// Shards returns the shards that the partition waits for, in no particular order.
 func (s *Status) Shards() []ShardWait {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.shards)
 }
 
-// Halted logs a halt, once, and reports whether it was logged before.
+// Halted records a halt, and logs it unless it is known. It reports whether it is known.
 func (s *Status) Halted(h *Halt) (known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,9 +170,8 @@ func (s *Status) Halted(h *Halt) (known bool) {
 	return known
 }
 
-// Looked is called where the ledger stands as it should. A halt is over once a
-// batch is through, or where there is nothing to read: a flow that is still on
-// its way to what halted the one before has left nothing behind.
+// Looked records that the ledger is as expected. A halt is over once a batch is done, or if there is nothing to
+// read: otherwise the flow may not have reached the cause of the halt yet.
 func (s *Status) Looked() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,8 +181,8 @@ func (s *Status) Looked() {
 	}
 }
 
-// Swept is called where a batch is through. One of which nothing had to be written, since the
-// shards have what it has already, doesn't end a halt: what was halted at lies behind it.
+// Swept records that a batch is done. A batch that wrote nothing, because the shards had counted it already,
+// does not end a halt: the cause of the halt is at a later offset.
 func (s *Status) Swept(newest int64, wrote bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,14 +202,14 @@ func (s *Status) goOn() {
 	}
 }
 
-// Line is the worker's line as of now.
+// Line returns the worker's current line.
 func (s *Status) Line() workers.Line {
 	l, _, _ := s.Shown()
 	return l
 }
 
-// Shown is the line; since when the worker has waited, where it does; and when it last
-// came round.
+// Shown returns the line; the start of the worker's longest current wait, if it waits; and the time of its last
+// round.
 func (s *Status) Shown() (l workers.Line, since, beat time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

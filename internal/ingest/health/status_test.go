@@ -87,10 +87,10 @@ func TestAHaltIsToldOnceAndOverOnceABatchIsThrough(t *testing.T) {
 		for range 60 {
 			s.Halted(&Halt{HaltBoard, "gone", "rebuild"})
 			time.Sleep(time.Second)
-			s.Started(ledger.At(0)) // reads on its way to what halted it
+			s.Started(ledger.At(0)) // reads towards the cause of the halt
 			time.Sleep(3 * time.Second)
 			s.Looked()
-			s.Swept(0, false) // and finds that the shards which aren't halted have it already
+			s.Swept(0, false) // the shards that are not halted have counted it already
 			require.Equal(t, workers.StateHalted, s.Line().State)
 		}
 		require.Equal(t, 1, logs.FilterMessage("partition halted").Len())

@@ -6,22 +6,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// A quota of Kafka's: a partition that it slows down runs, and says so; one that gets
-// nothing at all for a while waits.
+// Kafka quotas: a throttled partition still runs, and reports the throttle. If it gets no records for a while,
+// it waits.
 
 const (
-	// ThrottleShown is how long after its last throttled answer a partition counts as
-	// throttled: brokers count in windows of some ten seconds.
+	// ThrottleShown is how long after the last throttled answer a partition is shown as throttled. Brokers
+	// measure quotas in windows of about ten seconds.
 	ThrottleShown = 30 * time.Second
 )
 
-// throttleSlows is said of a partition that runs throttled, of all in the same words.
+// throttleSlows describes a throttled partition. The text is the same for all partitions.
 const throttleSlows = "a quota of Kafka's slows it down: brokers ask it to wait between its fetches"
 
 const ThrottleRemedy = "raise the quota (consumer_byte_rate) of this user or of client id standings if that is too slow: " +
 	"ten seconds of it have to hold the largest record batch; it goes on by itself"
 
-// Throttled takes note of how long a broker asks to be left alone; mostly it doesn't.
+// Throttled records for how long a broker throttles the partition. It is 0 for most answers.
 func (s *Status) Throttled(d time.Duration) {
 	if d == 0 {
 		return

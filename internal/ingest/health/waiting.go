@@ -7,31 +7,30 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Waiting is an error that a partition waits out, with the reason for it: a wait whose
-// cause is neither just Kafka nor just Redis. It goes to reading, writing or waiting,
-// wrapped or not, and from there into the partition's Line.
+// Waiting is an error that a partition waits out, with a reason of its own, other than an unavailable Kafka or
+// Redis. The worker passes it, possibly wrapped, to Status.Reading, Writing or Waiting, which show it in the
+// partition's Line.
 type Waiting struct { //nolint:errname // what a partition is in, more than what went wrong
-	Reason string // one of the constants below: a label
+	Reason string // one of the constants below, used as a label
 	Err    error  // what was found, and where
-	Remedy string // what to do if it lasts
+	Remedy string // what to do if the wait lasts
 }
 
-// Reasons of waiting.
+// Reasons for waits.
 const (
-	WaitsMemory      = "memory"       // for its turn at fold_memory
-	WaitsDeadLetters = "dead_letters" // for its dead-letter topic
+	WaitsMemory      = "memory"       // for its turn to use fold_memory
+	WaitsDeadLetters = "dead_letters" // its dead-letter topic cannot be written
 	WaitsRedisFull   = "redis_full"   // Redis is at its maxmemory
-	WaitsThrottled   = "throttled"    // a quota of Kafka's
+	WaitsThrottled   = "throttled"    // a Kafka quota
 	WaitsRebuild     = "rebuild"      // a rebuild holds the boards
-	WaitsReshard     = "reshard"      // a reshard copies them
-	WaitsKafka       = "kafka"        // Kafka doesn't answer, or not with what was asked for
-	WaitsRedis       = "redis"        // Redis doesn't
-	WaitsDuplicates  = "duplicates"   // records before its position are read, for duplicates
-	WaitsTransaction = "transaction"  // it runs, and an open transaction holds records back
+	WaitsReshard     = "reshard"      // a reshard copies the boards
+	WaitsKafka       = "kafka"        // Kafka does not answer as requested
+	WaitsRedis       = "redis"        // Redis does not answer as requested
+	WaitsDuplicates  = "duplicates"   // reads records before its position, to find duplicates
+	WaitsTransaction = "transaction"  // it runs, but an open transaction holds records back
 )
 
-// WaitReasons lists all of them, so that every gauge can be at zero before the first
-// wait.
+// WaitReasons returns all reasons of the waiting state, so that every gauge can be 0 before the first wait.
 func WaitReasons() []string {
 	return []string{WaitsMemory, WaitsDeadLetters, WaitsRedisFull, WaitsThrottled, WaitsRebuild, WaitsReshard, WaitsKafka, WaitsRedis, WaitsDuplicates}
 }
@@ -40,7 +39,7 @@ func (w *Waiting) Error() string { return w.Err.Error() }
 
 func (w *Waiting) Unwrap() error { return w.Err }
 
-// ClassifyWait is the reason for waiting out an error, and what to do if it lasts.
+// ClassifyWait returns the reason for waiting out an error, and the remedy if the wait lasts.
 func ClassifyWait(err error) (reason, remedy string) {
 	if w, ok := errors.AsType[*Waiting](err); ok {
 		return w.Reason, w.Remedy
@@ -54,7 +53,7 @@ func ClassifyWait(err error) (reason, remedy string) {
 	return WaitsKafka, "check that the brokers run and can be reached; it goes on by itself"
 }
 
-// roomRemedy is what to do about a Redis that is full.
+// roomRemedy returns the remedy for a full Redis.
 func roomRemedy(full *ledger.FullError) string {
 	of := "it is reached"
 	if full.Max > 0 {

@@ -9,11 +9,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whoever waits is served, for any number of partitions and any budget that holds a
-// reserve: if those that hold something give it back in the time that a call or a batch
-// takes, without waiting for memory, and those that are idle hold nothing. Each
-// partition reads responses as a reader does; the drawn numbers are how large they are,
-// and how long it is idle, held up by a call, or by its sweep.
+// Every waiter is served, for any number of partitions and any budget that holds a reserve, under two
+// conditions: a partition that holds memory releases it within the time of a call or a batch, without waiting
+// for more, and an idle partition holds nothing. Each partition reads responses as a reader does. The drawn
+// numbers are the sizes of responses, and the durations of idle times, calls and sweeps.
 func TestWhoeverWaitsIsServedForAnyNumberOfPartitions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		partitions := rapid.IntRange(1, 300).Draw(rt, "partitions")
@@ -30,8 +29,8 @@ func TestWhoeverWaitsIsServedForAnyNumberOfPartitions(t *testing.T) {
 					done <- reads(t.Context(), b.Account(), p, sizes, pauses, reserve)
 				}()
 			}
-			// Every one before it in the queue takes its turn once, and everybody may be
-			// held up by what is under way.
+			// Every waiter before it in the queue gets one turn, and each partition may be delayed by a call or
+			// a sweep.
 			limit := time.Duration(partitions+2) * 10 * 4 * 50 * time.Millisecond
 			for range partitions {
 				select {
@@ -48,7 +47,7 @@ func TestWhoeverWaitsIsServedForAnyNumberOfPartitions(t *testing.T) {
 	})
 }
 
-// reads goes through ten responses, and returns how long the longest wait was.
+// reads processes ten responses, and returns the longest wait.
 func reads(ctx context.Context, a *Account, p int, sizes []int64, pauses []int, reserve int64) (longest time.Duration) {
 	pause := func(i int) { time.Sleep(time.Duration(pauses[i%len(pauses)]) * time.Millisecond) }
 	held := int64(0)
@@ -58,7 +57,7 @@ func reads(ctx context.Context, a *Account, p int, sizes []int64, pauses []int, 
 		held = 0
 	}
 	for i := range 10 {
-		pause(p + i) // idle: with nothing
+		pause(p + i) // idle, with no memory
 		for n := sizes[(p+i)%len(sizes)]; !a.Take(min(n, reserve)); {
 			pause(p + 2*i) // its batch is swept
 			letGo()

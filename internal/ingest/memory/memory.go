@@ -1,17 +1,15 @@
-// Package memory is the one budget that all partitions of a process share.
+// Package memory has the memory budget that all partitions of a process share.
 //
-// Two rules keep it from ever locking up:
+// Two rules prevent deadlocks:
 //
-//   - Whoever asks while holding something is answered at once, yes or no. On a
-//     no it closes its batch, has it swept and lets everything go.
-//   - Whoever waits holds nothing. Waiters are served in the order they came,
-//     each with a reserve as large as the largest batch allowed, so that it can
-//     get something done whatever the others do. While anybody waits nobody
-//     else gets more, so what the others hold comes back batch by batch.
+//   - A worker that holds memory gets an immediate answer to a request. If the answer is no, it closes its
+//     batch, has it swept, and releases everything.
+//   - A worker that waits holds nothing. Waiters are served in order of arrival. Each gets a reserve as large
+//     as the largest allowed batch, so that it can make progress whatever the others do. While any worker
+//     waits, no other gets more memory, so the memory of the others returns batch by batch.
 //
-// So a waiter is served if everybody who holds something gives it back without
-// waiting for memory, and in the time that a call or a batch takes: for any number of
-// accounts, as those that are idle hold nothing.
+// Therefore every waiter is served, if each worker that holds memory releases it without waiting for more,
+// within the time of a call or a batch. This holds for any number of accounts, because idle ones hold nothing.
 package memory
 
 import (
@@ -21,28 +19,28 @@ import (
 	"time"
 )
 
-// Budget is a number of bytes to share. It counts; it does not allocate.
+// Budget is a number of bytes to share. It counts them; it does not allocate.
 type Budget struct {
-	mu      sync.Mutex // guards what is below but total and reserve, which stay, and every account's fields
+	mu      sync.Mutex // guards all fields except total and reserve (immutable), and the fields of every account
 	total   int64
 	used    int64 // held or reserved
-	high    int64 // the most that used has been
+	high    int64 // maximum of used so far
 	reserve int64
-	waiting []*waiter // first come, first served
-	served  time.Time // when anybody was served last
+	waiting []*waiter // in order of arrival
+	served  time.Time // when a waiter was last served
 }
 
 type waiter struct{ turn chan struct{} }
 
-// Queue is what a waiter sees of those who wait.
+// Queue is the state of the queue, as a waiter sees it.
 type Queue struct {
 	Waited  time.Duration // so far
-	Still   time.Duration // for how long of that nobody was served
-	Waiting int           // it and all others
+	Still   time.Duration // the part of it since a waiter was last served
+	Waiting int           // number of waiters, including this one
 	Used    int64         // bytes
 }
 
-// New makes a budget of total bytes, of which a waiter gets reserve at its turn.
+// New returns a budget of total bytes. A waiter gets reserve bytes when it is served.
 func New(total, reserve int64) *Budget {
 	if reserve <= 0 || reserve > total {
 		panic(fmt.Sprintf("memory: a reserve of %d bytes in a budget of %d", reserve, total))
@@ -50,59 +48,59 @@ func New(total, reserve int64) *Budget {
 	return &Budget{total: total, reserve: reserve}
 }
 
-// Reserve is what a waiter gets, and so the most that one batch may use, in bytes.
+// Reserve returns the bytes that a waiter gets, which is also the maximum for one batch.
 func (b *Budget) Reserve() int64 { return b.reserve }
 
-// Used is the number of bytes held or reserved, for metrics.
+// Used returns the number of bytes held or reserved, for metrics.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// Wanted reports whether anybody waits for a turn.
+// Wanted reports whether any worker waits for memory.
 func (b *Budget) Wanted() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting) > 0
 }
 
-// Total is the number of bytes to share.
+// Total returns the number of bytes to share.
 func (b *Budget) Total() int64 { return b.total }
 
-// High is the most that Used has been.
+// High returns the maximum of Used so far.
 func (b *Budget) High() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.high
 }
 
-// Waiting is how many wait for their turn.
+// Waiting returns the number of waiters.
 func (b *Budget) Waiting() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting)
 }
 
-// use changes what is used.
+// use adds n to the bytes used.
 func (b *Budget) use(n int64) {
 	b.used += n
 	b.high = max(b.high, b.used)
 }
 
-// Account is what one partition holds. Its methods are safe for concurrent use:
-// a partition's batches are folded and swept by two goroutines.
+// Account is the memory of one partition. It is safe for concurrent use: two goroutines fold and sweep a
+// partition's batches.
 type Account struct {
 	budget *Budget
 	held   int64
 	credit int64 // reserved and not held
-	turn   bool  // on a reserve: what is released becomes credit again
+	turn   bool  // has a reserve: released bytes become credit again
 }
 
 // Account opens an account that holds nothing.
 func (b *Budget) Account() *Account { return &Account{budget: b} }
 
-// Take asks for n bytes and says at once whether they are granted.
+// Take requests n bytes and reports at once whether they are granted.
 func (a *Account) Take(n int64) bool {
 	b := a.budget
 	b.mu.Lock()
@@ -118,8 +116,7 @@ func (a *Account) Take(n int64) bool {
 	return true
 }
 
-// Release gives n bytes back: to the account's reserve while it lasts, else to
-// all.
+// Release returns n bytes: first to the account's reserve while it has one, the rest to the budget.
 func (a *Account) Release(n int64) {
 	b := a.budget
 	b.mu.Lock()
@@ -137,12 +134,12 @@ func (a *Account) Release(n int64) {
 	b.serve()
 }
 
-// lookEvery is how often a waiter is shown the queue.
+// lookEvery is how often a waiter sees the queue.
 const lookEvery = 5 * time.Second
 
-// Wait waits for the account's turn at a reserve. The caller must hold nothing:
-// two who wait while holding could wait for each other. A wait that goes on shows
-// the queue to see every few seconds, if that isn't nil.
+// Wait waits until the account gets a reserve. The caller must hold nothing, because two waiters that hold
+// memory could wait for each other. During a long wait it calls see, if not nil, with the queue every few
+// seconds.
 func (a *Account) Wait(ctx context.Context, see func(Queue)) error {
 	b := a.budget
 	b.mu.Lock()
@@ -168,7 +165,7 @@ func (a *Account) Wait(ctx context.Context, see func(Queue)) error {
 
 func (b *Budget) await(ctx context.Context, w *waiter, see func(Queue)) error {
 	select {
-	case <-w.turn: // as a rule at once
+	case <-w.turn: // usually at once
 		return nil
 	default:
 	}
@@ -201,7 +198,7 @@ func (b *Budget) queue(began time.Time) Queue {
 	return q
 }
 
-// EndTurn gives up what is left of the reserve: the batch is closed.
+// EndTurn returns the rest of the reserve: the batch is closed.
 func (a *Account) EndTurn() {
 	b := a.budget
 	b.mu.Lock()
@@ -211,7 +208,7 @@ func (a *Account) EndTurn() {
 	b.serve()
 }
 
-// Held is the number of bytes that the account holds.
+// Held returns the number of bytes that the account holds.
 func (a *Account) Held() int64 {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
@@ -229,7 +226,7 @@ func (b *Budget) serve() {
 	}
 }
 
-// forget takes a waiter from the queue, and reports false if it has been served.
+// forget removes a waiter from the queue. It reports false if the waiter has been served.
 func (b *Budget) forget(w *waiter) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -140,8 +140,8 @@ func TestACancelledWaiterLetsTheNextOneThrough(t *testing.T) {
 	})
 }
 
-// Every partition takes piecemeal, and on a no lets go and waits: all get
-// through, however small the budget.
+// Each partition takes memory in small amounts; if it is refused, it releases everything and waits. All finish,
+// however small the budget is.
 func TestNobodyStarvesAndNothingLocksUp(t *testing.T) {
 	b := New(1000, 250)
 	var all sync.WaitGroup
@@ -184,7 +184,7 @@ func TestAWaiterSeesHowLongNobodyWasServed(t *testing.T) {
 		synctest.Wait()
 		go func() { served <- second.Wait(t.Context(), func(q Queue) { seen = append(seen, q) }) }()
 		time.Sleep(12 * time.Second)
-		holder.Release(60) // the first is served, and holds on to it
+		holder.Release(60) // the first is served, and keeps its memory
 		if err := <-served; err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,8 @@
-// Package metrics shows Prometheus what a consumer counts.
+// Package metrics exports a consumer's counters to Prometheus.
 //
-// Nothing is counted here: ingest.Stats and the consumer hold the numbers, and a
-// Collector reads them at each scrape. So there is one count of everything, the one
-// that the last line of the log and the tests go by as well, and what a process has no
-// more, a partition that went to another, isn't shown by it any more.
+// It counts nothing itself: ingest.Stats and the consumer hold the numbers, and a Collector reads them at each
+// scrape. There is therefore one count of everything, which the last log line and the tests use as well. A
+// partition that has moved to another process is no longer exported.
 package metrics
 
 import (
@@ -18,19 +17,19 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// Collector collects from one consumer.
+// Collector exports the metrics of one consumer.
 type Collector struct {
 	stats *ingest.Stats
 	now   func() ingest.Snapshot
 }
 
-// New makes a Collector. now is the consumer as it stands; the zero Snapshot is that
-// of one that hasn't begun.
+// New returns a Collector. now returns the consumer's current state; before the consumer starts, that is the
+// zero Snapshot.
 func New(stats *ingest.Stats, now func() ingest.Snapshot) *Collector {
 	return &Collector{stats: stats, now: now}
 }
 
-// Events, by what became of them.
+// Events, by result.
 var (
 	consumed = desc("events_consumed_total",
 		"Events that were read and have a result. Equals the sum of standings_events_total at any time.")
@@ -40,7 +39,7 @@ var (
 	deadLetters  = desc("dead_letters_written_total", "Records written to dead-letter topics. An event that is read again after a takeover can have several.")
 )
 
-// The work.
+// The amount of work.
 var (
 	records  = desc("records_read_total", "Records read and folded, including those read again.")
 	fetched  = desc("fetched_bytes_total", "Bytes of record batches received, compressed.")
@@ -51,8 +50,8 @@ var (
 	standing = desc("record_to_standing_seconds", "Time from the newest record of a batch, by its record time, until all of the batch counts.")
 )
 
-// The work by shard, of which there is one unless redis.shards says otherwise. By shard alone, and
-// not by partition too, so that they are no more than a few hundred.
+// The work by shard; there is one shard unless redis.shards is set. These have no label for the partition, so
+// that there are at most a few hundred series.
 var (
 	shardUpdates = desc("shard_updates_total", "Standings written by shard. Their sum is standings_updates_total.", "shard")
 	shardApply   = desc("shard_apply_seconds", "Duration of calls that apply a piece, by shard: sum and count.", "shard")
@@ -61,7 +60,7 @@ var (
 	shardWaits   = desc("shard_waiting_seconds", "Longest current wait of a partition of this process for a shard; 0 if none.", "shard")
 )
 
-// What went otherwise.
+// Exceptions, waits and halts.
 var (
 	moves     = desc("ledger_moves_total", "Times that the ledger had an unexpected position, by cause: advanced (another owner, or a lost reply), rolled_back (failover or restored backup), rebuilt (by a rebuild that paused no consumer), emptied, torn, unreadable.", "cause")
 	others    = desc("readings_by_other_rules_total", "Batches read again with another process's rules, because the configuration changed while they were applied.")
@@ -74,7 +73,7 @@ var (
 	state     = desc("partition_state", "1 for the current state of a partition of this process, 0 for the others: running, waiting, halted.", "topic", "partition", "state")
 )
 
-// How it stands.
+// Lag, group and memory.
 var (
 	lagRecords = desc("lag_records", "Offsets between a partition's ledger and the end of its log, including those behind an open transaction and those of an unfinished batch.", "topic", "partition")
 	lagSeconds = desc("lag_seconds", "Age of the oldest uncounted record of a partition by its record time; 0 if caught up. A lower bound until that record is read.", "topic", "partition")
@@ -101,14 +100,14 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("standings_"+name, help, labels, nil)
 }
 
-// Describe names all there may be.
+// Describe sends the descriptions of all metrics.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range all {
 		to <- d
 	}
 }
 
-// Collect reads everything.
+// Collect sends all metrics.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	out := sender(to)
 	out.events(c.stats.Count())
@@ -128,7 +127,7 @@ func (to sender) gauge(d *prometheus.Desc, v float64, labels ...string) {
 	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
-// histogram sends a distribution of which one in the metric's unit is so much.
+// histogram sends a distribution. one is the value of the distribution that equals one unit of the metric.
 func (to sender) histogram(d *prometheus.Desc, h ingest.Distribution, one float64) {
 	buckets := map[float64]uint64{}
 	for i, bound := range h.Bounds {
@@ -200,7 +199,7 @@ func (to sender) stands(s ingest.Snapshot, now time.Time) {
 	}
 }
 
-// shards sends what is known of each shard.
+// shards sends the metrics of each shard.
 func (to sender) shards(all []*ingest.ShardStats, s ingest.Snapshot, now time.Time) {
 	type why struct {
 		shard  int

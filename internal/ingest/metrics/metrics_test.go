@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// aConsumer has three partitions, each in another state.
+// aConsumer returns three partitions in different states.
 func aConsumer() ingest.Snapshot {
 	partition := func(n int, state, reason string, lag workers.Lag) ingest.PartitionSnapshot {
 		return ingest.PartitionSnapshot{Topic: "points", Partition: n, Line: workers.Line{State: state, Reason: reason}, Lag: lag}
@@ -45,7 +45,7 @@ func gather(t *testing.T, stats *ingest.Stats, now func() ingest.Snapshot) map[s
 	return all
 }
 
-// values are a family's, by its labels' values in the order of their names.
+// values returns a family's values, by the values of their labels in the order of the labels' names.
 func values(f *dto.MetricFamily) map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range f.GetMetric() {
@@ -125,7 +125,7 @@ func TestEveryCounterStandsAtZeroBeforeItsFirst(t *testing.T) {
 	}
 }
 
-// Shard 1 is away for two partitions and full for another, and a rebuild holds shard 2.
+// Shard 1 is unavailable for two partitions and full for another, and a rebuild holds shard 2.
 func TestAShardThatIsWaitedForIsShownWithTheReasonAndTheLongestWait(t *testing.T) {
 	stats := new(ingest.Stats)
 	for i, updates := range []int64{100, 200, 300} {

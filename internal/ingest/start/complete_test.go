@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// marks makes a trail of pairs: offset, time, offset, time, …
+// marks returns a trail of pairs: offset, time, offset, time, …
 func marks(pairs ...int64) (t trail.Trail) {
 	for i := 0; i < len(pairs); i += 2 {
 		t.Add(pairs[i], pairs[i+1])
@@ -65,7 +65,7 @@ func TestAnOriginLiesBehindAllThatMayBeMissing(t *testing.T) {
 	j := Judge{MaxFuture: 300}
 	require.Equal(t, ledger.Origin{}, j.Origin(0, 0))
 	require.Equal(t, ledger.Origin{Offset: 7}, j.Origin(7, 0), "records were there, and none had a time")
-	// A record of time 1000 may have an event of 1300, which a window that begins then takes.
+	// A record of time 1000 may have an event of time 1300, which a window that starts at 1300 accepts.
 	require.Equal(t, ledger.Origin{Offset: 7, Time: 1301}, j.Origin(7, 1000))
 	require.Equal(t, ledger.Origin{Offset: 7, Time: math.MaxInt64}, j.Origin(7, math.MaxInt64-2))
 }

@@ -8,25 +8,24 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// ConfirmFor is how long a log has to end before the ledger's position until
-// that is believed: a leader that was just elected may not know its end yet.
+// ConfirmFor is how long a log must end before the ledger's position until that is taken as fact: a newly
+// elected leader may not know the log's end yet.
 const ConfirmFor = 10 * time.Second
 
-// LogEnd is for how long a leader has shown that the log ends at an offset, without a
-// break. A log that gives nothing more, though more was counted, was cut; but a leader
-// that was just elected may not know its end yet, and an answer that is none, as a
-// throttled one, shows nothing:
+// LogEnd measures for how long a leader has shown, without a break, that the log ends at an offset. If a log
+// returns no more records although later offsets were counted, it was truncated. But a newly elected leader may
+// not know the log's end yet, and an answer without data, such as a throttled one, proves nothing:
 //
 //	empty, 10 s of empty answers     the log ends there
-//	empty, 10 s of throttle, empty   seen twice, for no time at all
-//	empty, 10 s of errors, empty     seen once: by a new leader, perhaps
+//	empty, 10 s of throttle, empty   shown for 0 s: the two answers are not consecutive
+//	empty, 10 s of errors, empty     shown for 0 s: perhaps by a new leader
 type LogEnd struct {
 	offset int64
-	last   time.Time     // of the answer before; zero where that wasn't an empty one
-	shown  time.Duration // between empty answers that followed each other
+	last   time.Time     // the time of the previous answer; zero if it was not an empty one
+	shown  time.Duration // between consecutive empty answers
 }
 
-// Seen is called with a leader's answer at an offset.
+// Seen records a leader's answer at an offset.
 func (e *LogEnd) Seen(offset int64, empty bool) {
 	now := time.Now()
 	switch {
@@ -40,19 +39,18 @@ func (e *LogEnd) Seen(offset int64, empty bool) {
 	}
 }
 
-// Unseen is called with an answer that says nothing of the log. What was shown before
-// still holds.
+// Unseen records an answer that proves nothing about the log. What was shown before still counts.
 func (e *LogEnd) Unseen() { e.last = time.Time{} }
 
-// Confirmed reports whether the end was shown for as long as a log has to end before
-// the ledger's position.
+// Confirmed reports whether the end was shown for longer than ConfirmFor.
 func (e *LogEnd) Confirmed() bool { return e.shown > ConfirmFor }
 
-// Shortened is when a log was first seen to end before a position that counts, by its
-// leaders' word; zero: it wasn't, or nobody answered since.
+// Shortened is the time at which a log was first seen to end before a position that counts, by its leader's
+// answer. It is zero if that was not seen, or no leader has answered since.
 type Shortened struct{ Since time.Time }
 
-// Confirm waits, look by look, until a log that ends before the position is believed.
+// Confirm is called with each answer. It returns a halt once the log has ended before the position for
+// ConfirmFor, and a transient error until then.
 func (s *Shortened) Confirm(field string, at ledger.Position, log kafkaconn.Log) error {
 	if s.Since.IsZero() {
 		s.Since = time.Now()

@@ -9,24 +9,24 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// The plan of a first start is committed to Kafka before it is written to Redis, as the metadata of the offset at which
-// a partition begins. In order of events, where the setting start is latest:
+// Before a first start writes to Redis, it commits its plan to Kafka, as the metadata of the offset at which a
+// partition starts. With the setting start: latest, the events in order are:
 //
-//	the worker                          Redis                        Kafka
-//	finds the log's end at 16
-//	commits the plan to begin at 16                                  has the plan
-//	writes that to shard 0              has it
-//	                                    goes back and has nothing    two events come, at 16 and 17
-//	finds the log's end at 18
-//	finds the plan and begins at 16
+//    the worker                          Redis                        Kafka
+//    finds the log's end at 16
+//    commits the plan to start at 16                                  has the plan
+//    writes that to shard 0              has it
+//                                        goes back and has nothing    two events come, at 16 and 17
+//    finds the log's end at 18
+//    finds the plan and starts at 16
 //
-// Without the plan no board would have the events at 16 and 17. Nothing has been read while the plan is there: every
-// worker commits an offset without it before it reads.
+// Without the plan no board would have the events at 16 and 17. While the plan exists, nothing has been read:
+// every worker commits an offset without a plan before it reads.
 
-// planVersion begins the metadata of a plan.
+// planVersion is the start of a plan's metadata.
 const planVersion = "standings-start/1 "
 
-// planPrefix begins the plans that are made by the setting.
+// planPrefix is the start of the plans of this setting.
 func (w Where) planPrefix() string {
 	name := [...]string{FromWindow: "window", FromEarliest: "earliest", FromLatest: "latest", FromTime: "time"}[w.From]
 	if w.From == FromTime {
@@ -35,11 +35,11 @@ func (w Where) planPrefix() string {
 	return planVersion + name + " "
 }
 
-// Plan returns the metadata of a plan to begin at an origin.
+// Plan returns the metadata of a plan to start at an origin.
 func (w Where) Plan(o ledger.Origin) string { return w.planPrefix() + o.String() }
 
-// Plans divides the commits of a group into those of a reading and plans. A plan by another setting is in neither: the
-// operator has changed the setting since.
+// Plans divides a group's commits into commits of positions and plans. It leaves out a plan of another setting:
+// the operator has changed the setting since.
 func (w Where) Plans(committed map[int]kafkaconn.Commit) (read map[int]kafkaconn.Commit, plans map[int]ledger.Origin) {
 	read, plans = map[int]kafkaconn.Commit{}, map[int]ledger.Origin{}
 	for p, c := range committed {
@@ -56,8 +56,8 @@ func (w Where) Plans(committed map[int]kafkaconn.Commit) (read map[int]kafkaconn
 	return read, plans
 }
 
-// Follow has partitions begin as planned, but not later than they would without the plan. A plan of another topic of
-// the same name, or whose events are gone from the log, is void.
+// Follow makes partitions start as planned, but not later than without the plan. It ignores a plan of another
+// topic with the same name, and a plan whose events are gone from the log.
 func (t *Terms) Follow(plans map[int]ledger.Origin, set []ledger.StartPosition, trails []trail.Trail, all []Beginning) {
 	for n := range set {
 		b := &set[n]

@@ -10,14 +10,13 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Where says where a topic without a ledger and without committed offsets is
-// read from.
+// Where is the place from which a topic without a ledger and without committed offsets is read.
 type Where struct {
 	From From
-	Time time.Time // for FromTime, and FromWindow once that is resolved
+	Time time.Time // for FromTime, and for FromWindow once it is resolved
 }
 
-// Since is the time, Unix ms.
+// Since returns the time in Unix ms, at least 0.
 func (w Where) Since() int64 { return max(0, w.Time.UnixMilli()) }
 
 // From is a kind of start.
@@ -30,36 +29,36 @@ const (
 	FromEarliest
 	// FromLatest is the log's end.
 	FromLatest
-	// FromTime is the first record of a time or later.
+	// FromTime is the first record at or after a time.
 	FromTime
 )
 
-// OnGap says what to do where events are gone from the log before they counted.
+// OnGap decides what happens if events were deleted from the log before they were counted.
 type OnGap int
 
 const (
-	// GapHalts the partition, and says what is missing.
+	// GapHalts halts the partition and reports what is missing.
 	GapHalts OnGap = iota
-	// GapContinues with what is left, and shows windows as incomplete.
+	// GapContinues continues with the remaining records and shows windows as incomplete.
 	GapContinues
 )
 
-// Terms are what the configuration says of starts. Nothing in them changes.
+// Terms are the settings that starts depend on. They are immutable.
 type Terms struct {
 	Where     Where
 	OnGap     OnGap
 	Kept      []Kept
-	MaxFuture int64          // how far an event may lie past its record's time, ms
-	Disorder  *time.Duration // nil without the operator's word
+	MaxFuture int64          // how far an event's time may be past its record's time, in ms
+	Disorder  *time.Duration // nil if the operator has not set it
 }
 
-// Kept is a period, and how long after its end a window of it lives.
+// Kept is a period, and how long after its end a window of it stays in Redis.
 type Kept struct {
 	Rule      periods.Rule
 	Retention time.Duration
 }
 
-// Judge is what starts are judged by at a moment of Redis's clock.
+// Judge returns the facts for starts, with the current time by Redis's clock.
 func (t *Terms) Judge(now time.Time) Judge {
 	j := Judge{Now: now.UnixMilli(), MaxFuture: t.MaxFuture}
 	if t.Disorder != nil {
@@ -69,7 +68,7 @@ func (t *Terms) Judge(now time.Time) Judge {
 	return j
 }
 
-// Asked is where a whole topic is to begin by a step, at a moment of Redis's clock.
+// Asked returns the start of a whole topic for a step, with the current time by Redis's clock.
 func (t *Terms) Asked(s Step, now time.Time) (Where, error) {
 	if s == Recover || t.Where.From == FromWindow {
 		return t.Window(now)
@@ -77,13 +76,13 @@ func (t *Terms) Asked(s Step, now time.Time) (Where, error) {
 	return t.Where, nil
 }
 
-// Window is a start at the first offset that can hold an event of a window that lives.
+// Window returns a start at the first offset that can hold an event of a live window.
 func (t *Terms) Window(now time.Time) (Where, error) {
 	live, err := liveFrom(t.Kept, now)
 	return Where{FromWindow, time.UnixMilli(max(0, live-t.MaxFuture))}, err
 }
 
-// Topic is where all partitions of a topic start by a step, and what their trails know then.
+// Topic returns the start positions of all partitions of a topic for a step, and their trails at the start.
 func (t *Terms) Topic(topic string, s Step, w Where, all []Beginning, j Judge) ([]ledger.StartPosition, []trail.Trail, error) {
 	var set []ledger.StartPosition
 	var trails []trail.Trail
@@ -96,8 +95,8 @@ func (t *Terms) Topic(topic string, s Step, w Where, all []Beginning, j Judge) (
 		origin := j.Origin(at, latest)
 		begins := ledger.StartPosition{Partition: p, At: ledger.At(at), Origin: &origin}
 		if s == Recover {
-			// What was counted before lies below the log's end; where a leader that was just
-			// elected doesn't know that yet, below what was committed, but for the last moment.
+			// Everything counted before is below the log's end. If a newly elected leader does not know the end
+			// yet, it is below the committed offset, except for the last moment.
 			begins.Refill = max(b.Log.End, b.Committed)
 		}
 		set = append(set, begins)
@@ -107,9 +106,9 @@ func (t *Terms) Topic(topic string, s Step, w Where, all []Beginning, j Judge) (
 	return set, trails, nil
 }
 
-// lostBoth is the halt where Redis was lost, and the log may lack what it had.
+// lostBoth returns the halt for a lost Redis if the log may lack events that were counted.
 func lostBoth(p ledger.Partition, b *Beginning, j Judge) *health.Halt {
-	which := "of any window" // the moment of looking would be another text every time
+	which := "of any window" // naming the current time would make a different text each time
 	if latest, known := j.Latest(b.Log.Start, &b.Trail, b.First); known {
 		before := time.UnixMilli(j.Origin(b.Log.Start, latest).Time)
 		which = "of windows that still live and start before " + before.UTC().Format(time.RFC3339)
@@ -120,9 +119,9 @@ func lostBoth(p ledger.Partition, b *Beginning, j Judge) *health.Halt {
 		Remedy: "restore a backup of Redis, or set on_gap: continue, which counts what the log still has and shows those windows as incomplete"}
 }
 
-// liveFrom is the start of the earliest window that lives at a moment: until its
-// end plus its retention. Where a time zone decides it may lie earlier than it does by the data
-// here, and is taken to.
+// liveFrom returns the start, in Unix ms, of the earliest live window. A window lives until its end plus its
+// retention. If it depends on a time zone, other time zone data may place it earlier, so the earliest possible
+// start is used.
 func liveFrom(all []Kept, now time.Time) (int64, error) {
 	ms := now.UnixMilli()
 	earliest := ms

@@ -11,8 +11,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// What was counted before Redis was lost lies below the log's end, or, where its leader
-// doesn't know that yet, below what was committed.
+// Events counted before Redis was lost are below the log's end or, if its leader does not know the end yet,
+// below the committed offset.
 func TestALostTopicIsRefilledUpToWhatWasCounted(t *testing.T) {
 	all := []Beginning{
 		{Log: kafkaconn.Log{End: 90}, Since: 40, First: First{Time: 5}, Committed: 70},

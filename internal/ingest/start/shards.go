@@ -10,22 +10,22 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Of several shards each has a ledger, and the table is gone through for each. What one alone
-// can't know is what a shard without the topic is: one that hasn't begun, or one that was lost.
+// If there are several shards, each has a ledger, and the start table is applied to each. The table alone
+// cannot decide about a shard without the topic, which either has not started or was lost:
 //
-//	the others                          the group        the shard
-//	have nothing of the topic           -                as the table says: the first one begins
-//	stand where they began, all of      has committed    begins where they did, by a copy
-//	them and in every partition         nothing
-//	anything else                       -                was lost: it is recovered, from where
-//	                                                     the others began or later
+//    the other shards                    the group        the shard
+//    have nothing of the topic           -                by the table: it starts first
+//    are all where they started,         has committed    starts where they did, by a copy
+//    in every partition                  nothing
+//    anything else                       -                was lost: it is recovered, from where
+//                                                         the others started or later
 //
-// Offsets are committed once every shard has begun, and before anything is read; until then there is at most a plan
-// (plan.go), which does not count. So nobody
-// has read anything as long as the others stand at their origins and nothing is committed;
-// and where Kafka has forgotten what was committed, they don't stand there any more.
+// A worker commits offsets once every shard has started, and before it reads anything. Until then there is at
+// most a plan (plan.go), which is not such a commit. Therefore, no worker has read anything as long as the
+// other shards are at their origins and nothing is committed. If Kafka has deleted the committed offsets, the
+// other shards are no longer at their origins.
 
-// DecideAll goes through the table for every shard of a partition. A halt names the shard.
+// DecideAll applies the start table to every shard of a partition. A halt names the shard.
 func DecideAll(states []ledger.State, f Facts, onGap OnGap) ([]Decision, error) {
 	all := make([]Decision, len(states))
 	for i := range states {
@@ -47,11 +47,11 @@ func AllHaveTopic(states []ledger.State, topic string) bool {
 	return !slices.ContainsFunc(states, func(s ledger.State) bool { return !HasTopic(s, topic) })
 }
 
-// begun reports whether the ledger has anything of the topic.
+// begun reports whether the ledger has a partition of the topic.
 func (f *Facts) begun() bool { return f.Found != "" || f.Others }
 
-// others says what the shards but one have of a topic: whether any has it, and whether all of
-// those stand where they began.
+// others reports whether any shard except one has the topic, and whether all shards that have it are at their
+// origins.
 func others(states []ledger.State, but int, topic string) (have, unread bool) {
 	unread = true
 	for i := range states {
@@ -70,7 +70,8 @@ func others(states []ledger.State, but int, topic string) (have, unread bool) {
 	return have, unread
 }
 
-// CopyOf is where all partitions of a topic begin by the first shard that has it, in their order.
+// CopyOf returns the start positions of all partitions of a topic on the first shard that has it, in the order
+// of partitions.
 func CopyOf(states []ledger.State, topic string) ([]ledger.StartPosition, error) {
 	for i := range states {
 		if !HasTopic(states[i], topic) {
@@ -98,8 +99,8 @@ func CopyOf(states []ledger.State, topic string) ([]ledger.StartPosition, error)
 	return nil, nil
 }
 
-// NotBefore has partitions of a shard that was lost begin no earlier than the other shards
-// did: what came before counts on none of them.
+// NotBefore makes the partitions of a lost shard start no earlier than on the other shards: no shard counts
+// earlier events.
 func NotBefore(states []ledger.State, shard int, set []ledger.StartPosition) error {
 	for n := range set {
 		b, field := &set[n], set[n].Partition.String()
@@ -124,7 +125,7 @@ func NotBefore(states []ledger.State, shard int, set []ledger.StartPosition) err
 	return nil
 }
 
-// ofShard names the shard in a halt, where there are several.
+// ofShard adds the shard to a halt if there are several.
 func ofShard(err error, shard, of int) error {
 	halt, ok := errors.AsType[*health.Halt](err)
 	if !ok || of == 1 {

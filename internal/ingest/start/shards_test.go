@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// shardAt is a shard that began two partitions of a topic at offsets 10 and 20, and stands at
-// these now.
+// shardAt returns a shard that started two partitions of a topic at offsets 10 and 20, and is now at these
+// positions.
 func shardAt(zero, one string) ledger.State {
 	return ledger.State{
 		Schema:  "s",
@@ -20,7 +20,7 @@ func shardAt(zero, one string) ledger.State {
 	}
 }
 
-// without is a shard that has another topic alone.
+// without returns a shard that has only another topic.
 func without() ledger.State {
 	return ledger.State{Schema: "s", Ledger: map[string]string{"others/0": "7"}, Origins: map[string]string{"others/0": "0 0"}}
 }
@@ -88,7 +88,7 @@ func TestALostShardBeginsNoEarlierThanTheOthersDid(t *testing.T) {
 	origin := func(o int64) *ledger.Origin { return &ledger.Origin{Offset: o} }
 	zero, one := ledger.Partition{Topic: "points"}, ledger.Partition{Topic: "points", Number: 1}
 	later := shardAt("400", "400")
-	later.Origins["points/0"] = "300 9000" // over a gap
+	later.Origins["points/0"] = "300 9000" // after a gap
 	stale := ledger.State{Ledger: map[string]string{"others/0": "7"}, Origins: map[string]string{"points/0": "499 0"}}
 	for _, c := range []struct {
 		name   string
@@ -106,7 +106,7 @@ func TestALostShardBeginsNoEarlierThanTheOthersDid(t *testing.T) {
 			set := []ledger.StartPosition{
 				{Partition: zero, At: ledger.At(0), Origin: origin(0), Refill: 500}, {Partition: one, At: ledger.At(30), Origin: origin(30), Refill: 500},
 			}
-			lost := ledger.State{Origins: map[string]string{"points/0": "499 0", "points/1": "499 0"}} // its own say nothing
+			lost := ledger.State{Origins: map[string]string{"points/0": "499 0", "points/1": "499 0"}} // its own origins are ignored
 			require.NoError(t, NotBefore(append([]ledger.State{lost}, c.others...), 0, set))
 			require.Equal(t, c.want, set)
 		})

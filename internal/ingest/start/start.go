@@ -1,14 +1,13 @@
-// Package start decides where a partition is read from. It is pure: facts go in (what the
-// ledger has, what the group has committed, what the log has, what is known of the times of
-// deleted records), and a decision comes out, or a halt that says what to do. Whoever has the
-// facts gathered carries it out.
+// Package start decides where a partition is read from. It is pure. Its input are facts: the ledger, the
+// group's commits, the log, and what is known of the times of deleted records. Its result is a decision, or a
+// halt with a remedy. The worker that gathered the facts carries the decision out.
 //
-//	start.go     the start table: on from the ledger, over a gap, anew, or not at all
-//	shards.go    the same for several shards: what one without the topic is
-//	resolve.go   where all partitions of a topic begin, if the ledger has none of them
+//	start.go     the start table: continue, skip a gap, start the topic, or halt
+//	shards.go    the same for several shards: what a shard without the topic is
+//	resolve.go   where all partitions of a topic start, if the ledger has none of them
 //	plan.go      the same place again, if a first start is repeated
-//	complete.go  what that proves: from when on no record is missing
-//	logend.go    when a log is believed to end before what was counted
+//	complete.go  what that proves: since when no record is missing
+//	logend.go    when a log is taken to end before what was counted
 package start
 
 import (
@@ -22,25 +21,25 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Facts are what the decision for one partition rests on.
+// Facts are the input of the decision for one partition.
 type Facts struct {
 	Partition ledger.Partition
-	Found     string // the ledger's text; empty where it has none
+	Found     string // the ledger's text; empty if it has none
 	Others    bool   // the ledger has partitions of the topic
 	Ledger    int    // entries of the ledger
 	Windows   int    // listed windows
-	// SchemaGone: there is none. That and a ledger don't go together.
+	// SchemaGone is true if Redis has no schema. A ledger without a schema is inconsistent.
 	SchemaGone bool
 	Committed  bool // Kafka has offsets of this group for the topic
-	// Of a shard without the topic: Elsewhere, others have it, and Unread, those all stand
-	// where they began.
+	// For a shard without the topic: Elsewhere is true if other shards have it, Unread if all of those are at
+	// their origins.
 	Elsewhere, Unread bool
 	Log               kafkaconn.Log
-	Origin            string     // the partition's, if the ledger has a position
+	Origin            string     // the partition's origin, if the ledger has a position
 	Now               ledger.Log // as the brokers report it
 }
 
-// FactsOf is what Redis says for the decision about a partition.
+// FactsOf returns the facts that Redis has about a partition.
 func FactsOf(state ledger.State, p ledger.Partition) Facts {
 	return Facts{
 		Partition: p, Found: state.Ledger[p.String()], Others: HasTopic(state, p.Topic),
@@ -58,39 +57,39 @@ func HasTopic(state ledger.State, topic string) bool {
 	return false
 }
 
-// isOf reports whether a field of the ledger is of a topic.
+// isOf reports whether a ledger field is a partition of a topic.
 func isOf(field, topic string) bool {
 	i := strings.LastIndexByte(field, '/')
 	return i >= 0 && field[:i] == topic
 }
 
-// Step is what to do.
+// Step is an action at the start.
 type Step int
 
 const (
-	// GoOn from the position.
+	// GoOn continues from the position.
 	GoOn Step = iota
-	// Confirm that the log ends before the position, for a while.
+	// Confirm waits to see whether the log still ends before the position.
 	Confirm
-	// Skip a gap: the position moves over it, and an origin says so.
+	// Skip moves the position over a gap, and records an origin for it.
 	Skip
-	// Join a topic that has begun already: its partition was added.
+	// Join starts an added partition of a topic that has already started.
 	Join
-	// Begin the whole topic, at what the configuration says.
+	// Begin starts the whole topic, as configured.
 	Begin
-	// Recover the whole topic: Redis was lost.
+	// Recover starts the whole topic again: Redis was lost.
 	Recover
-	// Copy from other shards where the whole topic begins.
+	// Copy starts the whole topic where other shards started it.
 	Copy
 )
 
-// Decision is a step, and where to.
+// Decision is a step and its position.
 type Decision struct {
 	Step Step
 	At   ledger.Position // for GoOn, Confirm and Skip
 }
 
-// Decide goes through the table in its order.
+// Decide applies the start table in its order.
 func Decide(f Facts, onGap OnGap) (Decision, error) {
 	name := f.Partition.String()
 	at, err := ledger.Parse(f.Found)
@@ -128,7 +127,7 @@ func Decide(f Facts, onGap OnGap) (Decision, error) {
 	return Decision{Step: Begin}, nil
 }
 
-// placed is the decision where the ledger has a position.
+// placed decides if the ledger has a position.
 func placed(f Facts, name string, at ledger.Position, onGap OnGap) (Decision, error) {
 	switch {
 	case at.To > f.Log.End:
@@ -138,7 +137,7 @@ func placed(f Facts, name string, at ledger.Position, onGap OnGap) (Decision, er
 	case onGap == GapHalts:
 		return Decision{}, gap(name, at.From, f.Log.Start)
 	}
-	// What is left of a sweep is still swept: the members from its hash on.
+	// The rest of a sweep is still swept: the members from its hash on.
 	if f.Log.Start < at.To {
 		at.From = f.Log.Start
 	} else {
@@ -153,16 +152,16 @@ func gap(name string, from, start int64) *health.Halt {
 		Remedy: "restore them if you can, or set on_gap: continue, which counts what is left and shows the windows as incomplete"}
 }
 
-// Truncated is the halt of a log that ends before the ledger's position.
+// Truncated returns the halt for a log that ends before the ledger's position.
 func Truncated(name string, at ledger.Position, log kafkaconn.Log) *health.Halt {
 	return &health.Halt{Reason: health.HaltTruncated,
 		What:   fmt.Sprintf("%s ends at offset %d, before the ledger's position %v: the topic was truncated by an unclean leader election", name, log.End, at),
 		Remedy: "stop the consumers, delete the keys under the prefix and start them again: they read what the log has"}
 }
 
-// Lost is the halt of a log that has lost events which count: by its leader, an epoch ends at an offset before those
-// that were counted up to counted and written in that epoch or before it. It is nil if the log has all of them, or
-// if its leader does not know (end is -1).
+// Lost returns the halt for a log that has lost counted events. end is where epoch l.Epoch ends by the leader's
+// answer, -1 if unknown. The events before both counted and l.Offset were counted, and written in that epoch or
+// an earlier one; those from end on are lost. It returns nil if the log has all of them, or end is unknown.
 func Lost(name string, l trail.Lineage, end, counted int64) error {
 	counted = min(counted, l.Offset)
 	if end < 0 || end >= counted {
@@ -177,8 +176,8 @@ func Lost(name string, l trail.Lineage, end, counted int64) error {
 // RebuildLostRemedy is for boards that count events which the log has lost.
 const RebuildLostRemedy = "rebuild the boards from the log (consumer rebuild), which takes the lost events out of them and counts those that were written in their place"
 
-// Recreated is the halt of a topic that is not the one that the boards count: it was deleted and created again. It
-// is nil if either id is unknown.
+// Recreated returns the halt for a topic that was deleted and created again, so that it is not the topic that
+// the boards count. It returns nil if either topic id is unknown.
 func Recreated(topic, origin string, now ledger.Log) error {
 	was, err := ledger.ParseOrigin(origin)
 	if err != nil || was.Log.Topic == "" || now.Topic == "" || was.Log.Topic == now.Topic {
@@ -189,7 +188,7 @@ func Recreated(topic, origin string, now ledger.Log) error {
 		Remedy: "count the new topic under another redis.prefix and kafka.group; or, to begin again with empty boards, stop the consumers, delete the keys under the prefix and start them"}
 }
 
-// OtherSchema is the halt where the standings aren't what this process writes.
+// OtherSchema returns the halt for standings that were written with another schema.
 func OtherSchema(err error) *health.Halt {
 	return &health.Halt{Reason: health.HaltSchema, What: err.Error(), Remedy: "a partition of this topic can't be counted here until then"}
 }

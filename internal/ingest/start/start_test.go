@@ -81,11 +81,11 @@ func TestTheStartTable(t *testing.T) {
 	}
 }
 
-// A rebuild can't settle a ledger that it can't read, or that has no schema.
+// A rebuild cannot repair a ledger that it cannot read, or that has no schema.
 func TestAHaltNamesWhatSettlesIt(t *testing.T) {
 	for _, c := range []struct {
 		facts     Facts
-		dependsOn bool // that the ledger is deleted first
+		dependsOn bool // the ledger must be deleted first
 	}{
 		{Facts{Found: "torn:480", Ledger: 1}, false},
 		{Facts{Windows: 3}, false},
@@ -146,7 +146,7 @@ func TestTheEarliestLiveWindowAsAWalkThroughTheDaysFindsIt(t *testing.T) {
 		require.NoError(t, err)
 
 		want, shift := now.UnixMilli(), int64(0)
-		if zone != "UTC" { // a window may have been opened by other time zone data
+		if zone != "UTC" { // a window may have been opened with other time zone data
 			shift = periods.MaxShift
 		}
 		for p, kept := range retention {
@@ -162,7 +162,7 @@ func TestTheEarliestLiveWindowAsAWalkThroughTheDaysFindsIt(t *testing.T) {
 	})
 }
 
-// kept are built-in periods, which are kept for so long.
+// kept returns built-in periods with these retentions.
 func kept(c periods.Calendar, retention map[periods.Period]time.Duration) (all []Kept) {
 	for name, r := range retention {
 		all = append(all, Kept{periods.BuiltIn(name, c), r})

@@ -7,36 +7,36 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// Times follows the record times of a partition as it is read, and makes the trail of
-// them. It is the reader's; what a batch carries of it is a copy.
+// Times follows the record times of a partition as it is read, and builds its trail. Only the reader uses it; a
+// batch carries a copy of the trail.
 type Times struct {
-	Disorder int64                  // ms; math.MaxInt64 without the operator's word
-	Broken   func(offset, by int64) // called for a record that breaks it
-	Denied   func(offset int64)     // called where the trail turns out to be another log's
+	Disorder int64                  // ms; math.MaxInt64 if the operator has not set it
+	Broken   func(offset, by int64) // called for a record that contradicts Disorder, with the excess time
+	Denied   func(offset int64)     // called if the trail turns out to be another log's
 
 	trail Trail
-	base  int64 // bounds the times before where reading began
-	// newest is the latest time that was read since, which base needn't be.
+	base  int64 // bounds the times before the start of reading
+	// newest is the latest time read since the start. base may be later.
 	newest int64
-	markAt int64 // a record of this time or later comes behind a mark
-	// untimed: a record without a time was read, and isn't in base yet.
+	markAt int64 // a mark precedes the next record of this time or later
+	// untimed: a record without a time was read, and base does not cover it yet.
 	untimed  bool
-	furthest int64 // what is before this was read before: a sweep may be read several times
+	furthest int64 // records before this offset were read before: a sweep may be read several times
 }
 
-// beyondAll is a record time, Unix ms, from which on no window takes an event, however long
-// its lateness may be set: what is deleted of such records is missing nowhere. One of them
-// (microseconds for milliseconds) would else be the latest there ever was.
+// beyondAll is a record time, in Unix ms, from which on no window accepts an event, whatever its lateness. Such
+// records may be deleted without loss. Without this limit, a single one (with microseconds instead of
+// milliseconds) would set the latest time for good.
 const beyondAll = 2 * periods.MaxTime
 
-// Begin starts at an offset, of which the trail knows something.
+// Begin starts to read at an offset that the trail knows.
 func (t *Times) Begin(known Trail, offset int64) {
 	t.trail = known
 	t.base, _ = known.Latest(offset)
 	t.newest, t.markAt, t.untimed, t.furthest = 0, 0, false, offset
 }
 
-// Note takes a record's time, in the order of offsets.
+// Note records the time of a record. Offsets must ascend.
 func (t *Times) Note(offset, at int64) {
 	if at > t.newest {
 		if at >= beyondAll {
@@ -54,25 +54,24 @@ func (t *Times) Note(offset, at int64) {
 	}
 }
 
-// mark notes what came before a record that is later by a step than all of it.
+// mark adds a mark before a record that is at least one step later than all earlier ones.
 func (t *Times) mark(offset, at int64) {
 	t.trail.Add(offset, t.latest())
 	t.markAt = at + min(markStep, math.MaxInt64-at)
 }
 
-// forget drops a trail that isn't of this log. What bounds the records before those that
-// were read is the moment.
+// forget drops a trail that is not of this log. The current time then bounds the times of the records before
+// those that were read.
 func (t *Times) forget(offset int64) {
 	t.trail = Trail{Lineage: t.trail.Lineage}
 	t.base = max(t.base, time.Now().UnixMilli())
 	t.Denied(offset)
 }
 
-// odd is a record without a time, or one that is further behind an earlier one than the
-// operator says.
+// odd handles a record without a time, and one that is further behind an earlier record than Disorder allows.
 //
-// Where there is no record time, nothing but its own occurred_at says when an event was:
-// it is taken as no later than the moment at which it was read.
+// Without a record time, only the event's own occurred_at gives its time. The record's time is then taken to be
+// no later than the time of reading.
 func (t *Times) odd(offset, at int64) {
 	switch {
 	case at <= 0:
@@ -83,7 +82,7 @@ func (t *Times) odd(offset, at int64) {
 	}
 }
 
-// latest bounds the times of all that was read, and of what came before it.
+// latest returns a bound on the times of all records read so far and of those before.
 func (t *Times) latest() int64 {
 	if t.untimed {
 		t.untimed = false
@@ -92,10 +91,10 @@ func (t *Times) latest() int64 {
 	return max(t.base, t.newest)
 }
 
-// Read says that all before an offset was read.
+// Read records that everything before an offset was read.
 func (t *Times) Read(offset int64) { t.furthest = max(t.furthest, offset) }
 
-// At is the trail once all before an offset was read.
+// At returns the trail once everything before an offset was read.
 func (t *Times) At(offset int64) Trail {
 	t.trail.Add(offset, t.latest())
 	return t.trail

@@ -1,7 +1,6 @@
-// Package trail keeps what Kafka is given to remember of the times of records that it will
-// delete. Times follows a log as it is read and makes its Trail, which is committed as the
-// metadata of an offset; whoever finds that log's start deleted reads from it how late the
-// records before the start can have been.
+// Package trail stores in Kafka the times of records that Kafka may delete. Times follows a log as it is read
+// and builds its Trail, which the worker commits as the metadata of an offset. If the start of the log was
+// deleted, the next reader takes from the trail how late the deleted records can have been.
 package trail
 
 import (
@@ -14,13 +13,13 @@ import (
 	"time"
 )
 
-// Trail is a list of marks, offsets and times both ascending. It travels as the metadata
-// of every offset that the group commits, so that it outlives both the records and Redis.
-// A mark speaks of the log alone: it stays true wherever the ledger is, and goes back to.
+// Trail is a list of marks, with offsets and times ascending. Every committed offset carries it as metadata, so
+// that it outlives both the records and Redis. A mark depends on the log only: it stays valid whatever the
+// ledger's position is.
 //
-// Marks get sparser with age: no two are closer than markStep, and where there are more
-// than fit, the one goes whose neighbours are closest for their age. What it bounded, the
-// next one bounds: later, but true.
+// Marks get sparser with age. Two marks are at least markStep apart. If there are too many, the one whose
+// neighbours are closest for their age is dropped. The next mark then bounds its records: by a later time, but
+// correctly.
 type Trail struct {
 	Lineage Lineage
 
@@ -28,29 +27,29 @@ type Trail struct {
 	marks [maxMarks]mark
 }
 
-// Lineage is the place in the log of a leader epoch: the record before Offset was written in Epoch or before it, and
-// none before Offset was written after it. If an election loses records, the log that the new leader has says that
+// Lineage is a place in the log of a leader epoch: the record before Offset was written in Epoch or an earlier
+// epoch, and no record before Offset in a later one. If an election loses records, the new leader reports that
 // the epoch ends before Offset (KIP-320). The zero Lineage is unknown.
 type Lineage struct {
 	Offset int64
 	Epoch  int32
 }
 
-// mark says that every record of the partition before an offset, deleted or not, has a
-// time of at most this, in Unix ms; 0 says that none has one.
+// mark states that every record of the partition before offset, deleted or not, has at most this time, in Unix
+// ms. The time 0 means that none of them has a time.
 type mark struct{ offset, time int64 }
 
 const (
 	maxMarks = 24
 	markStep = int64(10 * time.Minute / time.Millisecond)
-	// MaxText is the longest text of a trail, in bytes: brokers take 4096 by default
+	// MaxText is the maximum length of a trail's text, in bytes. Brokers accept 4096 by default
 	// (offset.metadata.max.bytes).
 	MaxText = 1024
-	// trailVersion begins the text: what begins otherwise is another program's.
+	// trailVersion is the start of the text. A text with another start is another program's.
 	trailVersion = "standings/2 "
 )
 
-// last is the newest mark, zero without any.
+// last returns the newest mark, zero if there is none.
 func (t *Trail) last() mark {
 	if t.n == 0 {
 		return mark{}
@@ -58,11 +57,11 @@ func (t *Trail) last() mark {
 	return t.marks[t.n-1]
 }
 
-// LastTime is the newest mark's time, zero without any.
+// LastTime returns the newest mark's time, zero if there is none.
 func (t *Trail) LastTime() int64 { return t.last().time }
 
-// Latest bounds the times of the records before an offset by the first mark at or after
-// it. It is false if there is none.
+// Latest returns a bound on the times of the records before an offset, in Unix ms: the time of the first mark
+// at or after it. It returns false if there is none.
 func (t *Trail) Latest(offset int64) (int64, bool) {
 	for _, m := range t.marks[:t.n] {
 		if m.offset >= offset {
@@ -72,13 +71,13 @@ func (t *Trail) Latest(offset int64) (int64, bool) {
 	return 0, false
 }
 
-// Add notes a mark, unless the newest bounds its offset as well or better.
+// Add adds a mark, unless the newest mark bounds its offset equally well or better.
 func (t *Trail) Add(offset, at int64) {
 	at = max(at, 0)
 	if last := t.last(); offset <= 0 || offset < last.offset || offset == last.offset && at >= last.time {
 		return
 	}
-	for t.n > 0 && t.last().time >= at { // of equal times the one further on says more
+	for t.n > 0 && t.last().time >= at { // of equal times, the one with the higher offset covers more
 		t.n--
 	}
 	if t.n >= 2 && at-t.marks[t.n-2].time < markStep {
@@ -91,8 +90,8 @@ func (t *Trail) Add(offset, at int64) {
 	t.n++
 }
 
-// thin drops a mark before another is added: not the newest, which bounds all, nor the
-// oldest, which has no neighbour to be close to.
+// thin drops a mark to make room for another. It keeps the newest, which bounds all records, and the oldest,
+// which has only one neighbour.
 func (t *Trail) thin(newest int64) {
 	least, which := 0.0, -1
 	for i := 1; i < t.n-1; i++ {
@@ -105,11 +104,11 @@ func (t *Trail) thin(newest int64) {
 	t.n--
 }
 
-// With is what two trails of the same log know together.
+// With merges two trails of the same log.
 func (t *Trail) With(other *Trail) Trail {
 	all := append(slices.Clone(t.marks[:t.n]), other.marks[:other.n]...)
 	slices.SortFunc(all, func(a, b mark) int {
-		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(b.time, a.time)) // the lower one is added last, and stays
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(b.time, a.time)) // the lower time is last, and stays
 	})
 	both := Trail{Lineage: t.Lineage}
 	if other.Lineage.Offset > both.Lineage.Offset {
@@ -121,8 +120,8 @@ func (t *Trail) With(other *Trail) Trail {
 	return both
 }
 
-// Within is the trail of a log that ends at an offset. Marks beyond are those of a log that
-// was truncated, and they go: what was written behind the cut since then may be later.
+// Within returns the trail of a log that ends at an offset. It drops later marks: the log was truncated there,
+// and records written since may have later times.
 func (t *Trail) Within(end int64) Trail {
 	kept := *t
 	for kept.n > 0 && kept.last().offset > end {
@@ -131,8 +130,8 @@ func (t *Trail) Within(end int64) Trail {
 	return kept
 }
 
-// Before is the part of the trail that bounds the records before an offset. An election has lost the records from there on
-// (KIP-320), and those in their place may be later than the marks say.
+// Before returns the part of the trail that bounds the records before an offset. An election lost the records
+// from there on (KIP-320), and the records that replace them may be later than the marks state.
 func (t *Trail) Before(offset int64) Trail {
 	kept := t.Within(offset)
 	if latest, ok := t.Latest(offset); ok {
@@ -141,26 +140,24 @@ func (t *Trail) Before(offset int64) Trail {
 	return kept
 }
 
-// denies reports whether a record's time is later than the trail says of the records up to
-// its offset: then the trail is of another log, which was truncated or made again under the
-// same name and has grown since.
+// denies reports whether a record is later than the trail's bound for the records up to its offset. The trail
+// is then another log's: the topic was truncated, or created again under the same name, and has grown since.
 func (t *Trail) denies(offset, at int64) bool {
 	latest, ok := t.Latest(offset + 1)
 	return ok && latest < at
 }
 
-// Reach has the trail know something of an offset: if nothing was noted that far, the
-// moment at which it was looked bounds what lies between. Somebody read those records who
-// didn't come to commit, or they were deleted before anybody did. To read them again only
-// for their times isn't worth it: the bound is as late as that moment for a while, and gets
-// as exact as ever with the marks that follow.
+// Reach makes the trail bound an offset. If no mark reaches that far, the current time bounds the records in
+// between: either a worker read them and did not commit, or they were deleted unread. Reading them again only
+// for their times is not worth it. The bound is that late for a while, and exact again with the marks that
+// follow.
 func (t *Trail) Reach(offset, now int64) {
 	if _, ok := t.Latest(offset); !ok {
 		t.Add(offset, max(now, t.last().time))
 	}
 }
 
-// String is the text that is committed: the lineage as epoch@offset, and the marks.
+// String returns the text to commit: the lineage as epoch@offset, and the marks.
 func (t *Trail) String() string {
 	if *t == (Trail{}) {
 		return ""
@@ -185,8 +182,8 @@ func (t *Trail) String() string {
 
 var errNoTrail = errors.New("no trail")
 
-// Parse reads what String writes, and nothing else: the group may have had another
-// program's offsets, with metadata of theirs.
+// Parse reads exactly what String writes. It returns an error for other texts, because another program with the
+// same group may have committed its own metadata.
 func Parse(text string) (Trail, error) {
 	var t Trail
 	rest, ok := strings.CutPrefix(text, trailVersion)

@@ -12,10 +12,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// past is a partition's records: their times by offset.
+// past has the times of a partition's records, by offset.
 type past []int64
 
-// before is the latest time of the records before an offset, of those that windows take.
+// before returns the latest time of the records before an offset that windows accept.
 func (p past) before(offset int64) (latest int64) {
 	for _, at := range p[:min(offset, int64(len(p)))] {
 		if at < beyondAll {
@@ -25,7 +25,7 @@ func (p past) before(offset int64) (latest int64) {
 	return latest
 }
 
-// bounds holds that a trail is true of all offsets that it knows of.
+// bounds checks that a trail is correct for all offsets that it knows.
 func (p past) bounds(t *rapid.T, of *Trail) {
 	t.Helper()
 	for offset := range int64(len(p)) + 1 {
@@ -40,11 +40,11 @@ func drawPast(t *rapid.T) past {
 	at, all := rapid.Int64Range(1, 100*markStep).Draw(t, "begins"), past{}
 	for range rapid.IntRange(1, 300).Draw(t, "records") {
 		switch rapid.IntRange(0, 9).Draw(t, "kind") {
-		case 0: // an offline client's
+		case 0: // from an offline client
 			all = append(all, rapid.Int64Range(1, at).Draw(t, "late"))
 		case 1: // without a time
 			all = append(all, rapid.SampledFrom([]int64{-1, 0, math.MinInt64}).Draw(t, "none"))
-		case 2: // a clock that is ahead
+		case 2: // a clock that is fast
 			all = append(all, at+rapid.Int64Range(0, step).Draw(t, "ahead"))
 		default:
 			at += rapid.Int64Range(0, step).Draw(t, "passes")
@@ -59,10 +59,10 @@ func TestATrailIsTrueOfWhateverIsDeleted(t *testing.T) {
 		p := drawPast(t)
 		var r Times
 		r.Disorder = math.MaxInt64
-		var kept Trail // as it is committed, which is now and then
+		var kept Trail // as committed, from time to time
 		for offset := int64(0); offset < int64(len(p)); {
-			// A flow begins where the ledger is: further back after a rollback, further on
-			// where somebody else has read.
+			// A flow starts at the ledger's position: earlier after a rollback, later if another worker has
+			// read.
 			from := max(0, min(offset+rapid.Int64Range(-20, 20).Draw(t, "moved"), int64(len(p))))
 			kept.Reach(from, p.before(int64(len(p))))
 			r.Begin(kept, from)
@@ -113,10 +113,10 @@ func TestTwoTrailsOfALogAreTogetherAsTrue(t *testing.T) {
 		cut := both.Within(end)
 		p.bounds(t, &cut)
 		require.LessOrEqual(t, cut.last().offset, end)
-		// It was truncated, and has grown since.
+		// The log was truncated, and has grown since.
 		again := append(slices.Clone(p[:end]), drawPast(t)...)
 		again.bounds(t, &cut)
-		// An election has lost the records from there on, and others are in their place.
+		// An election lost the records from there on, and others replace them.
 		left := both.Before(end)
 		again.bounds(t, &left)
 		_, knew := both.Latest(end)
@@ -125,8 +125,8 @@ func TestTwoTrailsOfALogAreTogetherAsTrue(t *testing.T) {
 	})
 }
 
-// A log was truncated, or made again under its name, and has grown past what the group has
-// committed: the first record that is later than the trail says ends the trust in it.
+// A log was truncated, or created again under its name, and has grown past the group's commit. The first record
+// later than the trail's bound makes the worker drop the trail.
 func TestATrailThatARecordDeniesIsForgotten(t *testing.T) {
 	before := time.Now().UnixMilli()
 	const behind = int64(500) + 2*markStep
@@ -159,8 +159,8 @@ func TestATrailThatARecordDeniesIsForgotten(t *testing.T) {
 	}
 }
 
-// A producer that sends microseconds for milliseconds spoils the trail for nobody: no window
-// ever takes such an event.
+// A producer that sends microseconds instead of milliseconds does not spoil the trail: no window ever accepts
+// such an event.
 func TestARecordOfATimeThatNoWindowTakesIsNotTheLatest(t *testing.T) {
 	r := Times{Disorder: math.MaxInt64}
 	r.Begin(Trail{}, 0)
@@ -174,8 +174,7 @@ func TestARecordOfATimeThatNoWindowTakesIsNotTheLatest(t *testing.T) {
 	require.Equal(t, now+1, latest)
 }
 
-// Marks get sparser with age: of a year of records, what was deleted is known to within a
-// part of its age.
+// A record without a time counts as no later than the time of reading.
 func TestARecordWithoutATimeIsTakenAsOfWhenItWasRead(t *testing.T) {
 	var r Times
 	r.Begin(Trail{}, 0)
@@ -193,6 +192,8 @@ func TestARecordWithoutATimeIsTakenAsOfWhenItWasRead(t *testing.T) {
 	}
 }
 
+// Marks get sparser with age: for a year of records, the trail bounds the times of deleted ones to within a part
+// of their age.
 func TestATrailIsExactToAPartOfTheAge(t *testing.T) {
 	const year = int64(365 * 24 * time.Hour / time.Millisecond)
 	for _, every := range []int64{1000 * 60, 7 * 60 * 1000, 3600 * 1000} {

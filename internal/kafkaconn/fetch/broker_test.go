@@ -1,7 +1,7 @@
 package fetch
 
-// What the tests fetch from: kafka-go's Transport on a broker, with connections
-// that can be made to hang, and records produced by franz-go.
+// Helpers of these tests: kafka-go's Transport on a broker, with connections that can be made to hang, and
+// records that franz-go produces.
 
 import (
 	"context"
@@ -68,13 +68,13 @@ func (b *budget) now() int64 {
 	return b.held
 }
 
-// gate is what a connection reads through. While it is shut a read that brings
-// more than a few bytes stops in the middle: the length is in, the body isn't.
+// gate controls the reads of connections. While it is shut, a read of more than a few bytes blocks: the
+// length of the response is read, but not its body.
 type gate struct {
 	dials atomic.Int32
 	mu    sync.Mutex
 	shut  chan struct{} // nil: open
-	stuck chan struct{} // closed when a read has stopped
+	stuck chan struct{} // closed when a read blocks
 }
 
 func (g *gate) close() (stuck <-chan struct{}) {
@@ -97,7 +97,7 @@ type gated struct {
 }
 
 func (c gated) Read(b []byte) (int, error) {
-	const large = 4096 // bufio's buffer: what is larger is a body, read directly
+	const large = 4096 // bufio's buffer: a larger read is a body, read directly
 	if len(b) > large {
 		c.gate.mu.Lock()
 		shut, stuck := c.gate.shut, c.gate.stuck
@@ -114,7 +114,7 @@ func (c gated) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// fetcher is a Fetcher of partition 0 on a Transport that ends with the test.
+// fetcher returns a Fetcher of partition 0 on a Transport that ends with the test.
 func fetcher(t testing.TB, address string) (*Fetcher, *gate, *budget) {
 	t.Helper()
 	return fetcherOf(t, address, topic)
@@ -124,7 +124,7 @@ func fetcherOf(t testing.TB, address, topic string) (*Fetcher, *gate, *budget) {
 	t.Helper()
 	g := &gate{}
 	transport := &kafka.Transport{
-		MetadataTopics: []string{topic}, MetadataTTL: 20 * time.Second, // and how long its question may take
+		MetadataTopics: []string{topic}, MetadataTTL: 20 * time.Second, // also the timeout of metadata requests
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			g.dials.Add(1)
 			c, err := new(net.Dialer).DialContext(ctx, network, address)
@@ -173,7 +173,7 @@ func produce(t testing.TB, c *kgo.Client, values ...string) {
 	}
 }
 
-// follow reads from an offset until the partition's stable end.
+// follow reads from an offset to the partition's last stable offset.
 func follow(t testing.TB, f *Fetcher, offset int64) (values []string, next int64) {
 	t.Helper()
 	var r recordbatch.Reader
@@ -212,7 +212,7 @@ func numbered(prefix string, n int) (values []string) {
 	return values
 }
 
-// silence is the address of a server that takes connections and says nothing.
+// silence returns the address of a server that accepts connections and never answers.
 func silence(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -230,7 +230,7 @@ func silence(t testing.TB) string {
 			conns = append(conns, c)
 		}
 		for _, c := range conns {
-			_ = c.Close() // the client may have gone first
+			_ = c.Close() // the client may have closed it first
 		}
 	})
 	t.Cleanup(func() {

@@ -1,22 +1,21 @@
 package fetch
 
-// One request and its response on a connection, and who owns its buffer.
+// One request and its response on a connection, and the ownership of its buffer.
 //
-// RawExchange runs on the connection's goroutine. When a call's context ends,
-// RoundTrip returns at once while the connection reads on, into the buffer, until
-// the response is in or the call's deadline, which is the connection's too, has
-// passed. In order of events:
+// RawExchange runs on the connection's goroutine. When a call's context ends, RoundTrip returns at once,
+// while the connection continues to read into the buffer until the response is complete or the deadline,
+// which both share, has passed. The order of events:
 //
 //	call                         connection
 //	RoundTrip                    RawExchange: running
 //	context ends                 reading into the buffer
-//	endCall: given up
-//	the next call, a new one     still reading into the old buffer
-//	                             finish: gives buffer and memory back
+//	endCall: abandoned
+//	next call, new exchange      still reading into the old buffer
+//	                             finish: releases the buffer and its memory
 //
-// So a buffer is never reused while a connection may write to it, and its memory
-// counts until then. A call can also end before RawExchange begins: endCall then
-// closes the exchange, and RawExchange turns back before it touches anything.
+// So a buffer is never reused while a connection may write to it, and its memory counts until then. A call
+// can also end before RawExchange starts: endCall then marks the exchange, and RawExchange returns before
+// it touches anything.
 
 import (
 	"encoding/binary"
@@ -33,21 +32,20 @@ import (
 )
 
 const (
-	// inline is the buffer that every Fetcher has, in bytes, and that nobody is charged
-	// for: room for an empty response, so that a partition without traffic needs no
-	// memory to go on asking.
+	// inline is the size, in bytes, of the buffer that every Fetcher has without a reservation. An empty
+	// response fits, so a partition without traffic can be polled without memory.
 	inline = 512
-	// small is the least that memory is asked for, in bytes: a little traffic. Buffers
-	// of that size come from a pool, and are charged while they are in use.
+	// small is the smallest reservation, in bytes, for a partition with little traffic. Buffers of this
+	// size come from a pool, and are reserved while in use.
 	small = 8 << 10
-	// discarded is the largest response that is read and thrown away where there
-	// is no memory for it, in bytes. Beyond it a new connection costs less.
+	// discarded is the size, in bytes, of the largest response that is read and discarded if there is no
+	// memory for it. For a larger one a new connection costs less.
 	discarded = 8 << 20
-	// uncounted is the number of aborted transactions that memory isn't asked for.
+	// uncounted is the number of aborted transactions for which no memory is reserved.
 	uncounted = 64
 
-	oldest = 4  // the version that brought transactions
-	newest = 11 // the latest that kafka-go writes
+	oldest = 4  // the first version with transactions
+	newest = 11 // the latest version that kafka-go writes
 
 	readCommitted = 1
 )
@@ -62,7 +60,7 @@ const (
 
 var (
 	errGivenUp = errors.New("the call was given up before it was sent")
-	errMuted   = errors.New("the broker reads nothing from this connection for a while") // closes it; the response is good
+	errMuted   = errors.New("the broker reads nothing from this connection for a while") // closes the connection
 )
 
 type exchange struct {
@@ -76,20 +74,20 @@ type exchange struct {
 	memory      recordbatch.Memory
 	version     int16
 
-	mu      sync.Mutex // guards stage, givenUp, large and version: a call may be given up while it runs
+	mu      sync.Mutex // guards stage, givenUp, large and version: a call may be abandoned while it runs
 	stage   stage
 	givenUp bool
 	large   int64         // bytes of the response, once its length is known
-	over    chan struct{} // closed at the end of an exchange that was given up
+	over    chan struct{} // closed when an abandoned exchange ends
 
-	// The connection's from RawExchange's begin to its end, then the caller's.
+	// The fields below belong to the connection while RawExchange runs, and then to the caller.
 	head     [4]byte
 	inline   [inline]byte
-	buf      []byte // inline, or charged at its capacity
-	size     int    // of the response in it
+	buf      []byte // inline, or a reserved buffer
+	size     int    // bytes of the response in buf
 	aborted  []recordbatch.Aborted
-	charged  int64 // for both
-	refused  error // by Memory: the response was read past
+	charged  int64 // bytes reserved for buf and aborted
+	refused  error // Memory refused: the response was discarded
 	response Response
 }
 
@@ -110,7 +108,7 @@ func (x *exchange) prepare(f *Fetcher, offset int64) {
 	x.refused, x.response, x.stage, x.large = nil, Response{}, unstarted, 0
 }
 
-// Required says that the exchange is ours, and learns the connection's version.
+// Required returns true, and stores the connection's version.
 func (x *exchange) Required(versions map[protocol.ApiKey]int16) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -118,8 +116,7 @@ func (x *exchange) Required(versions map[protocol.ApiKey]int16) bool {
 	return true
 }
 
-// RawExchange writes the request and reads the response. An error closes the
-// connection.
+// RawExchange writes the request and reads the response. An error closes the connection.
 func (x *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if !x.begin() {
 		return nil, errGivenUp
@@ -167,13 +164,13 @@ func (x *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return x, nil
 }
 
-// pass reads to the end of a response whose first batch is larger than maxBatch, and keeps the batch's header. What
-// is behind the buffer has some bytes.
+// pass reads the rest of a response whose first batch is larger than maxBatch, and keeps the batch's
+// header. behind is the number of bytes that follow the buffer on the connection.
 func (x *exchange) pass(rw io.Reader, behind int64) error {
 	records := x.response.Records
 	batch := recordbatch.Size(records)
 	switch {
-	case behind == 0 && (batch <= x.maxBatch || batch > int64(len(records))): // also one that is cut off
+	case behind == 0 && (batch <= x.maxBatch || batch > int64(len(records))): // includes a batch that is cut off
 		return nil
 	case batch <= x.maxBatch, behind > 0 && len(records) < small/2:
 		return &SizeError{ErrTooLarge, int64(x.size) + behind, x.maxBatch + Beside}
@@ -193,7 +190,8 @@ func (x *exchange) pass(rw io.Reader, behind int64) error {
 	return nil
 }
 
-// passing is the rest of a response on a connection, until the call is given up: it may take long.
+// passing reads the rest of a response from the connection. It ends when the call is abandoned, since the
+// rest may take long.
 type passing struct {
 	x    *exchange
 	from io.Reader
@@ -214,11 +212,11 @@ func (p *passing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// read takes the response apart, of which some bytes aren't in the buffer. One that there is no memory for is refused, and
-// is no error: the connection is good.
+// read parses the response; lacks is the number of its bytes that are not in the buffer. If Memory refuses
+// the aborted transactions, read sets refused and returns nil: the connection stays usable.
 func (x *exchange) read(version int16, lacks int64) error {
 	b, err := parse(x.buf[:x.size], lacks, version, x.correlation, x.topics[0].Topic, x.partitions[0].Partition, &x.response)
-	if lacks > 0 && errors.Is(err, ErrMalformed) { // what is cut off may lie behind the buffer
+	if lacks > 0 && errors.Is(err, ErrMalformed) { // the missing part may be after the buffer
 		return &SizeError{ErrTooLarge, int64(x.size) + lacks, x.maxBatch + Beside}
 	}
 	if err != nil {
@@ -246,8 +244,7 @@ func (x *exchange) read(version int16, lacks int64) error {
 
 var smallBuffers = sync.Pool{New: func() any { return new([small]byte) }}
 
-// room makes the buffer fit for size bytes: at least as large, and not four times
-// as large unless it is small.
+// room makes the buffer at least size bytes large, and less than four times as large unless it is small.
 func (x *exchange) room(size int) bool {
 	if size <= cap(x.buf) && (cap(x.buf) <= small || size > cap(x.buf)/4) {
 		x.buf = x.buf[:cap(x.buf)]
@@ -258,7 +255,7 @@ func (x *exchange) room(size int) bool {
 		x.buf = x.inline[:]
 		return true
 	}
-	n := int64(max(small, (size+8191)&^8191)) // as the allocator rounds
+	n := int64(max(small, (size+8191)&^8191)) // rounded as the allocator does
 	if x.memory != nil && !x.memory.Take(n) {
 		return false
 	}
@@ -270,12 +267,12 @@ func (x *exchange) room(size int) bool {
 	return true
 }
 
-// more reports whether the broker had more than it could send: the next response comes
-// at once, and is as large.
+// more reports whether the broker had more records than it could send: the next response then comes at
+// once, and is as large.
 func (x *exchange) more() bool { return 2*x.size >= int(x.partitions[0].PartitionMaxBytes) }
 
-// release is the end of a response. Its buffer is kept where the next one is going to
-// fill it again. Else the next request may wait for long, and waits with nothing.
+// release ends the use of a response. It keeps the buffer if the next response will probably fill it.
+// Otherwise the next request may wait for long, and waits without memory.
 func (x *exchange) release() {
 	if x.response.exchange == nil {
 		return
@@ -287,7 +284,7 @@ func (x *exchange) release() {
 	}
 }
 
-// drop gives everything back.
+// drop releases all memory.
 func (x *exchange) drop() {
 	if x.memory != nil && x.charged > 0 {
 		x.memory.Release(x.charged)
@@ -321,8 +318,8 @@ func (x *exchange) finish() {
 	}
 }
 
-// endCall says how far the exchange has come when its call is over. Unless it has
-// ended it is given up.
+// endCall returns the stage of the exchange at the end of its call. If the exchange has not ended, it is
+// abandoned.
 func (x *exchange) endCall() stage {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -336,14 +333,14 @@ func (x *exchange) isGivenUp() bool {
 	return x.givenUp
 }
 
-// expect notes how large the response is.
+// expect stores the size of the response.
 func (x *exchange) expect(bytes int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.large = bytes
 }
 
-// expected is what expect has noted.
+// expected returns the size that expect has stored.
 func (x *exchange) expected() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -1,19 +1,17 @@
-// Package fetch requests one partition's records of Kafka, one request at a time,
-// through kafka-go's Transport: routing, connections, TLS, SASL and versions are
-// its own, while request and response are read and written here
-// (protocol.RawExchanger), into a buffer that is taken once the response's
-// length is known.
+// Package fetch requests the records of one partition from Kafka, one request at a time, through kafka-go's
+// Transport. The Transport handles routing, connections, TLS, SASL and versions; this package writes the
+// request and reads the response itself (protocol.RawExchanger), into a buffer that it reserves once the
+// response's length is known.
 //
-// Every call ends: with its context, or MaxWait and Grace after it was sent, which
-// is once the throttle time of the broker's last answer has passed. After a response
-// that was too large to arrive by then, the next call has more time. What a
-// call that was given up still holds comes back when its exchange on the
-// connection has ended, which the same deadline bounds.
+// Every call waits until the throttle time of the broker's last answer has passed. It then ends with its
+// context, or MaxWait and Grace after the request was sent. If a response was too large to arrive by then,
+// the next call has more time. After a call is abandoned, its exchange on the connection may continue; the
+// exchange releases its memory when it ends, at the same deadline.
 //
 //	Fetch ── RoundTrip ──▶ connection's goroutine: RawExchange
-//	  │                      write, read the length, take memory, read the body
+//	  │                      write, read the length, reserve memory, read the body
 //	  │◀── response ─────────┘
-//	  └─ given up: the exchange keeps its buffer, and gives it back at its end
+//	  └─ abandoned: the exchange keeps its buffer until it ends
 package fetch
 
 import (
@@ -32,19 +30,19 @@ import (
 )
 
 var (
-	// ErrNoMemory is a refusal by Memory. The Fetcher stays usable, and holds
-	// nothing but what calls that were given up left behind.
+	// ErrNoMemory reports that Memory refused a reservation. The Fetcher stays usable, and has no memory
+	// except that of abandoned calls.
 	ErrNoMemory = errors.New("no memory for the response")
-	// ErrTooLarge is a response that is larger than its first batch and MaxBatch account for.
+	// ErrTooLarge reports a response that is larger than MaxBatch allows, although its first batch is not.
 	ErrTooLarge = errors.New("the response is larger than allowed")
-	// ErrVersion is a broker that doesn't speak a version of Fetch that knows
-	// transactions, 4 or later (Kafka 0.11).
+	// ErrVersion reports a broker that does not support a version of Fetch with transactions, 4 or later
+	// (Kafka 0.11).
 	ErrVersion = errors.New("the broker's Fetch is too old")
-	// ErrMalformed is a response that breaks the protocol.
+	// ErrMalformed reports a response that breaks the protocol.
 	ErrMalformed = errors.New("malformed fetch response")
 )
 
-// SizeError is an ErrNoMemory or ErrTooLarge, and says how large the response is.
+// SizeError is an ErrNoMemory or ErrTooLarge with the size of the response.
 type SizeError struct {
 	Err   error
 	Bytes int64 // of the response
@@ -61,82 +59,76 @@ func (e *SizeError) Error() string {
 func (e *SizeError) Unwrap() error { return e.Err }
 
 const (
-	// Grace is how long a call may take beyond MaxWait. Without it a broker that
-	// hangs would hold the call for ever.
+	// Grace is how much longer than MaxWait a call may take. Without it a broker that hangs would block the
+	// call forever.
 	Grace = 5 * time.Second
-	// MaxThrottle is the longest throttle time that is waited out.
-	// Kafka's brokers answer with a few seconds, about ten at most, unless a record batch
-	// is larger than what the quota lets through in that time.
+	// MaxThrottle is the longest throttle time that a Fetcher waits. Kafka's brokers send a few seconds, and at
+	// most about ten, unless a record batch is larger than the quota allows in that time.
 	MaxThrottle = time.Minute
-	// DefaultMaxWait is Kafka's own default.
+	// DefaultMaxWait is Kafka's default.
 	DefaultMaxWait = 500 * time.Millisecond
-	// DefaultMaxBytes is Kafka's own default for a partition.
+	// DefaultMaxBytes is Kafka's default per partition.
 	DefaultMaxBytes = 1 << 20
-	// DefaultMaxBatch leaves room for a batch far above MaxBytes, which comes
-	// whole, however large.
+	// DefaultMaxBatch is far above MaxBytes, since brokers send a batch whole, however large it is.
 	DefaultMaxBatch = 64 << 20
-	// Beside is how many bytes of a response are held beside a batch: for its head and the
+	// Beside is the number of bytes of a response that are kept in addition to a batch: its head and the
 	// aborted transactions.
 	Beside = 16 << 10
-	// slowest is the rate, in bytes per second, that a response which came too late the first
-	// time is given time for.
+	// slowest is the rate, in bytes per second, by which a call gets more time after a response that came
+	// too late.
 	slowest = 1 << 20
 )
 
-// Fetcher fetches from one partition, one call at a time. Its settings are read
-// at every call.
+// Fetcher fetches from one partition, one call at a time. It reads its settings at every call.
 type Fetcher struct {
 	Transport kafka.RoundTripper
 	Addr      net.Addr // of the cluster; the Transport finds the leader
 	ClientID  string
 	Topic     string
 	Partition int
-	// MaxWait is how long the broker waits for the first record, to the ms.
+	// MaxWait is how long the broker waits for the first record. It is truncated to ms.
 	MaxWait time.Duration // 0: DefaultMaxWait
-	// MaxBytes is the most that a request lets the broker send. A first batch that is
-	// larger comes whole.
+	// MaxBytes is the most bytes that the broker may send per request. A larger first batch is sent whole.
 	MaxBytes int32 // 0: DefaultMaxBytes
-	// MaxBatch is the largest batch that is held, in bytes. A larger one is read past, and its
-	// records are one Record (see recordbatch.Whole).
+	// MaxBatch is the size of the largest batch that is kept, in bytes. A larger batch is skipped, and one
+	// Record stands for its records (see recordbatch.Whole).
 	MaxBatch int64 // 0: DefaultMaxBatch
-	// Memory must be safe for concurrent use: a connection gives back what a call
-	// that was given up has left. nil: without bounds.
+	// Memory must be safe for concurrent use, since a connection releases the memory of an abandoned call.
+	// nil means no limit.
 	Memory recordbatch.Memory
 
 	exchange    *exchange
 	correlation int32
-	large       int64       // bytes of the response that the call before was too short for
-	given       []*exchange // calls given up, whose exchange may still go on
-	notBefore   time.Time   // the throttle time of its last answer ends then
+	large       int64       // bytes of the previous response, if it did not arrive in time
+	given       []*exchange // abandoned calls, whose exchange may still be running
+	notBefore   time.Time   // the end of the throttle time of the last answer
 }
 
-// Response is what the partition's leader said. It is valid until Release, which
-// the next Fetch and Drop do as well.
+// Response is the answer of the partition's leader. It is valid until Release, and until the next Fetch or
+// Drop.
 type Response struct {
-	HighWatermark int64 // the log's end, as far as it is replicated; -1 where the broker doesn't say
-	LastStable    int64 // where the first open transaction begins, or HighWatermark
-	LogStart      int64 // -1 where the broker doesn't say
-	// Throttled is how long the broker asks to be left alone, at most MaxThrottle: a
-	// quota is used up. The next Fetch waits for that.
+	HighWatermark int64 // the end of the replicated log; -1 if the broker does not report it
+	LastStable    int64 // the start of the first open transaction, or HighWatermark
+	LogStart      int64 // -1 if the broker does not report it
+	// Throttled is the throttle time that the broker requests because a quota is used up, at most
+	// MaxThrottle. The next Fetch waits for it.
 	Throttled time.Duration
-	// Err is a kafka.Error, of the request or else of the partition; nil is none.
+	// Err is a kafka.Error, of the request or else of the partition, or nil.
 	Err     error
 	Records []byte // batches, the last of which may be cut off
 	Aborted []recordbatch.Aborted
 
-	passed   *recordbatch.Passed // Records are its header
+	passed   *recordbatch.Passed // set if Records is only the header of the first batch
 	exchange *exchange
 }
 
-// Answered reports whether the broker said anything of the partition. A response
-// without it and without an error is a throttled one: whether there are records
-// isn't known.
+// Answered reports whether the answer covers the partition. A throttled answer does not, and has no error:
+// it is unknown whether there are records.
 func (r *Response) Answered() bool { return r.HighWatermark >= 0 && r.Err == nil }
 
-// Fetch requests the records from an offset on, at read_committed, once the broker's
-// throttle time is over. Errors wrap
-// the context's, the connection's, or one of this package's; what the broker
-// answers, an error too, is in the Response.
+// Fetch requests the records from an offset on, at read_committed, once the broker's throttle time is over.
+// Its errors wrap the context's, the connection's, or one of this package's. The broker's own errors are in
+// the Response.
 func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
 	if err := f.Pause(ctx); err != nil {
 		return nil, fmt.Errorf("fetch %s/%d at %d: %w", f.Topic, f.Partition, offset, err)
@@ -163,8 +155,8 @@ func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
 		}
 		x.drop()
 	case unstarted:
-		// It will not begin any more, but the connection may still look at the
-		// request: the exchange is left behind, empty.
+		// The exchange will not start any more, but the connection may still read the request, so the empty
+		// exchange is left to it.
 		x.drop()
 		f.exchange = nil
 	case running:
@@ -177,15 +169,15 @@ func (f *Fetcher) Fetch(ctx context.Context, offset int64) (*Response, error) {
 	return nil, fmt.Errorf("fetch %s/%d at %d: %w", f.Topic, f.Partition, offset, named(ctx, err))
 }
 
-// leaveAlone has the next call wait. Partitions whose throttle ends at the same
-// moment, which is when a quota's window moves on, ask one after the other.
+// leaveAlone delays the next call by d. It adds up to a tenth at random, so that partitions whose throttle
+// ends at the same moment, when a quota's window ends, send their requests one after the other.
 func (f *Fetcher) leaveAlone(d time.Duration) {
 	if d > 0 {
 		f.notBefore = time.Now().Add(d + time.Duration(rand.Int63n(int64(d/10)+1))) //nolint:gosec // no secret
 	}
 }
 
-// Pause waits until the broker's throttle time is over, and holds nothing meanwhile.
+// Pause waits until the broker's throttle time is over. It releases the memory first.
 func (f *Fetcher) Pause(ctx context.Context) error {
 	d := time.Until(f.notBefore)
 	if d <= 0 {
@@ -197,8 +189,8 @@ func (f *Fetcher) Pause(ctx context.Context) error {
 	return retry.Sleep(ctx, d)
 }
 
-// named makes one error of what the end of a call shows as: the context's error,
-// or a timeout of the connection, which has the same deadline and may be first.
+// named adds the error of the context to an error, if the call ended with it. The connection has the same
+// deadline, and may report a timeout first.
 func named(ctx context.Context, err error) error {
 	end := ctx.Err()
 	if end == nil && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -210,7 +202,7 @@ func named(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", end, err)
 }
 
-// Read has a reader begin the response's records, of which those from an offset on are wanted.
+// Read resets a reader to the response's records from an offset on.
 func (r *Response) Read(into *recordbatch.Reader, from int64) {
 	if r.passed != nil {
 		into.ResetPassed(r.Records, r.passed, from, r.Aborted)
@@ -219,7 +211,7 @@ func (r *Response) Read(into *recordbatch.Reader, from int64) {
 	into.Reset(r.Records, from, r.Aborted)
 }
 
-// Bytes is how many bytes of batches came.
+// Bytes returns the number of bytes of batches in the response.
 func (r *Response) Bytes() int64 {
 	if r.passed != nil {
 		return r.passed.Size
@@ -227,34 +219,33 @@ func (r *Response) Bytes() int64 {
 	return int64(len(r.Records))
 }
 
-// Epochs is recordbatch.Epochs of the response.
+// Epochs returns recordbatch.Epochs of the response.
 func (r *Response) Epochs() (first, last int32, next int64, ok bool) {
 	return recordbatch.Epochs(r.Records, r.passed)
 }
 
-// More reports whether the broker had more than it could send, so that the next
-// response is going to come at once.
+// More reports whether the broker had more records than it could send, so that the next response comes at
+// once.
 func (r *Response) More() bool { return r.exchange != nil && r.exchange.more() }
 
-// Release gives the response's memory back, except where there was more: the next
-// response is likely to fill it again.
+// Release gives back the response's memory, unless the broker had more records: the next response then
+// probably fills it again.
 func (r *Response) Release() {
 	if r.exchange != nil {
 		r.exchange.release()
 	}
 }
 
-// Free gives back what was kept for the next response. Whoever is going to wait for
-// anything but the broker's answer calls it.
+// Free releases the memory that is kept for the next response. The caller calls it before it waits for
+// anything but the broker.
 func (f *Fetcher) Free() {
 	if f.exchange != nil {
 		f.exchange.drop()
 	}
 }
 
-// Drop gives everything back, and waits for calls that were given up. After a nil
-// the Fetcher holds nothing, and can go on. Whoever is going to wait for memory,
-// or is idle for long, calls it.
+// Drop releases all memory, and waits for abandoned calls. If it returns nil the Fetcher has no memory, and
+// can be used again. The caller calls it before it waits for memory or is idle for long.
 func (f *Fetcher) Drop(ctx context.Context) error {
 	f.Free()
 	for len(f.given) > 0 {
@@ -269,7 +260,7 @@ func (f *Fetcher) Drop(ctx context.Context) error {
 	return nil
 }
 
-// prepare readies the exchange of the call before, or a new one.
+// prepare prepares the exchange of the previous call, or a new one.
 func (f *Fetcher) prepare(offset int64) *exchange {
 	for len(f.given) > 0 && f.given[0].isOver() {
 		f.given = f.given[1:]

@@ -20,7 +20,7 @@ func TestEveryRecordIsFetchedOnceAndInOrder(t *testing.T) {
 	values := numbered("v", 200)
 	produce(t, client(t, address), values...)
 	f, _, _ := fetcher(t, address)
-	f.MaxBytes = 2000 // several fetches, most of which end in a batch cut off
+	f.MaxBytes = 2000 // several fetches, most of which end in a batch that is cut off
 	got, next := follow(t, f, 0)
 	if !slices.Equal(got, values) || next != 200 {
 		t.Fatalf("next %d: %v", next, got)
@@ -90,8 +90,8 @@ func TestWithoutMemoryTheResponseIsReadPastAndTheConnectionKept(t *testing.T) {
 	if got, _ := follow(t, f, 0); len(got) != 1 {
 		t.Fatalf("%d records", len(got))
 	}
-	// A transport answers before it has its connection back, so a call right behind
-	// another may find none free: now and then, and not every time.
+	// A transport may answer before it has its connection back, so a call right after another sometimes
+	// finds no free connection.
 	if n := g.dials.Load() - dials; n > refusals/3 {
 		t.Fatalf("%d new connections after %d refusals", n, refusals)
 	}
@@ -127,7 +127,7 @@ func TestAnIdlePartitionHoldsNothing(t *testing.T) {
 	}
 	f, _, m := fetcher(t, address)
 	var first *byte
-	for offset := range int64(3) { // behind: one buffer for all
+	for offset := range int64(3) { // behind the log's end: one buffer for all
 		res, err := f.Fetch(t.Context(), offset)
 		if err != nil {
 			t.Fatal(err)
@@ -144,7 +144,7 @@ func TestAnIdlePartitionHoldsNothing(t *testing.T) {
 	}
 	produce(t, c, strings.Repeat("y", 20_000))
 	produce(t, c, "a little")
-	for _, offset := range []int64{4, 5, 6} { // caught up: a little, then nothing
+	for _, offset := range []int64{4, 5, 6} { // at the log's end: a small response, then nothing
 		res, err := f.Fetch(t.Context(), offset)
 		if err != nil {
 			t.Fatal(err)
@@ -176,8 +176,7 @@ func TestACallEndsWithItsContextWhileTheBrokerWaits(t *testing.T) {
 	produce(t, client(t, address), "what the broker waits for")
 }
 
-// The race that exchange.go tells of: the call is over, and the connection still
-// writes into its buffer.
+// The race described in exchange.go: the call is over, and the connection still writes into its buffer.
 func TestABufferThatAConnectionMayStillWriteToIsNotUsedAgain(t *testing.T) {
 	address := fake(t)
 	a, b := strings.Repeat("a", 300_000), strings.Repeat("b", 300_000)
@@ -206,7 +205,7 @@ func TestABufferThatAConnectionMayStillWriteToIsNotUsedAgain(t *testing.T) {
 
 	g.mu.Lock()
 	old := g.shut
-	g.shut = nil // new reads pass, the old one stays where it is
+	g.shut = nil // new reads pass, the old one stays blocked
 	g.mu.Unlock()
 	res, err := f.Fetch(t.Context(), 1)
 	if err != nil {

@@ -1,6 +1,6 @@
 package fetch
 
-// On the best Kafka that this machine has.
+// Tests with the best Kafka that this machine has.
 
 import (
 	"context"
@@ -49,8 +49,8 @@ func TestAbortedTransactionsAreLeftOutAndOpenOnesAreWaitedFor(t *testing.T) {
 	topic := testenv.Topic(t, 1, nil)
 	f, _, _ := fetcherOf(t, k.Addr(), topic)
 	transactions(t, k.Addr(), f)
-	// From every offset, so inside transactions and on markers too, the rest is the
-	// same as of the whole.
+	// From every offset, including those inside transactions and of markers, the rest is the same as that
+	// of the whole log.
 	whole, end := follow(t, f, 0)
 	for from := range end {
 		got, next := follow(t, f, from)
@@ -60,8 +60,8 @@ func TestAbortedTransactionsAreLeftOutAndOpenOnesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// transactions interleaves producers, of which some abort, and holds that the
-// committed values alone are seen, and nothing past an open transaction.
+// transactions interleaves producers, some of which abort. It requires that only committed values are read,
+// and none after the start of an open transaction.
 func transactions(t *testing.T, address string, f *Fetcher) { //nolint:thelper // where in its story it failed is what tells
 	one := client(t, address, kgo.TransactionalID(t.Name()+"1"), kgo.DefaultProduceTopic(f.Topic))
 	two := client(t, address, kgo.TransactionalID(t.Name()+"2"), kgo.DefaultProduceTopic(f.Topic))
@@ -114,8 +114,8 @@ func transactions(t *testing.T, address string, f *Fetcher) { //nolint:thelper /
 	}
 }
 
-// followTo follows until n values are there. A broker says that a transaction has ended
-// before its marker is in the log, up to which nothing is shown.
+// followTo reads until it has n values. A broker reports the end of a transaction before its marker is in
+// the log, and values are not readable until then.
 func followTo(t *testing.T, f *Fetcher, offset int64, n int) (values []string, next int64) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {

@@ -23,7 +23,7 @@ import (
 
 const maxBatch = 10_000
 
-// batchOf is a batch of so many bytes, of the offsets 40 to 42, that epoch 9 has written.
+// batchOf returns a batch with the given size in bytes, the offsets 40 to 42 and the leader epoch 9.
 func batchOf(size int, edit func(*kmsg.RecordBatch)) []byte {
 	b := kmsg.RecordBatch{
 		FirstOffset: 40, PartitionLeaderEpoch: 9, Magic: 2, LastOffsetDelta: 2, FirstTimestamp: 100, MaxTimestamp: 200,
@@ -43,7 +43,7 @@ func answerOf(records []byte, aborted ...kmsg.FetchResponseTopicPartitionAborted
 	})
 }
 
-// firstOf reads the response's first record, from offset 41 on.
+// firstOf reads the response's first record from offset 41 on.
 func firstOf(t *testing.T, in []byte) (*recordbatch.Record, int64, error) {
 	t.Helper()
 	x, _, err := exchanged(11, in, maxBatch, 1<<20)
@@ -72,12 +72,12 @@ func TestABatchAboveTheLimitIsOneRecord(t *testing.T) {
 
 func TestABatchOfTheLimitIsReadAsSuch(t *testing.T) {
 	rec, _, err := firstOf(t, answerOf(batchOf(maxBatch, nil)))
-	if !errors.Is(err, recordbatch.ErrCorrupt) { // its records are none
+	if !errors.Is(err, recordbatch.ErrCorrupt) { // its records are invalid
 		t.Fatalf("%+v: %v", rec, err)
 	}
 }
 
-// The epoch of a batch that is passed says whether the log is the one that was read before.
+// The epoch of a skipped batch shows whether the log is the one that was read before.
 func TestABatchThatIsPassedHasItsEpoch(t *testing.T) {
 	x, _, err := exchanged(11, answerOf(batchOf(200_000, nil)), maxBatch, 1<<20)
 	if err != nil {
@@ -155,7 +155,7 @@ func TestAResponseThatIsLargeWithoutALargeBatchIsRefused(t *testing.T) {
 	}
 }
 
-// A call that is given up while a large batch is read past ends at the next bytes, and not at the last.
+// A call that is abandoned while it skips a large batch ends at the next bytes, not at the last ones.
 func TestACallThatIsGivenUpReadsNoFurther(t *testing.T) {
 	in := answerOf(batchOf(1<<20, nil))
 	x := newExchange()
@@ -177,7 +177,7 @@ func (f *Fetcher) prepareFor(x *exchange) {
 	x.version = newest
 }
 
-// counting does something once so many bytes were read.
+// counting calls then once a number of bytes were read.
 type counting struct {
 	r     io.Reader
 	n, at int

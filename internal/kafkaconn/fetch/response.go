@@ -1,8 +1,8 @@
 package fetch
 
-// The layout of a fetch response, versions 4 to 11 (Kafka's protocol guide), for
-// one partition. Every length is held against what is left. A broker answers what
-// a quota holds back with a throttle time and no topics (KIP-219).
+// The layout of a fetch response with one partition, versions 4 to 11 (Kafka's protocol guide). Every
+// length is compared with the remaining bytes. If a quota is used up, a broker answers with a throttle time
+// and no topics (KIP-219).
 
 import (
 	"encoding/binary"
@@ -12,11 +12,11 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// abortedSize is an aborted transaction: producer and first offset.
+// abortedSize is the size of an aborted transaction: producer and first offset.
 const abortedSize = 16
 
-// parse reads a response, without its length, into res. The aborted transactions
-// are returned as they lie there. b lacks the response's last bytes: a part of its records.
+// parse reads a response, without its length, into res, and returns the bytes of its aborted transactions.
+// lacks is the number of bytes missing at the end of b, which belong to the records.
 func parse(b []byte, lacks int64, version int16, correlation int32, topic string, partition int32, res *Response) (aborted []byte, err error) {
 	r := reader{b: b, lacks: lacks}
 	if id := r.int32(); id != correlation {
@@ -84,7 +84,7 @@ func (r *reader) partition(version int16, res *Response) (aborted []byte, err er
 	return aborted, nil
 }
 
-// reader takes what it is asked for off b, and zeros once that is too short.
+// reader takes fields from the front of b. After b is too short it returns zeros.
 type reader struct {
 	b     []byte
 	lacks int64

@@ -22,7 +22,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
-// answer is a response as franz-go writes it, with its length.
+// answer returns a response as franz-go encodes it, with its length.
 func answer(version int16, correlation int32, edit func(*kmsg.FetchResponse)) []byte {
 	p := kmsg.NewFetchResponseTopicPartition()
 	p.HighWatermark, p.LastStableOffset, p.LogStartOffset = 30, 20, 10
@@ -40,12 +40,12 @@ func answer(version int16, correlation int32, edit func(*kmsg.FetchResponse)) []
 	return b
 }
 
-// wire is a connection on which the answer already lies.
+// wire is a connection that already has the answer.
 type wire struct{ io.Reader }
 
 func (wire) Write(b []byte) (int, error) { return len(b), nil }
 
-// exchanged runs one exchange that asks for partition 0 as request 7.
+// exchanged runs one exchange that requests partition 0 as request 7.
 func exchanged(version int16, in []byte, limit, memory int64) (*exchange, *budget, error) {
 	m := &budget{limit: memory}
 	f := &Fetcher{Topic: topic, Memory: m, MaxBatch: limit, correlation: 7}
@@ -119,7 +119,7 @@ func TestAnErrorOfTheWholeRequestIsTheResponses(t *testing.T) {
 	}
 }
 
-// What a quota holds back is answered so (KIP-219): nothing is known of the partition.
+// A broker answers like this if a quota is used up (KIP-219): the state of the partition is unknown.
 func TestAThrottledAnswerHasNoTopicAndSaysNothingOfTheLog(t *testing.T) {
 	for version := int16(oldest); version <= newest; version++ {
 		in := answer(version, 7, func(r *kmsg.FetchResponse) { r.ThrottleMillis, r.Topics = 900, nil })
@@ -253,8 +253,8 @@ func corpus() map[string][]byte {
 	}
 }
 
-// TestTheCorpusHoldsEveryKindOfResponse keeps testdata/fuzz in step with corpus;
-// with UPDATE_CORPUS=1 it writes it anew.
+// TestTheCorpusHoldsEveryKindOfResponse compares testdata/fuzz with corpus; with UPDATE_CORPUS=1 it writes
+// the files.
 func TestTheCorpusHoldsEveryKindOfResponse(t *testing.T) {
 	for name, in := range corpus() {
 		version := 11
@@ -281,8 +281,8 @@ func TestTheCorpusHoldsEveryKindOfResponse(t *testing.T) {
 	}
 }
 
-// Whatever comes, nothing panics, no more is allocated than was asked for, and
-// what is accepted is what franz-go reads.
+// For any input there is no panic, no more memory is allocated than reserved, and an accepted response
+// equals franz-go's reading.
 func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, version int16, in []byte) {
 		if version < oldest || version > newest {
@@ -308,7 +308,7 @@ func FuzzResponse(f *testing.F) {
 
 func agree(t *testing.T, version int16, in []byte, got *Response) {
 	t.Helper()
-	if version >= 7 { // what follows an error of the whole request isn't read
+	if version >= 7 { // what follows an error of the whole request is not read
 		if code := int16(binary.BigEndian.Uint16(in[12:])); code != 0 {
 			if !errors.Is(got.Err, kafka.Error(code)) {
 				t.Fatalf("%v, and should be %d", got.Err, code)

@@ -21,7 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// throttling answers every request so: the first throttled, then with records.
+// throttling is a transport that answers every request; edit changes the n-th answer.
 type throttling struct {
 	edit func(n int, r *kmsg.FetchResponse)
 	at   []time.Time // of requests
@@ -62,7 +62,7 @@ func TestTheNextCallWaitsAsLongAsTheBrokerAsksFor(t *testing.T) {
 			switch n {
 			case 0, 1:
 				r.ThrottleMillis, r.Topics = 9000, nil
-			case 2: // beside records, as other brokers than Kafka's do
+			case 2: // with records, as brokers other than Kafka's do
 				r.ThrottleMillis = 500
 			}
 		}}
@@ -118,8 +118,8 @@ func TestNothingIsHeldWhileABrokerIsLeftAlone(t *testing.T) {
 	})
 }
 
-// A broker reads nothing from a connection that it throttles, while the transport
-// would give it to whoever asks next.
+// A broker does not read from a connection that it throttles, while the transport would use it for any
+// request.
 func TestAConnectionThatIsThrottledForLongIsGivenToNobodyElse(t *testing.T) {
 	for _, c := range []struct {
 		ms    int32

@@ -1,11 +1,10 @@
 package recordbatch
 
-// Aborted transactions, read_committed (KIP-98). A producer is aborted from the
-// batch that reaches a transaction's first offset until its abort marker.
+// Aborted transactions at read_committed (KIP-98). A producer is aborted from the batch that reaches a
+// transaction's first offset until its abort marker.
 //
-// The response's list is sorted by producer and first offset, and a transaction
-// that a marker has ended is marked in it as over, so that no other memory is
-// needed and a batch costs one binary search.
+// The response's list is sorted by producer and first offset. A transaction that a marker has ended is
+// marked in the list itself, so that no other memory is needed and a batch costs one binary search.
 
 import (
 	"cmp"
@@ -15,7 +14,7 @@ import (
 	"sort"
 )
 
-// over stands in First for a transaction that is behind us. It keeps the order.
+// over replaces First in a transaction that has ended. It keeps the order.
 const over = math.MinInt64
 
 func sortAborted(aborted []Aborted) {
@@ -24,8 +23,7 @@ func sortAborted(aborted []Aborted) {
 	})
 }
 
-// reached is the index after the last of a producer's transactions that begin at
-// or before an offset.
+// reached returns the index after the last of a producer's transactions that start at or before offset.
 func (r *Reader) reached(producer, offset int64) int {
 	return sort.Search(len(r.aborted), func(i int) bool {
 		a := r.aborted[i]
@@ -33,8 +31,7 @@ func (r *Reader) reached(producer, offset int64) int {
 	})
 }
 
-// isOpen reports whether the transaction before index i is the producer's and
-// isn't over.
+// isOpen reports whether the transaction before index i belongs to the producer and has not ended.
 func (r *Reader) isOpen(i int, producer int64) bool {
 	return i > 0 && r.aborted[i-1].Producer == producer && r.aborted[i-1].First != over
 }
@@ -43,9 +40,9 @@ func (r *Reader) isAborted(b batch) bool {
 	return len(r.aborted) > 0 && b.transactional() && r.isOpen(r.reached(b.producer, b.last()), b.producer)
 }
 
-// marker looks at a control record: its key is a version and a type, each an
-// int16; type 0 is the end of an aborted transaction and 1 that of a committed
-// one. Others, such as a leader's change, say nothing about transactions.
+// marker handles a control record. Its key is a version and a type, each an int16; type 0 ends an aborted
+// transaction and type 1 a committed one. Other types, such as a change of leader, do not concern
+// transactions.
 func (r *Reader) marker() error {
 	if len(r.rec.Key) < 4 {
 		return r.batch.corrupt("the key of the control record at offset %d has %d bytes", r.rec.Offset, len(r.rec.Key))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// of is a transactional batch of n records.
+// of returns a transactional batch of n records.
 func of(producer, base int64, n int) spec {
 	return with(plain(base, n, attrTransactional), producer)
 }
@@ -19,9 +19,9 @@ func offsets(records []record) (all []int64) {
 
 func TestAProducerIsAbortedUntilItsMarkerAndNoFurther(t *testing.T) {
 	in := join(
-		of(7, 0, 2), of(8, 2, 1), with(plain(3, 1, 0), 7), // 7 and 8 begin; not every batch of 7 is transactional
-		marker(4, 7, abort), of(7, 5, 1), of(8, 6, 1), // 7 begins again, 8 goes on
-		marker(7, 8, abort), marker(8, 7, commit), of(8, 9, 1), // 7 commits, 8 begins again
+		of(7, 0, 2), of(8, 2, 1), with(plain(3, 1, 0), 7), // 7 and 8 start; one batch of 7 is not transactional
+		marker(4, 7, abort), of(7, 5, 1), of(8, 6, 1), // 7 starts again, 8 continues
+		marker(7, 8, abort), marker(8, 7, commit), of(8, 9, 1), // 7 commits, 8 starts again
 		of(7, 10, 1), marker(11, 8, commit), marker(12, 7, abort), of(7, 13, 1))
 	aborted := []Aborted{{7, 10}, {8, 2}, {7, 0}} // in no order
 	want := []int64{3, 5, 9, 13}

@@ -1,6 +1,6 @@
 package recordbatch
 
-// The header of a batch: where its fields lie and what they must hold.
+// The header of a batch: the positions of its fields, and their valid values.
 
 import (
 	"encoding/binary"
@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	prefixSize = 12 // base offset and batch length, which the length doesn't count
+	prefixSize = 12 // base offset and batch length, which the length does not include
 	magicAt    = 16 // in messages of every format
 	crcAt      = 17
 	epochAt    = 12 // of the leader that wrote the batch
@@ -28,7 +28,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errShort is a batch of which the end, or all but the beginning, is missing.
+// errShort reports a batch whose end is missing, or even a part of its header.
 var errShort = errors.New("short")
 
 type batch struct {
@@ -48,13 +48,13 @@ func (b *batch) control() bool       { return b.attrs&attrControl != 0 }
 func (b *batch) transactional() bool { return b.attrs&attrTransactional != 0 }
 func (b *batch) logAppendTime() bool { return b.attrs&attrLogAppendTime != 0 }
 
-// corrupt says what is wrong with the batch; a %w in format keeps a cause.
+// corrupt returns an error about the batch; a %w in format keeps a cause.
 func (b *batch) corrupt(format string, args ...any) error {
 	return fmt.Errorf("record batch at offset %d: %w: %w", b.base, ErrCorrupt, fmt.Errorf(format, args...))
 }
 
-// parseBatch reads the header of the batch that in begins with, and checks its sum.
-// With errShort the size is what is needed, as far as is known.
+// parseBatch reads the header of the first batch in in, and checks its CRC. With errShort, size is the
+// number of bytes needed, as far as it is known.
 func parseBatch(in []byte) (b batch, size int, err error) {
 	if len(in) <= magicAt {
 		return b, headerSize, errShort
@@ -84,7 +84,7 @@ func parseBatch(in []byte) (b batch, size int, err error) {
 	return b, size, b.check()
 }
 
-// header reads the fields behind the base offset.
+// header reads the fields after the base offset.
 func (b *batch) header(in []byte) {
 	b.epoch = int32(binary.BigEndian.Uint32(in[epochAt:]))
 	b.attrs = binary.BigEndian.Uint16(in[21:])
@@ -105,7 +105,7 @@ func (b *batch) check() error {
 		return b.corrupt("its offsets overflow")
 	case b.count < 0:
 		return b.corrupt("it counts %d records", b.count)
-	case int64(b.count) > b.lastDelta+1: // each has an offset of its own
+	case int64(b.count) > b.lastDelta+1: // each record has its own offset
 		return b.corrupt("it counts %d records in %d offsets", b.count, b.lastDelta+1)
 	case b.codec() >= len(codecNames):
 		return b.corrupt("compression %d is unknown", b.codec())

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// response is a fetch response of 20,000 events in batches of a size.
+// response returns a fetch response of 20,000 events in batches of size records, and the number of records.
 func response(codec int16, size int) (in []byte, records int) {
 	const total = 20_000
 	for base := 0; base < total; base += size {
@@ -53,7 +53,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// Of a compressed batch kafka-go allocates the handle of a pooled codec.
+// For a compressed batch kafka-go allocates the handle of a pooled codec.
 func TestNothingIsAllocatedPerRecordOrPerBatch(t *testing.T) {
 	in, _ := response(0, 100)
 	var r Reader

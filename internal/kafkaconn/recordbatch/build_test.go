@@ -1,7 +1,7 @@
 package recordbatch
 
-// Batches for tests, encoded by franz-go, and franz-go's reading of them: an
-// implementation that shares nothing with ours but the page that both follow.
+// Batches for tests, encoded by franz-go, and franz-go's reading of them. Its implementation shares only
+// the specification with ours.
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// tb is what a test, a fuzz target and a rapid check have in common.
+// tb is the common part of a test, a fuzz target and a rapid check.
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -34,17 +34,17 @@ type record struct {
 	whole      bool // it stands for a batch
 }
 
-// spec is a batch: records hold absolute offsets and times.
+// spec describes a batch. Its records have absolute offsets and times.
 type spec struct {
 	base     int64
-	last     int64 // offset; the last record's where it is zero
+	last     int64 // offset; zero means that of the last record
 	time     int64
 	maxTime  int64
 	attrs    int16 // codec and flags
 	producer int64
 	records  []record
-	count    int32  // where it isn't len(records)
-	payload  []byte // instead of records
+	count    int32  // if it differs from len(records)
+	payload  []byte // replaces records
 }
 
 func (s spec) encode() []byte {
@@ -85,7 +85,7 @@ func (s spec) appendRecord(dst []byte, r record) []byte {
 	return k.AppendTo(dst)
 }
 
-// seal corrects the sum of every whole batch and message.
+// seal corrects the CRC of every whole batch and message.
 func seal(in []byte) []byte {
 	for b := in; len(b) > magicAt; {
 		n := int64(int32(binary.BigEndian.Uint32(b[8:]))) + prefixSize
@@ -112,7 +112,7 @@ func squeeze(codec int, raw []byte) []byte {
 	return written(&out, w, raw)
 }
 
-// written closes w after writing raw to it, and returns what it wrote to out.
+// written writes raw to w, closes w, and returns what w wrote to out.
 func written(out *bytes.Buffer, w io.WriteCloser, raw []byte) []byte {
 	if _, err := w.Write(raw); err != nil {
 		panic(err)
@@ -131,7 +131,7 @@ func join(specs ...spec) []byte {
 	return out
 }
 
-// plain is a batch of n small records from an offset on.
+// plain returns a batch of n small records from offset base on.
 func plain(base int64, n int, attrs int16) spec {
 	s := spec{base: base, time: 1_000_000, maxTime: 2_000_000, attrs: attrs, producer: -1}
 	for i := range n {
@@ -143,7 +143,7 @@ func plain(base int64, n int, attrs int16) spec {
 	return s
 }
 
-// marker is the control batch that ends a transaction.
+// marker returns the control batch that ends a transaction.
 func marker(offset, producer int64, kind byte) spec {
 	return spec{base: offset, time: 5, maxTime: 5, attrs: attrControl | attrTransactional, producer: producer,
 		records: []record{{offset: offset, time: 5, key: []byte{0, 0, 0, kind}, value: []byte{0, 0, 0, 0, 0, 0}}}}
@@ -157,8 +157,8 @@ func keep(rec *Record) record {
 	return r
 }
 
-// readAll reads to the end and holds what holds for every input: the position
-// never goes back, and no record is below it.
+// readAll reads to the end, and checks the invariants for every input: the position never decreases, and no
+// record is below it.
 func readAll(t tb, r *Reader) ([]record, error) {
 	t.Helper()
 	var all []record
@@ -186,7 +186,7 @@ func readAll(t tb, r *Reader) ([]record, error) {
 	}
 }
 
-// lastOf is the offset of a record, or the last one of a batch that it stands for.
+// lastOf returns the offset of a record, or the last offset of the batch that it stands for.
 func lastOf(rec *Record) int64 {
 	if rec.Whole != nil {
 		return rec.Whole.Last

@@ -1,18 +1,16 @@
 package recordbatch
 
-// How much memory kafka-go's codecs hold while they decompress. Each of them
-// believes the sizes in its input: snappy allocates a block of whatever length
-// the block claims, zstd a window of up to 512 MiB, or of the frame's whole
-// content, and lz4 two blocks of up to 4 MiB. So those sizes are read here first,
-// from the framing alone and without decompressing; a frame that doesn't hold
-// together is refused.
+// The memory that kafka-go's codecs take to decompress a payload. Each codec trusts the sizes in its input:
+// snappy allocates a block of the length that the block states, zstd a window of up to 512 MiB or of the
+// frame's whole content, and lz4 two blocks of up to 4 MiB. So this file reads these sizes first, from the
+// framing alone and without decompression, and refuses inconsistent frames.
 //
-// A zstd frame may declare a window that is far larger than its content: Kafka's own
-// clients declare 128 MiB at level 22, also for 80 bytes. Its blocks bound its content,
-// and no match reaches further back than that, so a smaller window decodes it as well.
+// A zstd frame may declare a window that is far larger than its content: Kafka's own clients declare 128
+// MiB at level 22, even for 80 bytes. The blocks limit the content, and no match reaches further back than
+// that, so a smaller window suffices.
 //
-// Seen in kafka-go 0.4.51, klauspost/compress 1.20.3 and pierrec/lz4 4.1.33; a
-// test compares what is allocated with what is said here.
+// Observed in kafka-go 0.4.51, klauspost/compress 1.20.3 and pierrec/lz4 4.1.33. A test compares the actual
+// allocations with the computed sizes.
 
 import (
 	"bytes"
@@ -24,14 +22,14 @@ import (
 
 var codecNames = [...]string{"none", "gzip", "snappy", "lz4", "zstd"}
 
-// gzipSize is two Huffman tables with their links, the 32 KiB window, and the
-// extra field of a header, which is read and thrown away.
+// gzipSize covers two Huffman tables with their links, the 32 KiB window, and the extra field of a header,
+// which is read and discarded.
 const gzipSize = 160 << 10
 
 var errCut = errors.New("it is cut off")
 
-// codecSize is the most bytes that the codec holds while it reads the payload, and, if
-// that isn't zero, the window descriptor that the payload has to be read with (see narrow).
+// codecSize returns the most bytes that the codec takes to read the payload. If descriptor is not zero, the
+// payload must be read with that window descriptor (see narrow).
 func codecSize(codec int, payload []byte) (size int64, descriptor byte, err error) {
 	switch codec {
 	case 1:
@@ -46,14 +44,14 @@ func codecSize(codec int, payload []byte) (size int64, descriptor byte, err erro
 	return size, 0, err
 }
 
-// xerial begins the framing of snappy that Kafka's own client writes: then come
-// a version, the oldest reader's, and blocks behind their lengths.
+// xerial is the start of the snappy framing of Kafka's own client. A version, the oldest compatible
+// version, and blocks with their lengths follow.
 var xerial = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
 const xerialSize = 16
 
-// snappySize adds an input and an output buffer. Without framing the payload is
-// one block, and the input buffer grows by doubling.
+// snappySize adds an input and an output buffer. Without framing the payload is one block, and the input
+// buffer grows by doubling.
 func snappySize(p []byte) (int64, error) {
 	const align = 32 << 10
 	if len(p) < xerialSize || !bytes.HasPrefix(p, xerial) {
@@ -86,10 +84,9 @@ func snappyBlock(p []byte) (int64, error) {
 	return int64(size), nil
 }
 
-// lz4Size is a buffer for the compressed and one for the decompressed block, and
-// where blocks refer to those before them up to 128 KiB and a block more, twice
-// for its growth. A batch is one frame: what follows it is refused, as another
-// frame could have larger blocks.
+// lz4Size adds a buffer for the compressed and one for the decompressed block. If blocks refer to earlier
+// ones, it adds up to 128 KiB and one more block, twice because that buffer grows. A batch is one frame:
+// further frames are refused, since they could have larger blocks.
 func lz4Size(p []byte) (int64, error) {
 	if len(p) < 7 {
 		return 0, errCut
@@ -118,7 +115,7 @@ func lz4Size(p []byte) (int64, error) {
 		if at += 4; end {
 			break
 		}
-		if flags&(1<<4) != 0 { // a sum of the block
+		if flags&(1<<4) != 0 { // a checksum of the block
 			n += 4
 		}
 		if n > int64(len(p)-at) {
@@ -126,7 +123,7 @@ func lz4Size(p []byte) (int64, error) {
 		}
 		at += int(n)
 	}
-	if flags&(1<<2) != 0 { // a sum of the content
+	if flags&(1<<2) != 0 { // a checksum of the content
 		at += 4
 	}
 	if at != len(p) {

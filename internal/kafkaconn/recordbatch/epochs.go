@@ -3,8 +3,8 @@ package recordbatch
 import "encoding/binary"
 
 // Epochs returns the leader epochs of the first and the last whole batch of a response, and the offset
-// after the last one. It is false if the response has no whole batch, or one of a format before 2.
-// A batch that was passed counts as whole.
+// after the last one. ok is false if the response has no whole batch, or one of a format before 2. A batch
+// that was passed counts as whole.
 func Epochs(records []byte, passed *Passed) (first, last int32, next int64, ok bool) {
 	if passed != nil && passed.Err != nil {
 		return 0, 0, 0, false

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// seeds are the inputs that the corpus holds, one a feature of the format.
+// seeds returns the inputs of the corpus, one per feature of the format.
 func seeds() map[string][]byte {
 	heavy := plain(0, 2, 0)
 	for range 50 {
@@ -48,8 +48,8 @@ func with(s spec, producer int64) spec {
 	return s
 }
 
-// TestTheCorpusHoldsEveryFeature keeps testdata/fuzz in step with seeds; with
-// UPDATE_CORPUS=1 it writes them anew.
+// TestTheCorpusHoldsEveryFeature compares testdata/fuzz with seeds; with UPDATE_CORPUS=1 it writes the
+// files.
 func TestTheCorpusHoldsEveryFeature(t *testing.T) {
 	entries := map[string]string{}
 	for name, in := range seeds() {
@@ -78,9 +78,9 @@ func TestTheCorpusHoldsEveryFeature(t *testing.T) {
 	}
 }
 
-// Whatever comes, nothing panics, memory stays within what is asked for, the
-// position doesn't go back (readAll), and what franz-go accepts too reads alike.
-// Sums are corrected first, or nothing but the sum would ever be tested.
+// For any input there is no panic, memory stays within the reservations, the position does not decrease
+// (readAll), and input that franz-go also accepts gives the same records. CRCs are corrected first;
+// otherwise only the CRC check would be tested.
 func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, from, aborted int64) {
 		seal(in)
@@ -130,10 +130,9 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// agree compares with franz-go, where it decodes by the same rules. It goes by a
-// batch's first offset where we go by the last, which is the same unless two
-// transactions share a batch; and it keeps what it had before a batch that it can't
-// decompress.
+// agree compares with franz-go where it decodes by the same rules. franz-go uses a batch's first offset to
+// find aborted transactions, and this package the last one, which is the same unless two transactions share
+// a batch. franz-go also keeps the records before a batch that it cannot decompress.
 func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record, at int64) {
 	t.Helper()
 	for b := in; len(b) > 0; {
@@ -141,13 +140,13 @@ func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record,
 		if err != nil {
 			break
 		}
-		if h.attrs&0x80 != 0 { // means nothing, and to it that the time is the broker's
+		if h.attrs&0x80 != 0 { // undefined, but franz-go takes it for LogAppendTime
 			return
 		}
-		if h.count == 0 && h.codec() != 0 { // there is nothing to decompress, which it tries
+		if h.count == 0 && h.codec() != 0 { // there is nothing to decompress, but franz-go tries
 			return
 		}
-		// It goes by the checksum of a codec, which we leave to that of the batch.
+		// franz-go checks the codec's checksum; this package relies on the batch's CRC.
 		if _, err := kgo.DefaultDecompressor().Decompress(b[headerSize:size], kgo.CompressionCodecType(h.codec())); err != nil {
 			return
 		}
@@ -163,7 +162,7 @@ func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record,
 		return
 	}
 	for i := range want {
-		const year2262 = 9_223_372_036_854 // where franz-go's times wrap
+		const year2262 = 9_223_372_036_854 // franz-go's times wrap there
 		if i < len(got) && (got[i].time > year2262 || got[i].time < -year2262) {
 			want[i].time = got[i].time
 		}
@@ -179,8 +178,8 @@ func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record,
 	}
 }
 
-// What codecSize makes of an input is about framing alone: whatever it accepts,
-// the codec reads without asking for more than that.
+// codecSize uses only the framing of an input. Of every input that it accepts, the codec must allocate no
+// more than it returned.
 func FuzzCodecSize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, codec int16, payload []byte) {
 		if codec < 1 || codec > 4 {
@@ -208,9 +207,9 @@ func FuzzCodecSize(f *testing.F) {
 				break
 			}
 		}
-		_ = c.Close() // only an error of Read's again
+		_ = c.Close() // repeats an error of Read
 		runtime.ReadMemStats(&after)
-		// Errors and what a header of gzip throws away come on top.
+		// Errors, and the discarded fields of a gzip header, take additional memory.
 		if got := int64(after.TotalAlloc - before.TotalAlloc); got > size+64<<10+64*int64(len(payload)) {
 			t.Fatalf("%s: %d bytes allocated, %d expected", codecNames[codec], got, size)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// budget is a Memory of a fixed size that says what was held at most.
+// budget is a Memory of a fixed size that records the most bytes reserved at once.
 type budget struct{ limit, held, most int64 }
 
 func (b *budget) Take(n int64) bool {
@@ -33,7 +33,7 @@ func (b *budget) Release(n int64) {
 	}
 }
 
-// sample is about n bytes that compress like events do, in records of a size.
+// sample returns about n bytes that compress like events, in records of the given size.
 func sample(n, size int, attrs int16) spec {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	s := spec{producer: -1, attrs: attrs}
@@ -54,8 +54,7 @@ func raw(s spec) (out []byte) {
 	return out
 }
 
-// encoders are the ways in which clients write each codec, those of the largest
-// buffers among them.
+// encoders are the ways in which clients use each codec, including those with the largest buffers.
 var encoders = map[string]struct {
 	codec  int16
 	encode func([]byte) []byte
@@ -83,7 +82,7 @@ var encoders = map[string]struct {
 	}},
 }
 
-// declares128MiB makes a frame with the window that Kafka's own clients declare at level 22.
+// declares128MiB returns a frame with the window that Kafka's own clients declare at level 22.
 func declares128MiB(b []byte) []byte {
 	out := zstdEncoder(zstd.WithSingleSegment(false))(b)
 	out[descriptorAt] = (27 - 10) << 3
@@ -112,8 +111,8 @@ func zstdEncoder(options ...zstd.EOption) func([]byte) []byte {
 	}
 }
 
-// What is allocated while a batch is read, garbage included, bounds what is held.
-// Unframed snappy grows its input by doubling: the garbage of that is let pass.
+// The memory allocated while a batch is read, including garbage, is an upper bound of the memory in use.
+// Unframed snappy grows its input by doubling; the test allows for that garbage.
 func TestACodecHoldsNoMoreThanIsAskedFor(t *testing.T) {
 	for name, e := range encoders {
 		s := sample(5<<20, 1000, e.codec)
@@ -188,7 +187,7 @@ func TestZstdCostsWhatItsContentNeedsAndNotTheWindowThatItDeclares(t *testing.T)
 	}
 }
 
-// What comes after it is read.
+// The records after it are read.
 func TestOneRecordStandsForABatchThatTakesTooMuchToDecompress(t *testing.T) {
 	large := sample(4<<20, 1000, 2)
 	large.payload, large.base, large.maxTime = s2.EncodeSnappy(nil, raw(large)), 0, 77
@@ -277,8 +276,8 @@ func TestNothingIsLostWhereMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// refuse reads with too little memory, a bit more after every refusal, and holds
-// that the records are the same. It returns how often memory was refused.
+// refuse reads with too little memory, slightly more after every refusal, and requires the same records. It
+// returns the number of refusals.
 func refuse(t *testing.T, in []byte, want []record) (refused int) {
 	t.Helper()
 	m := budget{}
@@ -295,7 +294,7 @@ func refuse(t *testing.T, in []byte, want []record) (refused int) {
 			}
 			refused++
 			m.limit += 32 << 10
-			if refused%5 == 0 { // the other way: begin again from the position
+			if refused%5 == 0 { // alternatively, start again from the position
 				r.Close()
 				if m.held != 0 {
 					t.Fatalf("%d bytes are still held", m.held)

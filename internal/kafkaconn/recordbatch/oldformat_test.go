@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// oldMessage is one of the formats of before Kafka 0.11, in hexadecimal, and what is
-// known of it.
+// oldMessage is a message in a format from before Kafka 0.11, in hexadecimal, and the expected error.
 type oldMessage struct {
 	hex  string
 	want OldFormatError
@@ -22,8 +21,8 @@ func (m oldMessage) bytes() []byte {
 	return b
 }
 
-// oldMessages are bytes as Kafka 0.9 and 0.10 wrote them, by hand from the protocol's
-// guide, with the sums of zlib; the compressed set is by Kafka's own code.
+// oldMessages are bytes as Kafka 0.9 and 0.10 wrote them, composed by hand from the protocol guide, with
+// checksums by zlib. Kafka's own code wrote the compressed set.
 var oldMessages = map[string]oldMessage{
 	"0": {
 		"0000000000000007" + "00000011" + "61505427" + "00" + "00" + "00000001" + "6b" + "00000002" + "7631",

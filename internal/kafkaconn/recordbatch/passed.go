@@ -1,7 +1,7 @@
 package recordbatch
 
-// A batch that is larger than the memory for one. Only its header is kept. The sum of a batch covers
-// its last offset, so a batch is passed only after all of it was read and its sum compared.
+// A batch that exceeds the memory for one batch. Only its header is kept. The CRC of a batch covers its
+// last offset, so the whole batch is read and its CRC compared before the batch is skipped.
 
 import (
 	"encoding/binary"
@@ -10,15 +10,16 @@ import (
 	"io"
 )
 
-// Passed is a batch of which only the header is kept.
+// Passed is a batch that was skipped; only its header is kept.
 type Passed struct {
 	Size  int64 // bytes of the batch
-	Limit int64 // bytes that a batch may have
+	Limit int64 // largest allowed size of a batch, bytes
 	// Err is an ErrCorrupt or an OldFormatError. Next returns it.
 	Err error
 }
 
-// Size returns the size, in bytes, of the batch at the start of records, or 0 if records ends before the size does.
+// Size returns the size, in bytes, of the batch at the start of records, or 0 if records is shorter than a
+// header.
 func Size(records []byte) int64 {
 	if len(records) < headerSize {
 		return 0
@@ -26,11 +27,12 @@ func Size(records []byte) int64 {
 	return int64(int32(binary.BigEndian.Uint32(records[8:]))) + prefixSize
 }
 
-// Header returns the part of records that Pass doesn't overwrite.
+// Header returns the part of records that Pass does not overwrite.
 func Header(records []byte) []byte { return records[:headerSize:headerSize] }
 
-// Pass reads a batch to its end: records have its beginning, a header at least, and rest has what follows. It
-// reads through the space of records behind the header. The error is that of rest.
+// Pass reads a batch to its end. records has the start of the batch, at least a header, and rest has what
+// follows. Pass uses the space of records after the header as its read buffer. It returns an error only if
+// rest does.
 func Pass(records []byte, rest io.Reader, limit int64) (*Passed, error) {
 	p := &Passed{Size: Size(records), Limit: limit}
 	b := batch{base: int64(binary.BigEndian.Uint64(records))}
@@ -63,13 +65,13 @@ func Pass(records []byte, rest io.Reader, limit int64) (*Passed, error) {
 	return p, nil
 }
 
-// ResetPassed begins the records of a response that has only the header of its first batch.
+// ResetPassed starts reading a response whose first batch was skipped; header is that batch's header.
 func (r *Reader) ResetPassed(header []byte, p *Passed, from int64, aborted []Aborted) {
 	r.Reset(header, from, aborted)
 	r.passed = p
 }
 
-// passedBatch skips the batch. It reports whether rec stands for it.
+// passedBatch skips the batch. whole reports that rec stands for it.
 func (r *Reader) passedBatch(p *Passed) (whole bool, err error) {
 	if p.Err != nil {
 		return false, p.Err

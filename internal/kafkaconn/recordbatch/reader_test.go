@@ -125,9 +125,8 @@ func TestALastBatchThatIsCutOffIsLeftForTheNextFetch(t *testing.T) {
 	}
 }
 
-// Every byte from the CRC on is covered by it, and those before it are the base
-// offset, the length, the leader's epoch and the magic. By another magic it would be
-// another format, which has a sum of its own.
+// The CRC covers every byte after it. The bytes before it are the base offset, the length, the leader's
+// epoch and the magic. With another magic the batch has another format, with a checksum of its own.
 func TestAFlippedBitIsSeen(t *testing.T) {
 	clean := plain(0, 4, 0).encode()
 	for i := 8 * magicAt; i < 8*len(clean); i++ {
@@ -183,8 +182,8 @@ func TestABatchThatBreaksTheFormatIsRefused(t *testing.T) {
 	}
 }
 
-// It is found before the last record is returned: otherwise a reader that tries again would go
-// on behind it, and one that must read all without errors never could.
+// The error comes before the last record is returned. Otherwise a reader that retries would continue after
+// the batch, and a reader that must read everything without errors never could.
 func TestWhatFollowsTheLastRecordIsFoundBeforeThatIsReturned(t *testing.T) {
 	for _, codec := range codecs {
 		s := plain(0, 3, codec)
@@ -199,19 +198,19 @@ func TestWhatFollowsTheLastRecordIsFoundBeforeThatIsReturned(t *testing.T) {
 	}
 }
 
-// The batch's CRC covers its bytes, and Kafka's own consumer doesn't check LZ4's sum of the
-// content: what one reader counts and another one refuses would never agree again.
+// The batch's CRC covers its bytes, and Kafka's own consumer does not check LZ4's checksum of the content.
+// If one reader counts records that another refuses, they never agree again.
 func TestAWrongSumBehindTheLastRecordChangesNothing(t *testing.T) {
 	for name, codec := range map[string]int16{"gzip": 1, "lz4": 3} { // snappy has none
 		s := plain(0, 3, codec)
 		s.payload = squeeze(int(codec), raw(s))
-		s.payload[len(s.payload)-1] ^= 1 // of gzip it is the size
+		s.payload[len(s.payload)-1] ^= 1 // for gzip it is the size
 		in := append(s.encode(), plain(3, 2, 0).encode()...)
 		if got, next, err := read(t, in, 0); err != nil || len(got) != 5 || next != 5 {
 			t.Errorf("%s: %d records, next %d: %v", name, len(got), next, err)
 		}
 	}
-	// zstd returns nothing of the block. No broker takes such a batch.
+	// zstd returns nothing of the block. No broker accepts such a batch.
 	s := plain(0, 3, 4)
 	s.payload = squeeze(4, raw(s))
 	s.payload[len(s.payload)-1] ^= 1
@@ -220,8 +219,7 @@ func TestAWrongSumBehindTheLastRecordChangesNothing(t *testing.T) {
 	}
 }
 
-// io.EOF is for the end of the response: inside a batch, whatever a codec calls
-// its end is a fault.
+// io.EOF means the end of the response. Inside a batch the end of a codec's data is an error.
 func TestDamageInsideACodecIsNeverTakenForTheEndOfTheResponse(t *testing.T) {
 	for name, e := range encoders {
 		s := plain(0, 3, e.codec)
@@ -229,7 +227,7 @@ func TestDamageInsideACodecIsNeverTakenForTheEndOfTheResponse(t *testing.T) {
 		holds := func(what string, at int, payload []byte) {
 			t.Helper()
 			s.payload = payload
-			r := Reader{MaxCodec: 1 << 20} // the largest take longer and do the same
+			r := Reader{MaxCodec: 1 << 20} // larger batches take longer and behave the same
 			r.Reset(s.encode(), 0, nil)
 			defer r.Close()
 			if got, err := readAll(t, &r); err == nil && len(got) != 3 && (len(got) != 1 || !got[0].whole) {
@@ -280,10 +278,9 @@ func TestARecordAboveTheLimitIsGoneOverAndReported(t *testing.T) {
 	}
 }
 
-// genSpecs draws ascending batches: committed, aborted and open transactions of
-// several producers interleaved, gaps, empty and control batches, all codecs. As a
-// broker does, it leaves out batches, and transactions, that end before an offset:
-// franz-go doesn't look at markers there.
+// genSpecs draws ascending batches: committed, aborted and open transactions of several interleaved
+// producers, gaps, empty and control batches, all codecs. Like a broker, it omits batches and transactions
+// that end before an offset: franz-go ignores markers there.
 func genSpecs(t *rapid.T, from int64) (specs []spec, aborted []Aborted) {
 	next := rapid.Int64Range(0, 1000).Draw(t, "first")
 	began := map[int64]int64{}
@@ -310,7 +307,7 @@ func genSpecs(t *rapid.T, from int64) (specs []spec, aborted []Aborted) {
 		next = s.last + 1
 	}
 	specs = slices.DeleteFunc(specs, func(s spec) bool { return max(s.base, s.last) < from })
-	for p, first := range began { // open at the end: aborted further on
+	for p, first := range began { // open at the end: aborted later in the log
 		aborted = append(aborted, Aborted{p, first})
 	}
 	return specs, rapid.Permutation(aborted).Draw(t, "aborted")
@@ -337,7 +334,7 @@ func genBatch(t *rapid.T, base, producer int64) spec {
 		s.records = append(s.records, r)
 		offset++
 	}
-	if len(s.records) == 0 { // Kafka leaves empty batches without a codec
+	if len(s.records) == 0 { // Kafka leaves empty batches uncompressed
 		s.attrs &^= attrCodec
 	}
 	s.last = max(base, offset-1) + rapid.Int64Range(0, 3).Draw(t, "compacted")

@@ -1,20 +1,19 @@
 package recordbatch
 
-// A record inside a batch: varints, key, value and headers, every length bounded
-// by the record's own, and that by the batch.
+// A record inside a batch: varints, key, value and headers. The record's length limits every length in it,
+// and the batch limits the record's.
 
 import "fmt"
 
-// maxLength32 is the most bytes that a varint of 32 bits takes. Every record is
-// longer than that, so that many can always be looked at.
+// maxLength32 is the most bytes of a 32-bit varint. Every record has more bytes than that, so this many can
+// always be read.
 const maxLength32 = 5
 
-// maxStart is the most bytes before a record's key: attributes, the time's delta
-// and the offset's.
+// maxStart is the most bytes before a record's key: attributes, time delta and offset delta.
 const maxStart = 1 + 10 + 5
 
-// readRecord reads the next record of the open batch into r.rec. Before an
-// ErrNoMemory nothing is changed.
+// readRecord reads the next record of the open batch into r.rec. If it returns ErrNoMemory it has changed
+// nothing.
 func (r *Reader) readRecord() error {
 	if err := r.need(maxLength32); err != nil {
 		return err
@@ -44,10 +43,10 @@ func (r *Reader) readRecord() error {
 	return nil
 }
 
-// startRecord reads what comes before the key, and says where that ends.
+// startRecord reads the fields before the key, and returns the position of the key.
 func (r *Reader) startRecord(body []byte) (int, error) {
 	b := &r.batch
-	timeDelta, p := varint64(body, 1) // after the attributes, of which none is defined
+	timeDelta, p := varint64(body, 1) // after the attributes, none of which is defined
 	if p < 0 {
 		return 0, b.corrupt("the time of record %d is cut off", b.count-r.left)
 	}
@@ -68,8 +67,7 @@ func (r *Reader) startRecord(body []byte) (int, error) {
 	return p, nil
 }
 
-// passRecord goes over a record that is larger than MaxRecord. Only what comes
-// before its key is looked at.
+// passRecord skips a record that is larger than MaxRecord. It reads only the fields before the key.
 func (r *Reader) passRecord(size, head int) error {
 	if err := r.need(head + min(size, maxStart)); err != nil {
 		return err
@@ -105,7 +103,7 @@ func (rec *Record) parse(body []byte, p int) error {
 		return fmt.Errorf("its value ends past it")
 	}
 	count, p := varint32(body, p)
-	// A header takes two bytes at least, so a count that is too large ends here.
+	// A header has at least two bytes, so a count that is too large fails here.
 	if p < 0 || count < 0 || int(count) > (len(body)-p)/2 {
 		return fmt.Errorf("it counts headers that it can't hold")
 	}
@@ -125,8 +123,8 @@ func (rec *Record) parse(body []byte, p int) error {
 	return nil
 }
 
-// EachHeader calls f for every header in order. A null value is nil. The slices
-// are valid as long as the record.
+// EachHeader calls f for every header in order. A null value is nil. The slices are valid as long as the
+// record.
 func (rec *Record) EachHeader(f func(key, value []byte)) {
 	p := 0
 	for range rec.HeaderCount {
@@ -141,9 +139,8 @@ func (rec *Record) EachHeader(f func(key, value []byte)) {
 	}
 }
 
-// nullable reads bytes behind their length. Any negative length is null, as it
-// is for Kafka's own client. The place after them is negative where they end
-// past b.
+// nullable reads bytes preceded by their length. A negative length means null, as in Kafka's own client. It
+// returns the position after the bytes, which is negative if they end after b.
 func nullable(b []byte, p int) ([]byte, int) {
 	n, p := varint32(b, p)
 	if p < 0 || int(n) > len(b)-p {
@@ -156,8 +153,8 @@ func nullable(b []byte, p int) ([]byte, int) {
 	return b[p:end:end], end
 }
 
-// varint32 reads a zigzag varint at b[p:], and the place after it, which is
-// negative where it is cut off, longer than 5 bytes or out of range.
+// varint32 reads a zigzag varint at b[p:]. It returns the position after it, which is negative if the
+// varint is cut off, longer than 5 bytes or out of range.
 func varint32(b []byte, p int) (int32, int) {
 	if uint(p) < uint(len(b)) && b[p] < 0x80 {
 		u := uint32(b[p])

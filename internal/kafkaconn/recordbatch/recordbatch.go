@@ -1,15 +1,13 @@
-// Package recordbatch reads the records of one fetch response: Kafka's record
-// batches, magic 2, as its protocol guide describes them, at read_committed. The
-// messages of before Kafka 0.11, magic 0 and 1, are refused as such.
+// Package recordbatch reads the records of one fetch response at read_committed: Kafka's record batches,
+// magic 2, as its protocol guide describes them. It refuses messages of magic 0 and 1, from before Kafka
+// 0.11, with an error of their own.
 //
-// Batches are parsed where they lie and nothing is copied. Compressed ones are
-// decompressed by kafka-go's codecs through a window that holds a few records at
-// a time, so that a batch which expands a hundredfold costs the window and no
-// more. What a codec will hold is read from its input before it is opened
-// (codec.go), and asked for.
+// Batches are parsed in place, without copies. kafka-go's codecs decompress batches through a window of a
+// few records, so a batch that expands a hundredfold takes no more memory than the window. Before a codec
+// is opened, the memory that it will take is computed from its input (codec.go) and reserved.
 //
-// Position never goes back and a record is never returned twice: batches, and
-// records in a batch, have to come in ascending order of offsets.
+// Position never decreases, and no record is returned twice: batches, and records in a batch, must have
+// ascending offsets.
 package recordbatch
 
 import (
@@ -19,48 +17,47 @@ import (
 )
 
 var (
-	// ErrCorrupt is a batch that breaks the format, its own sums or its order. What
-	// is whole and of another format is an OldFormatError.
+	// ErrCorrupt reports a batch that breaks the format, its own checksum or its order. An intact batch of
+	// another format is an OldFormatError.
 	ErrCorrupt = errors.New("corrupt record batch")
-	// ErrTruncated is a response that doesn't hold its first batch whole. A
-	// broker sends the first batch whole, however large: the response is cut.
+	// ErrTruncated reports a response whose first batch is incomplete. A broker sends the first batch
+	// whole, however large it is, so the response was cut off.
 	ErrTruncated = errors.New("first record batch is cut off")
-	// ErrNoMemory is a refusal by Memory. Nothing is lost: Next may be called
-	// again, or Close gives everything back and Position says where to go on.
+	// ErrNoMemory reports that Memory refused a reservation. Nothing is lost: the caller may call Next
+	// again, or call Close, which releases all memory, and continue from Position.
 	ErrNoMemory = errors.New("no memory to decompress a record batch")
 )
 
 const (
-	// DefaultMaxRecord is MaxRecord where it isn't set: Kafka's default
-	// max.message.bytes, with room for what belongs to a record but not its value.
+	// DefaultMaxRecord is the default of MaxRecord: Kafka's default max.message.bytes, plus an allowance
+	// for the parts of a record other than its value.
 	DefaultMaxRecord = 1<<20 + 64<<10
-	// DefaultMaxCodec is MaxCodec where it isn't set. Every block size of lz4 stays below
-	// it, and so does zstd with 16 MiB of content, whatever window it declares.
+	// DefaultMaxCodec is the default of MaxCodec. Every block size of lz4 is below it, and so is zstd with
+	// 16 MiB of content, whatever window it declares.
 	DefaultMaxCodec = 32 << 20
 )
 
 // Record is valid until the next call of Next, Reset or Close.
 type Record struct {
 	Offset int64
-	// Time is in Unix milliseconds: the batch's maxTimestamp under LogAppendTime,
-	// else the producer's, and -1 where that gave none. At or below 0 it counts as
-	// none. A sum that overflows wraps, as it does in Kafka's own client, so that all
-	// see the same time.
+	// Time is in Unix milliseconds: the batch's maxTimestamp under LogAppendTime, else the producer's time,
+	// and -1 if the producer set none. A time of 0 or less counts as none. A sum that overflows wraps, as
+	// in Kafka's own client, so that all consumers see the same time.
 	Time       int64
-	Key, Value []byte // nil where null
-	// Headers is the raw region of HeaderCount headers, already checked.
+	Key, Value []byte // nil if null
+	// Headers is the validated raw region of HeaderCount headers.
 	Headers     []byte
 	HeaderCount int
-	// Oversize is the record's size in bytes where it is above MaxRecord. It was
-	// gone over, and Key, Value and Headers are empty.
+	// Oversize is the record's size in bytes if it exceeds MaxRecord. Such a record is skipped: Key, Value
+	// and Headers are empty.
 	Oversize int64
-	// Whole is set if the record stands for all records of a batch that takes more memory than
-	// is allowed. Offset is the first of them that is wanted, Time the latest, and Oversize
-	// what the batch takes.
+	// Whole is set if the record stands for all records of a batch that takes more memory than allowed.
+	// Offset is then the first wanted offset, Time the latest time, and Oversize the memory that the batch
+	// takes.
 	Whole *Whole
 }
 
-// Count is how many records it is: 1, unless it stands for a batch.
+// Count returns the number of records that rec stands for: 1, unless it stands for a batch.
 func (rec *Record) Count() int64 {
 	if rec.Whole == nil {
 		return 1
@@ -68,19 +65,19 @@ func (rec *Record) Count() int64 {
 	return rec.Whole.Count
 }
 
-// Whole is a batch whose records aren't read.
+// Whole describes a batch whose records are not read.
 type Whole struct {
 	Last  int64 // the last offset of the batch
 	First int64 // Unix ms: the time of the batch's first record; Record.Time is the latest
-	Count int64 // records at Offset and later, at most
+	Count int64 // number of records at Offset and later, at most
 	Codec string
 	Limit int64 // bytes
-	// Compressed is whether the codec would hold more than Limit, which is MaxCodec. Else the
-	// batch as it came is larger.
+	// Compressed means that the codec would take more than Limit, which is MaxCodec. Otherwise the batch as
+	// it came is larger than Limit.
 	Compressed bool
 }
 
-// TooLarge describes the batch that rec stands for. limit names what allows no more.
+// TooLarge describes the batch that rec stands for. limit names the setting that limits it.
 func (rec *Record) TooLarge(limit string) string {
 	w := rec.Whole
 	if w.Compressed {
@@ -89,44 +86,44 @@ func (rec *Record) TooLarge(limit string) string {
 	return fmt.Sprintf("the record batch up to offset %d has %d bytes, and %s allows %d", w.Last, rec.Oversize, limit, w.Limit)
 }
 
-// Aborted is an aborted transaction of a producer, from the offset First on.
+// Aborted is an aborted transaction of a producer, which starts at the offset First.
 type Aborted struct{ Producer, First int64 }
 
-// Memory grants whatever of size is allocated, before it is. Take answers at once.
+// Memory grants reservations before the memory is allocated. Take returns at once.
 type Memory interface {
 	Take(bytes int64) bool
 	Release(bytes int64)
 }
 
-// Reader walks the batches of one response after another. The zero value reads
-// nothing until Reset. It isn't safe for concurrent use.
+// Reader reads the batches of one response after another. The zero value reads nothing until Reset. It is
+// not safe for concurrent use.
 type Reader struct {
-	MaxRecord int64  // bytes of a record, without its length; 0 is DefaultMaxRecord
-	MaxCodec  int64  // bytes a codec may hold; 0 is DefaultMaxCodec
-	Memory    Memory // nil is without bounds
+	MaxRecord int64  // bytes of a record, without its length; 0 means DefaultMaxRecord
+	MaxCodec  int64  // bytes that a codec may take; 0 means DefaultMaxCodec
+	Memory    Memory // nil means no limit
 
-	in      []byte // what follows the current batch
+	in      []byte // the bytes after the current batch
 	passed  *Passed
-	whole   bool  // a whole batch has been met in this response
+	whole   bool  // this response had a whole batch
 	pos     int64 // next offset to read
-	floor   int64 // lowest offset that the next batch may begin at
+	floor   int64 // lowest offset at which the next batch may start
 	aborted []Aborted
 	err     error // final, unless it is ErrNoMemory
 
-	open  bool // batch, left, delta, data and at are those of a batch being read
+	open  bool // batch, left, delta, data and at belong to the batch being read
 	batch batch
-	left  int   // records still to come in it
-	delta int64 // offset delta of the last one, -1 before the first
+	left  int   // records of the batch that are not read yet
+	delta int64 // offset delta of the last record, -1 before the first
 	data  []byte
-	at    int // data[at:] is still to be read
+	at    int // data[at:] is not read yet
 
 	stream stream
 	rec    Record
 }
 
-// Reset begins a response's records, of which those from an offset on are
-// wanted: a fetch may begin inside a batch. The Reader keeps both slices until
-// the next Reset or Close, and sorts and marks aborted.
+// Reset starts reading a response's records. from is the first wanted offset, since a fetch may start
+// inside a batch. The Reader keeps both slices until the next Reset or Close, and sorts and modifies
+// aborted.
 func (r *Reader) Reset(records []byte, from int64, aborted []Aborted) {
 	r.closeBatch()
 	r.in, r.passed, r.whole, r.pos, r.floor, r.err = records, nil, false, from, 0, nil
@@ -134,20 +131,18 @@ func (r *Reader) Reset(records []byte, from int64, aborted []Aborted) {
 	sortAborted(aborted)
 }
 
-// Position is the next offset to read: past the last record returned, and past
-// every batch gone through, also empty, aborted and control ones.
+// Position returns the next offset to read: after the last record returned, and after every batch that was
+// read, including empty, aborted and control batches.
 func (r *Reader) Position() int64 { return r.pos }
 
-// LogAppendTime reports whether the time of the record that Next returned last is the
-// broker's.
+// LogAppendTime reports whether the broker set the time of the record that Next returned last.
 func (r *Reader) LogAppendTime() bool { return r.batch.logAppendTime() }
 
-// Epoch is the epoch of the leader that wrote the batch which was read last. It is false if no batch was read
-// since Reset, or if the batch has none.
+// Epoch returns the leader epoch of the batch that was read last. It returns false if no batch was read
+// since Reset, or if the batch has no epoch.
 func (r *Reader) Epoch() (int32, bool) { return r.batch.epoch, r.whole && r.batch.epoch >= 0 }
 
-// Close gives back memory and codecs. The Reader can be Reset again, and until
-// then Next says io.EOF. Position stays.
+// Close releases memory and codecs. Next then returns io.EOF until the next Reset. Position stays valid.
 func (r *Reader) Close() {
 	r.closeBatch()
 	r.stream.rest(r.Memory)
@@ -155,9 +150,9 @@ func (r *Reader) Close() {
 	r.rec = Record{}
 }
 
-// Next returns the next committed record at or past the offset given to Reset,
-// and io.EOF at the end of what came; a last batch that is cut off is left for
-// the next fetch. Errors other than ErrNoMemory are final.
+// Next returns the next committed record at or after the offset given to Reset, and io.EOF at the end of
+// the response. A last batch that is cut off is left to the next fetch. All errors except ErrNoMemory are
+// final.
 func (r *Reader) Next() (*Record, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -209,8 +204,8 @@ func (r *Reader) next() (*Record, error) {
 	}
 }
 
-// nextBatch takes the next batch off the response and opens it, or goes past it. It reports
-// whether rec stands for the whole batch.
+// nextBatch takes the next batch from the response, and opens or skips it. whole reports that rec stands
+// for the whole batch.
 func (r *Reader) nextBatch() (whole bool, err error) {
 	if r.passed != nil {
 		return r.passedBatch(r.passed)
@@ -227,7 +222,7 @@ func (r *Reader) nextBatch() (whole bool, err error) {
 	if wanted && b.codec() != 0 {
 		err := r.stream.open(r, b, r.data)
 		switch large, ok := errors.AsType[*tooLargeError](err); {
-		case ok && b.control(): // no broker compresses one
+		case ok && b.control(): // no broker compresses control batches
 			return false, b.corrupt("a control batch: %w", err)
 		case ok:
 			wanted, whole = false, true
@@ -247,16 +242,16 @@ func (r *Reader) nextBatch() (whole bool, err error) {
 	return false, nil
 }
 
-// wants reports whether a batch's records are looked at. A batch without records may have been left by
-// compaction, for its last offset; those of an aborted one are never looked at.
+// wants reports whether a batch's records must be read. Compaction may leave a batch without records, to
+// keep its last offset. Records of an aborted batch are never read.
 func (r *Reader) wants(b *batch) bool {
 	return b.count > 0 && (b.last() >= r.pos && !r.isAborted(*b) || b.control())
 }
 
-// took notes the batch that is read now.
+// took stores the batch that is read now.
 func (r *Reader) took(b batch) { r.whole, r.floor, r.batch = true, b.last()+1, b }
 
-// standFor has rec stand for a batch that takes too much memory.
+// standFor makes rec stand for a batch that takes too much memory.
 func (r *Reader) standFor(b batch, size, limit int64, compressed bool) {
 	from, first := max(r.pos, b.base), b.firstTime
 	if b.logAppendTime() {
@@ -268,7 +263,7 @@ func (r *Reader) standFor(b batch, size, limit int64, compressed bool) {
 	}
 }
 
-// cut makes an end of a last batch that isn't whole, but not of a first one.
+// cut returns io.EOF for a last batch that is incomplete, but an error for a first one.
 func (r *Reader) cut(err error, size int) error {
 	switch {
 	case !errors.Is(err, errShort):
@@ -279,9 +274,9 @@ func (r *Reader) cut(err error, size int) error {
 	return fmt.Errorf("records from offset %d: %w: %d bytes of %d are there", r.pos, ErrTruncated, len(r.in), size)
 }
 
-// checkEnd holds that nothing follows the last record, before that is returned: otherwise a
-// reader that tries again would continue behind it, and one that must read everything without
-// an error never could.
+// checkEnd checks, before the last record is returned, that nothing follows it. If the error came later, a
+// reader that retries would continue after the batch, and a reader that must read everything without an
+// error never could.
 func (r *Reader) checkEnd() error {
 	if n := len(r.data) - r.at; n > 0 {
 		return r.batch.corrupt("%d bytes follow its last record", n)
@@ -297,8 +292,7 @@ func (r *Reader) closeBatch() {
 	r.open, r.data, r.at = false, nil, 0
 }
 
-// need makes at least n bytes from at on available, n being at most MaxRecord
-// and a length.
+// need makes at least n bytes available from at on. n is at most MaxRecord and the size of a length.
 func (r *Reader) need(n int) error {
 	if len(r.data)-r.at >= n {
 		return nil

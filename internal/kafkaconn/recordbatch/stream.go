@@ -13,32 +13,30 @@ import (
 )
 
 const (
-	// windowSize is what a window has at first. It grows to what a record needs.
+	// windowSize is the initial size of a window. It grows to the size of the largest record.
 	windowSize = 64 << 10
-	// pooled is the largest codec, in bytes, that goes back to kafka-go's pool at
-	// the end of a response. The pool isn't part of anybody's budget, so a larger
-	// one is left to the garbage collector.
+	// pooled is the size, in bytes, of the largest codec that is returned to kafka-go's pool at the end of
+	// a response. No budget covers the pool, so larger codecs are left to the garbage collector.
 	pooled = 1 << 20
 )
 
-// windows are those that nobody reads through. They aren't charged: there are no more
-// than are read through at once, and the garbage collector takes what is over.
+// windows are the unused windows. They are not reserved: there are no more than were in use at the same
+// time, and the garbage collector frees them.
 var windows = sync.Pool{New: func() any { return new([windowSize]byte) }}
 
-// stream holds a codec while a batch is open. What it was charged for stays charged to
-// the end of the response, for the batches to come, and no longer: whoever waits for the
-// next response holds nothing.
+// stream has the codec while a batch is open. Its reservation lasts until the end of the response, for the
+// batches to come, but no longer: a reader that waits for the next response has no memory.
 type stream struct {
-	// src has ReadByte, or gzip would put a buffer before it, and no Bytes, or zstd
-	// would decode all of it in one go.
+	// src has ReadByte, since gzip would otherwise put a buffer before it, and no Bytes, since zstd would
+	// otherwise decode everything at once.
 	src    bytes.Reader
 	narrow narrow // of src
 	codec  io.ReadCloser
-	err    error // what the codec said last
-	size   int64 // bytes that the open codec may hold
-	cost   int64 // bytes charged for codecs
+	err    error // the codec's last error
+	size   int64 // bytes that the open codec may take
+	cost   int64 // bytes reserved for codecs
 	buf    []byte
-	one    [1]byte // for ended: buf has the last record
+	one    [1]byte // for ended, as buf contains the last record
 }
 
 func take(m Memory, n int64) bool { return m == nil || m.Take(n) }
@@ -49,8 +47,7 @@ func release(m Memory, n int64) {
 	}
 }
 
-// open makes ready to read the records of a compressed batch. After an
-// ErrNoMemory it may be called again.
+// open prepares to read the records of a compressed batch. After an ErrNoMemory it may be called again.
 func (s *stream) open(r *Reader, b batch, payload []byte) error {
 	size, descriptor, err := codecSize(b.codec(), payload)
 	if err != nil {
@@ -82,15 +79,15 @@ func (s *stream) open(r *Reader, b batch, payload []byte) error {
 	return nil
 }
 
-// tooLargeError is a codec that would hold more than MaxCodec, in bytes.
+// tooLargeError reports a codec that would take more than MaxCodec, in bytes.
 type tooLargeError struct{ size, limit int64 }
 
 func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("it takes %d bytes to decompress, and at most %d are allowed", e.size, e.limit)
 }
 
-// fill reads until n bytes are there, unread among them, which is a part of the
-// window. It moves the window, and grows it where n doesn't fit.
+// fill reads until n bytes are available. These include unread, which is a part of the window. It moves
+// unread to the window's start, and enlarges the window if n does not fit.
 func (s *stream) fill(m Memory, unread []byte, n int) ([]byte, error) {
 	if n > len(s.buf) {
 		size := (n + n/4 + 8191) &^ 8191
@@ -115,7 +112,7 @@ func (s *stream) fill(m Memory, unread []byte, n int) ([]byte, error) {
 	return s.buf[:have], nil
 }
 
-// read reads at least a byte, or says why not.
+// read reads at least one byte, or returns an error.
 func (s *stream) read(b []byte) (int, error) {
 	for range 100 {
 		if s.err != nil {
@@ -130,7 +127,7 @@ func (s *stream) read(b []byte) (int, error) {
 	return 0, s.err
 }
 
-// discard goes over n bytes.
+// discard skips n bytes.
 func (s *stream) discard(n int) error {
 	for n > 0 {
 		k, err := s.read(s.buf[:min(n, len(s.buf))])
@@ -141,16 +138,16 @@ func (s *stream) discard(n int) error {
 	return nil
 }
 
-// ended reports whether nothing follows. An error of the codec is an end as well: all
-// records are there, and the batch's CRC covers its bytes. Kafka's own consumer doesn't
-// check LZ4's sum of the content either.
+// ended reports whether nothing follows. An error of the codec counts as the end, too: all records were
+// read, and the batch's CRC covers its bytes. Kafka's own consumer does not check LZ4's checksum of the
+// content either.
 func (s *stream) ended() bool {
 	n, _ := s.read(s.one[:])
 	return n == 0
 }
 
-// noEOF is for an end that comes too early: to those who call Next, io.EOF would
-// say that all is read.
+// noEOF replaces an io.EOF that comes too early: io.EOF would tell the callers of Next that everything was
+// read.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -158,19 +155,19 @@ func noEOF(err error) error {
 	return err
 }
 
-// closeCodec ends a batch; more says that another of this response may follow.
+// closeCodec ends a batch; more means that another batch of this response may follow.
 func (s *stream) closeCodec(more bool) {
 	if s.codec == nil {
 		return
 	}
 	if more || s.size <= pooled {
-		_ = s.codec.Close() // only an error of Read's again
+		_ = s.codec.Close() // repeats an error of Read
 	}
 	s.codec = nil
 	s.src.Reset(nil)
 }
 
-// rest ends a response: nothing is kept.
+// rest ends a response, and keeps nothing.
 func (s *stream) rest(m Memory) {
 	release(m, s.cost)
 	s.cost = 0

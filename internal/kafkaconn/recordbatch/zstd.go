@@ -1,7 +1,6 @@
 package recordbatch
 
-// How much memory zstd holds (RFC 8878), and how it is made to hold no more than a
-// payload needs.
+// The memory that zstd takes (RFC 8878), and the reduction of its window to the size that a payload needs.
 
 import (
 	"bytes"
@@ -12,16 +11,15 @@ import (
 )
 
 const (
-	zstdBlock = 128 << 10 // the largest content of a block, in bytes
+	zstdBlock = 128 << 10 // largest content of a block, in bytes
 	zstdFixed = 384 << 10 // tables, literals and input of a block, in bytes
-	// descriptorAt is where the window descriptor of a payload's first frame is.
+	// descriptorAt is the position of the window descriptor in a payload's first frame.
 	descriptorAt = 5
 )
 
-// zstdSize is the largest window of the payload's frames, the space ahead of it,
-// and the buffers of one block. If the first frame declares a window that is larger than
-// widestAsIs and than its content, zstdSize assumes a smaller one and returns its
-// descriptor. Kafka's clients write one frame per batch.
+// zstdSize adds the largest window of the payload's frames, the space ahead of it, and the buffers of one
+// block. If the first frame declares a window larger than both widestAsIs and its content, zstdSize assumes
+// a smaller window and returns its descriptor. Kafka's clients write one frame per batch.
 func zstdSize(payload []byte) (size int64, descriptor byte, err error) {
 	var window uint64
 	for p := payload; len(p) > 0; {
@@ -29,7 +27,7 @@ func zstdSize(payload []byte) (size int64, descriptor byte, err error) {
 			return 0, 0, errCut
 		}
 		magic := binary.LittleEndian.Uint32(p)
-		if magic&^0xf == 0x184D2A50 { // to be skipped
+		if magic&^0xf == 0x184D2A50 { // a frame to skip
 			if len(p) < 8 || uint64(binary.LittleEndian.Uint32(p[4:])) > uint64(len(p)-8) {
 				return 0, 0, errCut
 			}
@@ -53,7 +51,7 @@ func zstdSize(payload []byte) (size int64, descriptor byte, err error) {
 			}
 		}
 		window = max(window, f.window)
-		if p[4]&(1<<2) != 0 { // a sum of the content
+		if p[4]&(1<<2) != 0 { // a checksum of the content
 			if len(rest) < 4 {
 				return 0, 0, errCut
 			}
@@ -68,21 +66,19 @@ func zstdSize(payload []byte) (size int64, descriptor byte, err error) {
 	return w + 3*min(w, zstdBlock) + zstdFixed, descriptor, nil
 }
 
-// widestAsIs is the largest window that a frame keeps whatever its content is, in bytes:
-// the window of level 19.
+// widestAsIs is the largest window, in bytes, that is never reduced: the window of level 19.
 const widestAsIs = 8 << 20
 
-// narrowed is the smallest window without a mantissa for so many bytes of content, and its
-// descriptor.
+// narrowed returns the smallest window without a mantissa for content bytes, and its descriptor.
 func narrowed(content uint64) (descriptor byte, window uint64) {
 	exponent := bits.Len64(max(content, zstdBlock)-1) - 10
-	if exponent > 31 { // beyond what a descriptor can say
+	if exponent > 31 { // more than a descriptor can express
 		return 0, math.MaxUint64
 	}
 	return byte(exponent) << 3, 1 << (10 + exponent)
 }
 
-// narrow reads a payload with another window descriptor in its first frame.
+// narrow reads a payload, and replaces the window descriptor of its first frame.
 type narrow struct {
 	src        *bytes.Reader
 	descriptor byte
@@ -97,15 +93,15 @@ func (n *narrow) Read(b []byte) (int, error) {
 	return k, err //nolint:wrapcheck // io.EOF, as it is
 }
 
-// zstdFrame is what a frame's header says.
+// zstdFrame is the header of a frame.
 type zstdFrame struct {
-	single  bool   // its content is one segment, which is its window
+	single  bool   // its content is one segment, which is also its window
 	window  uint64 // bytes
-	content uint64 // bytes; math.MaxUint64 if the header doesn't say
+	content uint64 // bytes; math.MaxUint64 if the header does not give it
 	size    int    // of the header
 }
 
-// zstdHeader reads the header of a frame, RFC 8878 3.1.1.1.
+// zstdHeader reads the header of a frame (RFC 8878 3.1.1.1).
 func zstdHeader(p []byte) (zstdFrame, error) {
 	flags := p[4]
 	f := zstdFrame{single: flags&(1<<5) != 0, content: math.MaxUint64, size: descriptorAt}
@@ -138,8 +134,8 @@ func zstdHeader(p []byte) (zstdFrame, error) {
 	return f, nil
 }
 
-// zstdBlocks goes past the blocks of a frame. It returns the most content that they can
-// have, in bytes, and what follows them.
+// zstdBlocks skips the blocks of a frame. It returns the most content that they can have, in bytes, and the
+// bytes that follow them.
 func zstdBlocks(p []byte) (content uint64, rest []byte, err error) {
 	for {
 		if len(p) < 3 {

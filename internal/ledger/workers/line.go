@@ -1,6 +1,6 @@
 package workers
 
-// What a worker reports of itself.
+// A worker's status line.
 
 import (
 	"encoding/json"
@@ -10,39 +10,38 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Line is what a worker writes about itself, for `consumer status`. Nothing is
-// decided by it.
+// Line is the status line that a worker writes for `consumer status`. No decision depends on it.
 type Line struct {
-	// Written is when it was written by the standings' clock, which all lines are aged by:
-	// Report puts it in. 0 in those of older versions.
+	// Written is when the line was written, by Redis's clock. Report sets it, and readers compute the
+	// line's age from it. It is 0 in lines of older versions.
 	Written int64 `json:"written,omitempty"` // Unix ms
 
 	Owner  string    `json:"owner"`
 	State  string    `json:"state"`            // running, waiting or halted
-	Reason string    `json:"reason,omitempty"` // of health.HaltReasons or, where it waits, of health.WaitReasons; throttled where it runs so
+	Reason string    `json:"reason,omitempty"` // of health.HaltReasons or health.WaitReasons, or throttled
 	What   string    `json:"what,omitempty"`
 	Remedy string    `json:"remedy,omitempty"`
 	At     time.Time `json:"at"` // by the worker's own clock
-	// RecordTime is the time of the latest record that was swept.
+	// RecordTime is the time of the latest record that the worker applied.
 	RecordTime time.Time `json:"record_time,omitzero"`
-	Group      string    `json:"group,omitempty"` // the consumer group that it works in
-	// Lag is how many records the ledger was behind the log, nil where that isn't known, and
-	// Oldest the time of the oldest of them, zero without one.
+	Group      string    `json:"group,omitempty"` // its consumer group
+	// Lag is the number of records that the ledger is behind the log, nil if unknown. Oldest is the time of
+	// the oldest of them, zero if there is none.
 	Lag    *int64    `json:"lag,omitempty"`
 	Oldest time.Time `json:"oldest,omitzero"`
-	Unread bool      `json:"unread,omitempty"` // none of them was read yet: they may be older
-	// OpenTransaction is one that holds records back; nil if none is open.
+	Unread bool      `json:"unread,omitempty"` // none of them was read yet, so they may be older
+	// OpenTransaction is a transaction that holds records back; nil if none is open.
 	OpenTransaction *OpenTransaction `json:"open_transaction,omitempty"`
-	// Duplicates is how many records are remembered to find duplicates by, and
-	// DuplicatesSince about the record time of the earliest of them.
+	// Duplicates is the number of records that the worker remembers to detect duplicates. DuplicatesSince
+	// is approximately the record time of the earliest of them.
 	Duplicates      int64     `json:"duplicates,omitempty"`
 	DuplicatesSince time.Time `json:"duplicates_since,omitzero"`
 	// TimeZoneData is the version of the worker's time zone data.
 	TimeZoneData string `json:"time_zone_data,omitempty"`
 }
 
-// TimeZoneData are the versions of the time zone data of workers whose lines are not stale, each once,
-// in ascending order.
+// TimeZoneData returns the versions of the time zone data in lines that aren't stale, sorted and without
+// repeats.
 func TimeZoneData(st *ledger.State) []string {
 	var all []string
 	for _, text := range st.Workers {
@@ -54,7 +53,7 @@ func TimeZoneData(st *ledger.State) []string {
 	return slices.Compact(all)
 }
 
-// Time is when the line was written, as exactly as is known.
+// Time returns when the line was written, as exactly as known.
 func (l Line) Time() time.Time {
 	if l.Written > 0 {
 		return time.UnixMilli(l.Written).UTC()
@@ -69,13 +68,13 @@ const (
 	StateHalted  = "halted"
 )
 
-// ReportEvery is how often a worker's line is written, and how long a wait has to last until the line says so.
+// ReportEvery is how often a worker writes its line, and the shortest wait that the line shows.
 const ReportEvery = time.Second
 
-// HaltTorn is the reason of a halt: a piece was written in part.
+// HaltTorn is the reason of a halt because a piece was written in part.
 const HaltTorn = "torn"
 
-// Text is the line as it is written.
+// Text returns the line as it is written.
 func (l Line) Text() string {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -86,18 +85,19 @@ func (l Line) Text() string {
 
 // Lag is how far a partition is behind.
 type Lag struct {
-	Known   bool  // false before ledger and log were looked at
-	Records int64 // offsets, which transactions and compaction leave gaps in
-	// Since is the time of the oldest record that doesn't count, zero without one. Before that record was
-	// read it is the time since when there is one; Unread: none was read since the position was located.
+	Known   bool  // false until ledger and log were read
+	Records int64 // offsets; transactions and compaction leave gaps in them
+	// Since is the time of the oldest record that isn't counted, zero if all are counted. Until that record
+	// is read, it is the time since which an uncounted record exists. Unread reports that no record was
+	// read since the position was found.
 	Since  time.Time
 	Unread bool
-	// Open is the transaction that holds back what follows it; nil if none is open.
+	// Open is the transaction that holds back later records; nil if none is open.
 	Open *OpenTransaction
 }
 
-// OpenTransaction is one that is neither committed nor aborted.
+// OpenTransaction is a transaction that is neither committed nor aborted.
 type OpenTransaction struct {
-	Offset int64     `json:"offset"` // its first record
+	Offset int64     `json:"offset"` // offset of its first record
 	Since  time.Time `json:"since"`  // when a consumer first saw it
 }

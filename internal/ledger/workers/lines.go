@@ -7,11 +7,11 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Lines reads what workers wrote of themselves, each line once: a worker writes every second,
-// and whoever shows boards reads the same lines with each of them. It is safe for concurrent use.
+// Lines caches the parsed lines of workers, so that each line is parsed once: a worker writes a line every
+// second, and readers need it for every board. It is safe for concurrent use.
 type Lines struct {
 	mu   sync.Mutex
-	read map[string]readLine // by field: as many as there are partitions
+	read map[string]readLine // by field; as many as partitions
 }
 
 type readLine struct {
@@ -20,7 +20,7 @@ type readLine struct {
 	ok   bool
 }
 
-// line is a field's line; not ok where it is none. What a Line points to is shared.
+// line returns a field's line; ok is false if it is invalid. The Line's pointers are shared.
 func (l *Lines) line(field, text string) (Line, bool) {
 	if l == nil {
 		return parseLine(text)
@@ -46,7 +46,7 @@ func parseLine(text string) (line Line, ok bool) {
 	return line, true
 }
 
-// Of is as the function of this name.
+// Of is like the function Of.
 func (l *Lines) Of(st *ledger.State, topics []string) Progress {
 	return progressOf(l, st, topics)
 }

@@ -1,5 +1,5 @@
-// Package workers says how far the boards are: by the ledger, and by the lines that workers have
-// written about themselves last. It is pure.
+// Package workers computes how far the boards are, from the ledger and from the workers' latest status
+// lines. It is pure.
 package workers
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// StaleAfter is how old a line is whose worker has stopped reporting.
+// StaleAfter is the age after which a line is stale: its worker has stopped reporting.
 const StaleAfter = 3 * ReportEvery
 
-// behindAfter is how old the oldest record that does not count may be, as of a report, before the boards are behind:
-// while events arrive all the time, some are always on their way.
+// behindAfter is the age of the oldest uncounted record, at the time of a report, from which the boards
+// count as behind. While events keep arriving, some are always uncounted.
 const behindAfter = 2 * time.Second
 
 // Progress is how far the boards are.
@@ -23,41 +23,41 @@ type Progress struct {
 	Refilling []Refilling
 	Halted    []Reported
 	Waiting   []Reported
-	// Silent are the partitions of which no worker has reported within StaleAfter.
+	// Silent are the partitions whose worker hasn't reported within StaleAfter.
 	Silent []Reported
-	// NotBegun are topics that the ledger has nothing of.
+	// NotBegun are topics without any partition in the ledger.
 	NotBegun []string
-	// Lag is the records of all partitions that don't count yet, as of their last reports;
-	// Known where all have said so.
+	// Lag is the sum over all partitions, from their latest lines. Known is set if all lines have a lag.
 	Lag Lag
-	// Behind is how old the oldest of them was. Unread: none of some partition was read yet, so it may be older.
+	// Behind is the age of the oldest uncounted record. With Unread, some partition has read none yet, so
+	// it may be older.
 	Behind time.Duration
 	Unread bool
-	// ReportedAt is the time of the earliest of the partitions' last reports, by the state's clock. It is zero if no
-	// partition has a report.
+	// ReportedAt is the earliest time of the partitions' latest lines, by the state's clock; zero if no
+	// partition has a line.
 	ReportedAt time.Time
 }
 
 // Refilling is a partition that is read again after Redis was lost.
 type Refilling struct {
 	Field string
-	From  int64 // every event before counts
+	From  int64 // every event before it counts
 	To    int64 // the log's end when the loss was found
 }
 
-// Reported is what a worker wrote last.
+// Reported is a partition's latest line.
 type Reported struct {
 	Field string
-	Line  Line          // zero where none did
+	Line  Line          // zero if there is no line
 	Age   time.Duration // of it
 }
 
-// CatchingUp reports whether the boards are behind by more than what is always under way.
+// CatchingUp reports whether the boards are behind by more than the events that are always in flight.
 func (p *Progress) CatchingUp() bool {
 	return len(p.Halted)+len(p.Waiting)+len(p.Silent)+len(p.NotBegun) > 0 || p.Unread || p.Behind > behindAfter
 }
 
-// Left is how many records are to be read again.
+// Left returns the number of records to be read again.
 func (p *Progress) Left() int64 {
 	left := int64(0)
 	for _, r := range p.Refilling {
@@ -66,8 +66,7 @@ func (p *Progress) Left() int64 {
 	return left
 }
 
-// Of is how far the boards are by what stands beside them. Topics are those that
-// are consumed.
+// Of computes the progress of a state. topics are the consumed topics.
 func Of(st *ledger.State, topics []string) Progress { return progressOf(nil, st, topics) }
 
 func progressOf(lines *Lines, st *ledger.State, topics []string) Progress {
@@ -90,7 +89,7 @@ func progressOf(lines *Lines, st *ledger.State, topics []string) Progress {
 		for field := range st.Ledger {
 			begun = begun || topicIn(field) == topic
 		}
-		// A start that failed midway leaves a schema without a ledger.
+		// If a start failed midway, the schema exists without a ledger.
 		if !begun && (len(st.Ledger) > 0 || st.Schema != "") {
 			p.NotBegun = append(p.NotBegun, topic)
 			p.Lag.Known = false
@@ -124,7 +123,8 @@ func (p *Progress) add(lines *Lines, field string, st *ledger.State) {
 		return
 	}
 	if strings.HasPrefix(st.Ledger[field], ledger.TornMark) && r.Line.State != StateHalted {
-		// Its worker finds that out with its next piece. Until then nobody is to take the boards for whole.
+		// The worker finds that out with its next piece. Until then readers mustn't treat the boards as
+		// complete.
 		r.Line.State, r.Line.Reason = StateHalted, HaltTorn
 	}
 	switch r.Line.State {
@@ -158,7 +158,7 @@ func merge(a, b map[string]string) map[string]bool {
 	return all
 }
 
-// topicIn is the topic of a field of the ledger, empty of what is none.
+// topicIn returns the topic of a field of the ledger, "" if the field is invalid.
 func topicIn(field string) string {
 	p, _ := ledger.ParsePartition(field)
 	return p.Topic

@@ -11,8 +11,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Each case says what stands beside the boards of one or two topics, and what that is to
-// whoever shows one.
+// Each case has the state of one or two topics, and the progress that readers compute from it.
 func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }

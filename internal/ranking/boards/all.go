@@ -1,8 +1,8 @@
 package boards
 
-// What is asked of all shards besides boards: sums, unions, and the first error. What goes through
-// whole listings asks one shard after another, so that all of them cost Redis what one of that
-// size would.
+// Requests to all shards other than reads of boards: sums, unions, and the first error. Requests that page
+// through whole listings go to one shard after another, so that together they cost Redis no more than one
+// large shard.
 
 import (
 	"context"
@@ -16,13 +16,12 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// States is what each shard holds beside the boards, and why that isn't known.
+// States returns the state that each shard holds next to the boards, and the error of each shard's read.
 func (b *Boards) States(ctx context.Context) ([]ledger.State, []error) {
 	return ranking.StateEach(ctx, b.shards)
 }
 
-// State is what all shards hold beside the boards (ledger.Together). The error is that of the
-// first shard that has one.
+// State returns the shards' states merged into one (ledger.Together), or the first shard's error.
 func (b *Boards) State(ctx context.Context) (ledger.State, error) {
 	states, errs := b.States(ctx)
 	if err := first(errs); err != nil {
@@ -31,7 +30,7 @@ func (b *Boards) State(ctx context.Context) (ledger.State, error) {
 	return ledger.Together(states), nil
 }
 
-// first is the first error there is.
+// first returns the first error, or nil.
 func first(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -41,24 +40,24 @@ func first(errs []error) error {
 	return nil
 }
 
-// Answers looks whether all shards answer workers, by what workers ask. The error is that of the
-// first that doesn't.
+// Answers checks that all shards answer a worker's request for its position. It returns the first shard's
+// error.
 func (b *Boards) Answers(ctx context.Context, partition ledger.Partition) error {
 	_, errs := ranking.PositionEach(ctx, b.shards, partition)
 	return first(errs)
 }
 
-// Now is the clock of the server of shard 0. By it a reader says which window is the current one;
-// which windows a shard's live ones are its own server's clock decides.
+// Now returns the time of shard 0's server. Readers use it to find the current window. Which windows of a
+// shard are live is decided by the clock of that shard's server.
 func (b *Boards) Now(ctx context.Context) (time.Time, error) { return b.shards[0].Now(ctx) }
 
-// SettledBorders are where windows of calendars start and end. They are the same on all shards.
+// SettledBorders returns the settled borders of calendar windows, which are the same on all shards.
 func (b *Boards) SettledBorders(ctx context.Context) (ranking.SettledBorders, error) {
 	return b.shards[0].SettledBorders(ctx)
 }
 
-// CheckSchemas says what differs between the schema found in a shard and the configuration's; of
-// a shard that has none yet nothing.
+// CheckSchemas returns an error if a shard's schema differs from the configuration's. A shard without a
+// schema does not differ.
 func (b *Boards) CheckSchemas(states []ledger.State) error {
 	for i, s := range b.shards {
 		if err := s.CheckSchema(states[i].Schema); err != nil {
@@ -68,8 +67,8 @@ func (b *Boards) CheckSchemas(states []ledger.State) error {
 	return nil
 }
 
-// Extend adds the periods that the configuration has more than the schema of any shard, as
-// ranking.Store.Extend does, and returns them. The states' schemas are brought up to date.
+// Extend adds the configured periods that a shard's schema lacks, as ranking.Store.Extend does, and returns
+// them. It updates the schemas in states.
 func (b *Boards) Extend(ctx context.Context, states []ledger.State, maxFuture time.Duration) (added []ledger.Added, err error) {
 	for i, s := range b.shards {
 		some, err := s.Extend(ctx, &states[i], maxFuture)
@@ -83,8 +82,8 @@ func (b *Boards) Extend(ctx context.Context, states []ledger.State, maxFuture ti
 	return added, nil
 }
 
-// Adds returns the periods that Extend would add, and writes nothing in Redis. The states' schemas are
-// then as Extend leaves them.
+// Adds returns the periods that Extend would add, and updates the schemas in states like Extend. It writes
+// nothing to Redis.
 func (b *Boards) Adds(states []ledger.State, maxFuture time.Duration) (added []ledger.Added) {
 	for i, s := range b.shards {
 		if some := s.Adds(&states[i], maxFuture); len(some) > 0 {
@@ -92,21 +91,6 @@ func (b *Boards) Adds(states []ledger.State, maxFuture time.Duration) (added []l
 		}
 	}
 	return added
-}
-
-// CheckNumber is *ranking.OtherNumberError where by their states no shard has anything, and
-// those of another number have. What a reshard is copying, or has left, isn't anything: so it is
-// not for those whose number is recorded.
-func (b *Boards) CheckNumber(ctx context.Context, states []ledger.State) error {
-	for i := range states {
-		if states[i].Schema == "" || ranking.LeftFor(states[i].Schema) > 0 {
-			continue
-		}
-		if copied, err := b.shards[i].Copied(ctx); err != nil || !copied {
-			return err
-		}
-	}
-	return b.shards[0].CheckNumber(ctx)
 }
 
 // Try checks that every master keeps what it is given, and that this user may run all that the
@@ -118,10 +102,10 @@ func (b *Boards) Try(ctx context.Context, assumeNoEviction bool) error {
 	return b.TryCommands(ctx)
 }
 
-// triedAtOnce is how many shards are tried at a time.
+// triedAtOnce is the number of shards that are checked concurrently.
 const triedAtOnce = 16
 
-// TryCommands checks that this user may run all that the scripts run, in every shard.
+// TryCommands checks that the Redis user may run every command of the scripts, on every shard.
 func (b *Boards) TryCommands(ctx context.Context) error {
 	var all errgroup.Group
 	all.SetLimit(triedAtOnce)
@@ -132,21 +116,21 @@ func (b *Boards) TryCommands(ctx context.Context) error {
 			return nil
 		})
 	}
-	_ = all.Wait() // none fails
+	_ = all.Wait() // the functions return no error
 	return first(errs)
 }
 
-// Trusted reports whether a server was taken without reporting its maxmemory-policy.
+// Trusted reports whether a server was accepted without reporting its maxmemory-policy.
 func (b *Boards) Trusted() bool { return b.shards[0].Trusted() }
 
 // Listed is a window that shards list.
 type Listed struct {
 	ledger.Window
-	shards []int // which
+	shards []int // numbers of the shards that list it
 }
 
-// ListedWindows are the windows that a shard lists of the boards that match, in no order: as
-// ranking.Store.ListedWindows, each once.
+// ListedWindows returns the windows that some shard lists of the boards that match, each once and in no
+// order. See ranking.Store.ListedWindows.
 func (b *Boards) ListedWindows(ctx context.Context, match func(board string) bool) ([]Listed, error) {
 	var all []Listed
 	known := map[string]int{}
@@ -168,8 +152,8 @@ func (b *Boards) ListedWindows(ctx context.Context, match func(board string) boo
 	return all, nil
 }
 
-// MembersOf is how many members each of these windows has, in their order; 0 where the key is gone
-// of a shard that lists it. It costs Redis one short command a window and shard.
+// MembersOf returns the number of members of each window, in order; 0 if the key is gone on a shard that
+// lists it. It costs Redis one short command per window and shard.
 func (b *Boards) MembersOf(ctx context.Context, windows []Listed) ([]int64, error) {
 	all, gone := make([]int64, len(windows)), make([]bool, len(windows))
 	for i, s := range b.shards {
@@ -197,8 +181,7 @@ func (b *Boards) MembersOf(ctx context.Context, windows []Listed) ([]int64, erro
 	return all, nil
 }
 
-// Windows is how many windows a shard lists: that of the one that lists most, which max_windows
-// is a limit of.
+// Windows returns the number of windows listed by the shard that lists most; max_windows limits it.
 func (b *Boards) Windows(ctx context.Context) (int64, error) {
 	most := int64(0)
 	for _, s := range b.shards {
@@ -211,8 +194,8 @@ func (b *Boards) Windows(ctx context.Context) (int64, error) {
 	return most, nil
 }
 
-// Count is how many boards have a window that is listed. It goes through the listings page by page
-// and waits for pause between two, so that Redis hardly notices.
+// Count returns the number of boards that have a listed window. It pages through the listings and waits for
+// pause between pages, to keep the load on Redis low.
 func (b *Boards) Count(ctx context.Context, pause time.Duration) (int, error) {
 	all := map[uint64]struct{}{}
 	for _, s := range b.shards {
@@ -223,7 +206,7 @@ func (b *Boards) Count(ctx context.Context, pause time.Duration) (int, error) {
 	return len(all), nil
 }
 
-// Largest is as ranking.Store.Largest, over all shards.
+// Largest returns the maximum of ranking.Store.Largest over all shards.
 func (b *Boards) Largest(ctx context.Context, lateness func(period string) time.Duration, pause time.Duration) (map[string]int64, error) {
 	all := map[string]int64{}
 	for _, s := range b.shards {
@@ -238,8 +221,8 @@ func (b *Boards) Largest(ctx context.Context, lateness func(period string) time.
 	return all, nil
 }
 
-// Lost names the windows that are listed and whose keys are gone, in order; of several shards
-// with the shard, and once for each.
+// Lost names the listed windows whose keys are gone, in order. If there are several shards it adds the
+// shard, and names a window once per shard.
 func (b *Boards) Lost(ctx context.Context) ([]string, error) {
 	var all []string
 	for _, s := range b.shards {
@@ -257,7 +240,7 @@ func (b *Boards) Lost(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// OtherRules says which windows were written by another rule than their boards have, each once.
+// OtherRules returns the windows that were written by another rule than their boards have now, each once.
 func (b *Boards) OtherRules(ctx context.Context) ([]*ranking.RuleError, error) {
 	var all []*ranking.RuleError
 	for _, s := range b.shards {
@@ -274,9 +257,9 @@ func (b *Boards) OtherRules(ctx context.Context) ([]*ranking.RuleError, error) {
 	return all, nil
 }
 
-// Retire drops the listings of windows that have been over for two days, of every shard, and
-// returns how many. Where one fails the others go on. A *ranking.ClockError is returned once
-// everything is done, and is no failure.
+// Retire removes the listings of windows that expired more than two days ago, on every shard, and returns
+// how many it removed. If a shard fails, Retire continues with the others. A *ranking.ClockError is
+// returned after all work is done, and is not a failure.
 func (b *Boards) Retire(ctx context.Context) (int, error) {
 	dropped := 0
 	var failed, clock error

@@ -1,9 +1,9 @@
 package boards
 
-// Rows around a place, of all shards: each is asked for those around the place in its own order,
-// and returns how many of its members are above it. So in one round trip both the rows and their
-// ranks are known: whatever the shards hold, the rows of all around the place are the nearest of
-// theirs, and above the place is the sum of what is above it in each.
+// Rows around a place, over all shards. Each shard returns its rows around the place, and the number of its
+// members above it. So one round trip gives both the rows and their ranks: the nearest rows of the board
+// are among the nearest rows of the shards, and the number of members above the place is the sum over the
+// shards.
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// around reads the rows around a place that isn't counted from a member.
+// around reads the rows around a place that is not given by a member.
 func (b *Boards) around(ctx context.Context, q *ranking.Query) (ranking.Board, error) {
 	if b.onlyOne() {
 		p, err := b.shards[0].Read(ctx, q)
 		return p.Board, err
 	}
 	want, each := q.Rows, *q
-	up, down := want.Above, want.Below // rows that are needed on each side
+	up, down := want.Above, want.Below // rows needed on each side
 	if want.Full {
 		up, down = up+down, up+down
 	}
@@ -44,10 +44,9 @@ func (b *Boards) around(ctx context.Context, q *ranking.Query) (ranking.Board, e
 	}
 }
 
-// nearest merges the rows of all shards that are on one side of the place, and returns at most need
-// of them, the nearest, in order. Each shard was asked for as many as asked says. It isn't complete
-// where a shard that returned as many, the last of which is nearer than the farthest that is needed,
-// may have more that belong among them.
+// nearest merges the shards' rows on one side of the place, and returns the need nearest of them, in order.
+// The query asked each shard for asked rows. complete is false if a shard returned that many, and its last one is
+// nearer than the farthest row needed: it may have more rows that belong among them.
 func nearest(parts []ranking.Part, need, asked int, above bool) (rows []ranking.Standing, complete bool) {
 	sides := make([][]ranking.Standing, len(parts))
 	for i := range parts {
@@ -64,7 +63,7 @@ func nearest(parts []ranking.Part, need, asked int, above bool) (rows []ranking.
 	}
 	for _, some := range sides {
 		if asked == need || len(some) < asked {
-			continue // it has no more that are needed
+			continue // the shard has no more rows that are needed
 		}
 		if len(rows) < need || asked == 0 {
 			return nil, false
@@ -76,7 +75,7 @@ func nearest(parts []ranking.Part, need, asked int, above bool) (rows []ranking.
 	return rows, true
 }
 
-// side is a shard's rows above its place, or below.
+// side returns a shard's rows above its place, or those below it.
 func side(p *ranking.Part, above bool) []ranking.Standing {
 	at := 0
 	for at < p.Rows && p.Standings[at].Rank <= p.Place {
@@ -88,7 +87,7 @@ func side(p *ranking.Part, above bool) []ranking.Standing {
 	return p.Standings[at:p.Rows]
 }
 
-// cutAround has a board show the rows that are wanted of those above the place and below it.
+// cutAround sets the board's standings to the wanted rows of those above and below the place.
 func cutAround(all *ranking.Board, want *ranking.Rows, above, below []ranking.Standing) {
 	rows, at := slices.Concat(above, below), len(above)
 	first := all.Place - int64(at) + 1 // the rank of the first row

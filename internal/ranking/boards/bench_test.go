@@ -1,7 +1,7 @@
 package boards
 
-// What a read costs as shards grow in number, all of them on one server: on several they are asked
-// at once, so that this is the most it may cost.
+// The cost of reads by the number of shards, all on one server. Several servers are read concurrently, so
+// this is the upper bound.
 
 import (
 	"fmt"
@@ -19,10 +19,9 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// BenchmarkReads reads a board of 200,000 members (20,000 with -short): the top 100, the ranks of
-// 100 members and of 1,000, ten rows around a member, a page half way down, by its offset, by a
-// pivot and in a range, the last 100; with ties and without; with the round trips of each and
-// Redis's processor time.
+// BenchmarkReads reads a board of 200,000 members (20,000 with -short): the top 100, the ranks of 100
+// members and of 1,000, ten rows around a member, a page half way down by its offset, by a pivot and in a
+// range, and the last 100; each with and without ties. It reports round trips and Redis's CPU time.
 //
 //	go test -run - -bench Reads ./internal/ranking/boards
 func BenchmarkReads(b *testing.B) {
@@ -84,7 +83,7 @@ func BenchmarkReads(b *testing.B) {
 					require.NoError(b, err)
 					n++
 				}
-				trips := counted.n.Load() // asking for Redis's time is one more
+				trips := counted.n.Load() // read before redisCPU, which takes one more
 				b.ReportMetric(1e3*(redisCPU(b, client)-used)/float64(n), "redis-cpu-ms/op")
 				b.ReportMetric(float64(trips)/float64(n), "trips/op")
 			})
@@ -93,7 +92,7 @@ func BenchmarkReads(b *testing.B) {
 	}
 }
 
-// redisCPU is the processor time of Redis so far, in seconds.
+// redisCPU returns the CPU time that Redis has used, in seconds.
 func redisCPU(b *testing.B, client *redis.Client) float64 {
 	b.Helper()
 	info, err := client.InfoMap(b.Context(), "cpu").Result()

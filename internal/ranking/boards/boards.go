@@ -1,12 +1,12 @@
-// Package boards is the standings under a prefix as whoever reads a board sees them: all shards
-// together, of which each has the members of a range of hashes.
+// Package boards reads and seals the standings under a prefix over all shards together. Each shard has the
+// members of one range of hashes.
 //
-// A top is a merge of the shards' rows, and a rank is one plus the members above, summed over
-// shards. Above is who has a greater score, and of equal ones a greater id: the order in which
-// Redis keeps each shard's rows, and which every layout's scores are made for. Each shard is read
-// at a moment of its own, and those of one server in one round trip.
+// A top is a merge of the shards' rows, and a rank is one plus the members above, summed over shards.
+// Members with a greater score are above, and among equal scores those with a greater id: Redis keeps each
+// shard's rows in this order, and every layout's scores are made for it. Each shard is read at its own
+// instant; all shards of one server are read in one round trip.
 //
-// With one shard every read is that shard's own, one call, and nothing else.
+// With one shard every read is a single call to that shard.
 package boards
 
 import (
@@ -26,8 +26,8 @@ type Boards struct {
 	extra  Extra
 }
 
-// New makes them of what a store is made of, for every shard there is by Config.Shards; which
-// one the Config names doesn't matter. It doesn't talk to Redis.
+// New returns Boards with one store for each of Config.Shards shards. It ignores Config.Shard, and does not
+// call Redis.
 func New(c ranking.Config) *Boards {
 	b := &Boards{of: max(c.Shards, 1)}
 	for c.Shard = range int(b.of) {
@@ -36,22 +36,22 @@ func New(c ranking.Config) *Boards {
 	return b
 }
 
-// Together makes them of the stores of all shards, in order.
+// Together returns Boards made of the stores of all shards, in order.
 func Together(shards []*ranking.Store) *Boards {
 	return &Boards{shards: shards, of: ledger.Shards(len(shards))}
 }
 
-// Shards are the stores of all shards, in order.
+// Shards returns the stores of all shards, in order.
 func (b *Boards) Shards() []*ranking.Store { return b.shards }
 
-// Of is how many shards there are.
+// Of returns the number of shards.
 func (b *Boards) Of() ledger.Shards { return b.of }
 
-// home is the shard that a member is on.
+// home returns the number of the shard that has the member.
 func (b *Boards) home(member string) int { return b.of.Of(xxhash.Sum64String(member)) }
 
-// read reads of each shard what its query says. Where no shard has anything under the prefix the
-// error is a *ranking.SchemaError, as of one shard; one that has nothing where others have is lost.
+// read runs each shard's query. If no shard has any data under the prefix the error is a
+// *ranking.SchemaError, as with one shard. If only some shards have none, those are lost.
 func (b *Boards) read(ctx context.Context, queries []ranking.Query) (parts []ranking.Part, all ranking.Board, err error) {
 	parts, errs := ranking.ReadEach(ctx, b.shards, queries)
 	var nothing error
@@ -76,8 +76,8 @@ func (b *Boards) read(ctx context.Context, queries []ranking.Query) (parts []ran
 	return parts, all, nil
 }
 
-// together is what the parts of all shards come to, but for the standings. A shard lists a window
-// once it has a member in it: a window that some list is listed.
+// together merges the parts of all shards, except for the standings. A shard lists a window once it has a
+// member in it, so a window is listed if any shard lists it.
 func (b *Boards) together(parts []ranking.Part, errs []error) ranking.Board {
 	all := parts[0].Board
 	all.Standings, all.Incomplete, all.Members, all.Listed, all.Lost = nil, nil, 0, false, ""
@@ -92,7 +92,7 @@ func (b *Boards) together(parts []ranking.Part, errs []error) ranking.Board {
 			all.Counts[i] += n
 		}
 		if p.Listed {
-			all.Window = p.Window // with the bounds that it is listed with
+			all.Window = p.Window // with the listed bounds
 		}
 		all.Listed, all.Revision = all.Listed || p.Listed, min(all.Revision, p.Revision)
 		all.Incomplete = append(all.Incomplete, p.Incomplete...)
@@ -114,7 +114,7 @@ func (b *Boards) together(parts []ranking.Part, errs []error) ranking.Board {
 	return all
 }
 
-// each is the same query of every shard.
+// each returns the same query for every shard.
 func (b *Boards) each(q ranking.Query) []ranking.Query {
 	all := make([]ranking.Query, len(b.shards))
 	for i := range all {
@@ -123,5 +123,5 @@ func (b *Boards) each(q ranking.Query) []ranking.Query {
 	return all
 }
 
-// onlyOne reports whether there is one shard, which answers by itself.
+// onlyOne reports whether there is only one shard, which answers by itself.
 func (b *Boards) onlyOne() bool { return b.of == 1 }

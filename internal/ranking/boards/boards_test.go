@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// some is a board with members on every shard.
+// some returns a board with members on every shard.
 func some(t *testing.T, of ledger.Shards) (*fixture, *trips) {
 	t.Helper()
 	client := testenv.RedisClient(t)
@@ -36,7 +36,7 @@ func TestOneShardIsOneCallAndNothingElse(t *testing.T) {
 		func() (ranking.Board, error) { return f.Rank(t.Context(), "global", f.window, "u1", "u2", "no") },
 		func() (ranking.Board, error) { return f.Around(t.Context(), "global", f.window, "u1", 2) },
 	} {
-		_, err := read() // the server may not know the script yet
+		_, err := read() // loads the script into the server
 		require.NoError(t, err)
 		trips.n.Store(0)
 		calls = nil
@@ -55,7 +55,7 @@ func TestAPageNearTheTopIsOneRoundTripAndRanksAreTwo(t *testing.T) {
 	for i := range 100 {
 		members = append(members, fmt.Sprint("u", i))
 	}
-	for range 2 { // the server may not know the scripts yet
+	for range 2 { // the first pass loads the scripts into the server
 		trips.n.Store(0)
 		_, err := f.Top(t.Context(), "global", f.window, 0, 100)
 		require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestAPageNearTheTopIsOneRoundTripAndRanksAreTwo(t *testing.T) {
 	require.Equal(t, int64(2), trips.n.Load())
 }
 
-// However members are dealt out, what is shown is exact: one shard may have all of the first.
+// Reads are exact however members are distributed, even if one shard has all of the first rows.
 func TestATopIsExactWhereOneShardHasAllOfIt(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 16, codec.Readable)
@@ -98,8 +98,8 @@ func TestATopIsExactWhereOneShardHasAllOfIt(t *testing.T) {
 	}
 }
 
-// A search ends, members rise, and then the page is read: it isn't the page any more, and is
-// found by another search.
+// The search ends, members rise, and then the page is read: the rows are not the page's any more, and
+// another search finds it.
 func TestAPageOfABoardThatHasChangedSinceTheSearchIsSoughtAgain(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 5, codec.Readable)
@@ -118,7 +118,7 @@ func TestAPageOfABoardThatHasChangedSinceTheSearchIsSoughtAgain(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, cut(ranked(all), offset, limit), standings)
 
-	for i := range 2000 { // who was last is first
+	for i := range 2000 { // the last become the first
 		all[i] = f.standing(all[i].Member, all[i].Points+10_000, 0)
 	}
 	f.put(t, all[:2000]...)
@@ -173,7 +173,7 @@ func TestABoardThatAShardHasLostSaysWhichShard(t *testing.T) {
 	require.Equal(t, []int{3}, top().Beside.Unlike)
 }
 
-// Positions differ where a shard had nothing in a batch, or went back.
+// Positions differ if a batch had no changes for a shard, or a shard was rolled back.
 func TestABoardIsAsFarAsTheShardThatIsFurthestBehind(t *testing.T) {
 	f, _ := some(t, 3)
 	f.client.HSet(t.Context(), f.Shards()[1].Keys().Ledger(), "points/0", "7")
@@ -192,7 +192,7 @@ func TestAPrefixWithoutStandingsSaysSo(t *testing.T) {
 	require.ErrorContains(t, err, "no standings under the prefix")
 }
 
-// A reader doesn't know the Kafka cluster; every shard's schema has it.
+// A reader does not know the Kafka cluster; every shard's schema contains it.
 func TestAReaderNeedsNotKnowTheCluster(t *testing.T) {
 	f, trips := some(t, 3)
 	prefix := f.Shards()[0].Prefix()
@@ -231,7 +231,7 @@ func TestAnErrorNamesItsShardAndWhereThatIs(t *testing.T) {
 	require.NotContains(t, err.Error(), "shard")
 }
 
-// calling is told the arguments of every call.
+// calling receives the arguments of every call.
 type calling func(args []any)
 
 func (calling) DialHook(next redis.DialHook) redis.DialHook { return next }

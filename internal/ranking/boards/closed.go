@@ -13,34 +13,34 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Closed is a window that takes no events any more, by the clock of every shard.
+// Closed is a window that accepts no more events, by the clock of every shard.
 type Closed struct {
 	ledger.Window
-	// Revision is that of a window that is final on every shard, from 1; else 0.
+	// Revision is the revision, from 1, of a window that is final on every shard; else 0.
 	Revision int64
-	// SealedAt and Ledger are of a final window: when it was sealed, on the last shard, and what
-	// counted then, on the shard furthest behind.
+	// SealedAt and Ledger are set for a final window: the time at which the last shard sealed it, and the
+	// events that counted, on the shard furthest behind.
 	SealedAt time.Time
 	Ledger   map[string]string
-	// ReopenedWhy is why the revision before was reopened; empty where there was none.
+	// ReopenedWhy is the reason that the previous revision was reopened, or empty.
 	ReopenedWhy string
-	// Expires is when the first of its shards lets go of it, Unix ms.
+	// Expires is the earliest time at which the window expires on a shard, Unix ms.
 	Expires int64
 
 	closed   bool
-	listings []string // by shard, empty where it isn't listed
-	final    []int64  // by shard, its revision; 0 where it isn't final
+	listings []string // by shard, empty if the shard does not list it
+	final    []int64  // by shard, its revision; 0 if it is not final
 }
 
-// Closed are all listed windows that take no events any more, by their ends. lateness is how long
-// after its end a window takes events; false where it is none of a period that is kept. It goes
-// through the listings page by page and waits for pause between two.
+// Closed returns all listed windows that accept no more events, ordered by end. lateness returns how long
+// after its end a window accepts events, and false if its period is not kept. Closed pages through the
+// listings and waits for pause between pages.
 func (b *Boards) Closed(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Closed, error) {
 	closed, _, err := b.ClosedAndOpen(ctx, lateness, pause)
 	return closed, err
 }
 
-// ClosedAndOpen are the closed windows and, as Closed returns them, all other listed windows.
+// ClosedAndOpen returns the closed windows as Closed does, and all other listed windows.
 func (b *Boards) ClosedAndOpen(ctx context.Context, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) (closed []Closed, open []ledger.Window, err error) {
 	now, _, err := b.Clocks(ctx)
 	if err != nil {
@@ -86,13 +86,13 @@ func (b *Boards) ClosedAndOpen(ctx context.Context, lateness func(ledger.Window)
 type listedWindow struct {
 	ranking.Listing
 	lateness time.Duration
-	closed   bool // it takes no events any more
+	closed   bool // it accepts no more events
 	name     string
 	text     string
 }
 
-// eachListed goes through the windows that the shards list and that haven't expired at a time. Those are
-// closed that take no events any more at another. Both are Unix ms.
+// eachListed calls found for each window that a shard lists and that has not expired at time redis. A
+// window is closed if it accepts no events after time over. Both are Unix ms.
 func (b *Boards) eachListed(ctx context.Context, redis, over int64, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration, found func(shard int, l listedWindow)) error {
 	for i, s := range b.shards {
 		listings, err := s.ListingsBy(ctx, pause)
@@ -102,7 +102,7 @@ func (b *Boards) eachListed(ctx context.Context, redis, over int64, lateness fun
 		for name, text := range listings {
 			l, err := ranking.ParseListing(name, text)
 			if err != nil {
-				continue // whoever applies to it says what is wrong
+				continue // apply reports an unreadable listing
 			}
 			if late, ok := lateness(l.Window); ok && l.Expires > redis {
 				found(i, listedWindow{l, late, l.End+late.Milliseconds() < over, name, text})
@@ -112,8 +112,8 @@ func (b *Boards) eachListed(ctx context.Context, redis, over int64, lateness fun
 	return nil
 }
 
-// OnSameServers runs do while every shard is read from the same server, in one life of its process: what Redis
-// has counted doesn't go back meanwhile. The error is ranking.ErrServerChanged if a server changed.
+// OnSameServers runs do while every shard is read from the same server and its process does not restart, so
+// that Redis is not rolled back meanwhile. It returns ranking.ErrServerChanged if a server changed.
 func (b *Boards) OnSameServers(ctx context.Context, do func() error) error {
 	begun := false
 	run := func() error {
@@ -130,8 +130,8 @@ func (b *Boards) OnSameServers(ctx context.Context, do func() error) error {
 	return run()
 }
 
-// seals fills in when final windows were sealed, and as of which ledger. One whose record a shard
-// lacks isn't final here.
+// seals fills in when final windows were sealed, and with which ledger. If a shard lacks a window's seal
+// record, the window is not treated as final.
 func (b *Boards) seals(ctx context.Context, all []*Closed) error {
 	var names []string
 	final := map[string]*Closed{}

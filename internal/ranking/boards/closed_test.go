@@ -62,7 +62,7 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 			require.EqualValues(t, of, n)
 			now := f.closed(t, 24*time.Hour)
 			require.Equal(t, later.UnixMilli(), now[0].Expires)
-			for _, s := range f.Shards() { // its key lives a day longer than it is listed
+			for _, s := range f.Shards() { // the key lives a day longer than the listing
 				left := f.client.PTTL(t.Context(), s.Keys().Window(&now[0].Window)).Val()
 				require.InDelta(t, time.Until(later.Add(24*time.Hour)).Seconds(), left.Seconds(), 10)
 			}
@@ -78,7 +78,7 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, top.Standings, 40)
 
-			// It expires as before once it is in both.
+			// Once the window is in both places it expires at the original time.
 			is := func(*Closed) bool { return true }
 			release := func(place string, least time.Time) time.Time {
 				require.NoError(t, f.Release(t.Context(), place, f.closed(t, 24*time.Hour), is, least))
@@ -120,7 +120,7 @@ func TestOpenWindowsAreListedBesideTheClosedOnes(t *testing.T) {
 	require.Equal(t, []ledger.Window{closed[0].Window, open[0]}, both, "by their ends")
 }
 
-// Redis may have gone back by then.
+// Redis may be rolled back by a restart.
 func TestAServerThatRestartsIsNotTheSameServer(t *testing.T) {
 	server := testenv.PrivateRedis(t)
 	client := server.Client(t)

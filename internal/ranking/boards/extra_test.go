@@ -64,7 +64,7 @@ func TestWhatThereCantBeIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-// A read of a window that isn't there, or that a shard has lost, says so, whatever it reads.
+// Every read reports a window that does not exist or that a shard has lost.
 func TestEveryReadReportsWhatIsLostAndWhatIsBeside(t *testing.T) {
 	for _, of := range numbers[:3] {
 		f, _ := some(t, of)
@@ -108,8 +108,9 @@ func TestEveryReadReportsWhatIsLostAndWhatIsBeside(t *testing.T) {
 	}
 }
 
-// In round trips, once the server knows the scripts: of one shard a read is one call, also with all
-// that is read besides; of several it is one more for ties, which an end of a board saves.
+// The round trips of reads after the server has loaded the scripts. With one shard a read is one call,
+// including all additional results. With several shards ties take one more call, except at an end of the
+// board.
 func TestReadsAroundAPlaceAreOneRoundTripAndTiesOneMore(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 16} {
 		f, trips := some(t, of)
@@ -149,7 +150,7 @@ func TestReadsAroundAPlaceAreOneRoundTripAndTiesOneMore(t *testing.T) {
 	}
 }
 
-// As many members as are looked up at once, half of whom aren't there, with ties.
+// The largest number of members in one request, half of them without a standing, with ties.
 func TestAThousandMembersAreLookedUpAtOnce(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	for _, of := range numbers {
@@ -177,7 +178,7 @@ func TestAThousandMembersAreLookedUpAtOnce(t *testing.T) {
 	}
 }
 
-// Pages that are too far from an end to read all that is between.
+// Pages too far from an end of the board for reading all rows between.
 func TestFarPagesFromTheBottomAndInARangeAreExact(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 5, codec.Readable)
@@ -206,7 +207,7 @@ func TestFarPagesFromTheBottomAndInARangeAreExact(t *testing.T) {
 	require.Len(t, got.Standings, 15, "the range ends within the page")
 }
 
-// Who is hidden isn't shown and doesn't count, and sees the ties that they would be part of.
+// A hidden member is not shown and not counted, and sees the ties that it would be part of.
 func TestHiddenMembersAreInNoRead(t *testing.T) {
 	for _, of := range numbers[:4] {
 		f, _ := some(t, of)

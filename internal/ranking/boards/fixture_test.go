@@ -1,7 +1,7 @@
 package boards
 
-// What the tests here share: boards of some shards whose standings are written as they are, and
-// the model of them, one sorted list.
+// Helpers of these tests: boards of several shards whose standings are written directly, and their model,
+// one sorted list.
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ type fixture struct {
 	window periods.Window
 	board  string
 	layout codec.TupleLayout
-	rule   string // as a listing has it; empty for the default one
+	rule   string // as in a listing; empty for the default rule
 }
 
 func configured(t tester, client redis.UniversalClient, prefix string, of ledger.Shards, kind codec.Kind) ranking.Config {
@@ -46,14 +46,14 @@ func configured(t tester, client redis.UniversalClient, prefix string, of ledger
 	}
 }
 
-// newFixture has every shard begun at 10, with nothing in it.
+// newFixture starts every shard at position 10, without members.
 func newFixture(t tester, client *redis.Client, prefix string, of ledger.Shards, kind codec.Kind) *fixture {
 	t.Helper()
 	c := configured(t, client, prefix, of, kind)
 	return fixed(t, client, &c)
 }
 
-// byRule is a fixture whose board has two fields, the second of which counts down.
+// byRule returns a fixture whose board has two fields; fewer of the second is better.
 func byRule(t tester, client *redis.Client, prefix string, of ledger.Shards, kind codec.Kind) *fixture {
 	t.Helper()
 	rule, err := rules.ParseRule("best(stage:999,revives:99:fewest)")
@@ -83,13 +83,13 @@ func fixed(t tester, client *redis.Client, c *ranking.Config) *fixture {
 	return f
 }
 
-// any is a query about the board's window.
+// any returns a query about the board's window.
 func (f *fixture) any() *ranking.Query {
 	q := f.query(f.board, f.window, ranking.Rows{})
 	return &q
 }
 
-// key is the board's on a shard.
+// key returns the board's key on a shard.
 func (f *fixture) key(shard int) string {
 	return f.Shards()[shard].Keys().Listed(f.board + ":weekly:" + f.window.Name)
 }
@@ -103,7 +103,7 @@ func (f *fixture) put(t tester, all ...ranking.Standing) {
 		home := f.home(st.Member)
 		pipe.ZAdd(t.Context(), f.key(home), redis.Z{Score: st.Score, Member: st.Member})
 		pipe.HSet(t.Context(), f.Shards()[home].Keys().Windows(), f.board+":weekly:"+f.window.Name, listing.Text())
-		if pipe.Len() >= 400 { // a client waits for all of them together, however busy a Redis is
+		if pipe.Len() >= 400 { // the client's deadline covers a whole pipeline, and Redis may be busy
 			_, err := pipe.Exec(t.Context())
 			require.NoError(t, err)
 		}
@@ -112,8 +112,8 @@ func (f *fixture) put(t tester, all ...ranking.Standing) {
 	require.NoError(t, err)
 }
 
-// standing is one whose time is so many ticks after the window's start. By the rule its points, from
-// -2 on, are told apart by both fields.
+// standing returns a standing whose time is ticks after the window's start. With a rule, points from -2 on
+// map to tuples that differ in both fields.
 func (f *fixture) standing(member string, points, ticks int64) ranking.Standing {
 	st, tuple := ranking.Standing{Member: member, Points: points}, codec.Tuple{points}
 	if f.rule != "" {
@@ -129,13 +129,13 @@ func (f *fixture) standing(member string, points, ticks int64) ranking.Standing 
 	return st
 }
 
-// better is the model's order of what members have: most points first; by the rule the higher stage,
-// then fewer revives.
+// better is the model's order of points: more points first; with a rule the higher stage, then fewer
+// revives.
 func better(a, b *ranking.Standing) int {
 	return cmp.Or(cmp.Compare(b.Points, a.Points), cmp.Compare(b.Tuple[0], a.Tuple[0]), cmp.Compare(a.Tuple[1], b.Tuple[1]))
 }
 
-// ranked is the model: the better first, then the earlier, then the greater id.
+// ranked is the model's order of standings: the better first, then the earlier, then the greater id.
 func ranked(all []ranking.Standing) []ranking.Standing {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b ranking.Standing) int {
@@ -147,7 +147,7 @@ func ranked(all []ranking.Standing) []ranking.Standing {
 	return all
 }
 
-// cut is a page of the model; nil where there is none.
+// cut returns a page of the model, or nil if it is empty.
 func cut(all []ranking.Standing, offset, limit int) []ranking.Standing {
 	from := min(offset, len(all))
 	if to := min(from+limit, len(all)); to > from {
@@ -156,7 +156,7 @@ func cut(all []ranking.Standing, offset, limit int) []ranking.Standing {
 	return nil
 }
 
-// trips counts round trips: calls, and pipelines as one.
+// trips counts round trips; a pipeline counts as one.
 type trips struct{ n atomic.Int64 }
 
 func (t *trips) DialHook(next redis.DialHook) redis.DialHook { return next }

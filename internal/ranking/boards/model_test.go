@@ -16,8 +16,8 @@ import (
 
 var numbers = []ledger.Shards{1, 2, 3, 5, 16}
 
-// One sorted list answers whatever shards do, whichever of them a member is on: most points
-// first, then the earlier tick, then the greater id.
+// All shards together behave as one sorted list, whatever the members' shards: more points first, then the
+// earlier tick, then the greater id.
 func TestAllShardsTogetherAreOneSortedList(t *testing.T) {
 	client, prefix, n := testenv.RedisClient(t), testenv.Prefix(t), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -26,7 +26,7 @@ func TestAllShardsTogetherAreOneSortedList(t *testing.T) {
 		kind := rapid.SampledFrom([]codec.Kind{codec.Readable, codec.Wide}).Draw(t, "layout")
 		f := newFixture(t, client, fmt.Sprint(prefix, n), of, kind)
 		var all []ranking.Standing
-		// One may be another's beginning, and all may be on one shard.
+		// A name may be a prefix of another, and all members may be on one shard.
 		short := rapid.StringOfN(rapid.SampledFrom([]rune("abB-é")), 1, 4, -1)
 		names := rapid.OneOf(rapid.StringN(1, 8, 64), short)
 		if rapid.Bool().Draw(t, "on one shard") {
@@ -84,13 +84,13 @@ func TestAllShardsTogetherAreOneSortedList(t *testing.T) {
 	})
 }
 
-// Scores may be few: within an equal score ids decide, over all shards, by bytes.
+// Many members may have equal scores. Their ids decide the order, by bytes and over all shards.
 func TestPagesOfABoardThatStandsStillNeitherRepeatNorSkip(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	client := testenv.RedisClient(t)
 	members := 12_000
 	if testing.Short() {
-		members = 4500 // pages by search, too
+		members = 4500 // still enough for pages by search
 	}
 	for _, c := range []struct {
 		of     ledger.Shards

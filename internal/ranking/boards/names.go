@@ -6,7 +6,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Name says of a board that was read what its members are called.
+// Name fills in the names of a board's members.
 func (b *Boards) Name(ctx context.Context, board *ranking.Board) error {
 	members := make([]string, len(board.Standings))
 	for i := range board.Standings {

@@ -1,6 +1,7 @@
 package boards
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -11,41 +12,50 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// The number of shards is part of every key: who came with another would see an empty Redis,
-// and count all that the log has once more beside what is there.
-func TestAnotherNumberOfShardsIsNamedBeforeAnythingIsWritten(t *testing.T) {
+// The number of shards is part of every key: a process with another number would see an empty Redis, and count all that the
+// log has once more beside what is there.
+func TestTheNumberOfShardsIsFoundByTheRecordOrByWhatIsThere(t *testing.T) {
 	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
-	of := func(n ledger.Shards) *Boards {
-		return New(ranking.Config{Client: client, Prefix: prefix, Shards: n, Timeout: time.Minute, Cluster: "c"})
-	}
-	check := func(n ledger.Shards) error {
-		b := of(n)
-		states, errs := b.States(t.Context())
-		for _, err := range errs {
-			require.NoError(t, err)
-		}
-		return b.CheckNumber(t.Context(), states)
-	}
-	for _, n := range []ledger.Shards{1, 3, 256} {
-		require.NoError(t, check(n), "nobody has written anything")
+	find := func() (ledger.Shards, error) { return ranking.FindNumber(t.Context(), client, prefix, time.Minute) }
+	found := func() ledger.Shards {
+		t.Helper()
+		n, err := find()
+		require.NoError(t, err)
+		return n
 	}
 	begin := func(n ledger.Shards, shard int) {
-		_, err := of(n).Shards()[shard].Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "points"}, At: ledger.At(0), Origin: &ledger.Origin{}}})
+		all := New(ranking.Config{Client: client, Prefix: prefix, Shards: n, Timeout: time.Minute, Cluster: "c"})
+		_, err := all.Shards()[shard].Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "points"}, At: ledger.At(0), Origin: &ledger.Origin{}}})
 		require.NoError(t, err)
 	}
-	begin(3, 0)
-	require.NoError(t, check(3))
-	for _, n := range []ledger.Shards{1, 5} {
-		err := check(n)
-		var other *ranking.OtherNumberError
-		require.ErrorAs(t, err, &other)
-		require.Equal(t, []ledger.Shards{3}, other.Found)
-		require.Equal(t, ledger.Halt, ranking.Classify(err), "it isn't waited out")
-		require.ErrorContains(t, err, "redis.shards is 3 in Redis, ")
-	}
-	begin(5, 4) // one that stands beside: its first shard is lost
-	require.NoError(t, check(5))
+	require.Zero(t, found(), "nobody has written anything")
+	begin(256, 255)
+	require.EqualValues(t, 256, found(), "its first shard and the record are lost")
 	begin(1, 0)
-	require.ErrorContains(t, check(2), "redis.shards is 1, 3 in Redis, 2 here")
-	require.NoError(t, check(3))
+	_, err := find()
+	var several *ranking.SeveralError
+	require.ErrorAs(t, err, &several)
+	require.Equal(t, []ledger.Shards{1, 256}, several.Shards)
+	require.Equal(t, ledger.Halt, ranking.Classify(err), "it isn't waited out")
+	claimed, err := ranking.ClaimNumber(t.Context(), client, prefix, 3, time.Minute)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, claimed)
+	require.EqualValues(t, 3, found(), "the record takes precedence")
+}
+
+func TestOneOfSeveralNumbersIsRecorded(t *testing.T) {
+	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
+	got := make([]ledger.Shards, 8)
+	var all sync.WaitGroup
+	for i := range got {
+		all.Go(func() { got[i], _ = ranking.ClaimNumber(t.Context(), client, prefix, ledger.Shards(1+i), time.Minute) })
+	}
+	all.Wait()
+	require.NotZero(t, got[0])
+	for _, n := range got {
+		require.Equal(t, got[0], n)
+	}
+	require.NoError(t, client.Set(t.Context(), ranking.NumberKey(prefix), "no number", 0).Err())
+	_, err := ranking.ClaimNumber(t.Context(), client, prefix, 3, time.Minute)
+	require.ErrorContains(t, err, `"no number" is no number of shards`)
 }

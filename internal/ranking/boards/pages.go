@@ -1,7 +1,7 @@
 package boards
 
-// Pages that begin where another ended, whatever has changed since: at a place in the order, not at
-// an offset. And the place that a score would have. Each is one round trip, almost always.
+// Pages that continue after a given row rather than at an offset, so that changes of the board neither
+// repeat nor skip rows; and the place of a given score. Each almost always takes one round trip.
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// After reads the first limit standings strictly after a pivot, whose member needn't be there.
+// After reads the first limit standings strictly after a pivot. The pivot's member need not exist.
 func (b *Boards) After(ctx context.Context, board string, w periods.Window, pivot ranking.Pivot, limit int) (ranking.Board, error) {
 	return b.beside(ctx, board, w, ranking.Rows{From: ranking.FromNext, Pivot: pivot, Below: limit})
 }
 
-// AroundScore reads up to n standings above the place below whoever has at least a score, and up to
-// n below it. With the least score of some points (TupleLayout.Bounds) it is the place of the latest
-// who reached them; its rank would be Board.Place + 1.
+// AroundScore reads up to n standings above and up to n below the place just after all members with at
+// least score. With the lowest score of some points (TupleLayout.Bounds), this is the place of a member who
+// reaches those points now; its rank would be Board.Place + 1.
 func (b *Boards) AroundScore(ctx context.Context, board string, w periods.Window, score float64, n int) (ranking.Board, error) {
 	return b.beside(ctx, board, w, ranking.Rows{
 		From: ranking.FromPivot, Pivot: ranking.Pivot{Score: score}, Above: n, Below: n, Full: b.extra.Full,
@@ -33,7 +33,7 @@ func (b *Boards) beside(ctx context.Context, board string, w periods.Window, row
 	return b.around(ctx, &q)
 }
 
-// checkRows refuses numbers of rows that there can't be.
+// checkRows returns an error if a number of rows is negative or too large.
 func checkRows(board string, numbers ...int) error {
 	for _, n := range numbers {
 		if n < 0 || n > math.MaxInt/8 {

@@ -7,17 +7,17 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Range is the standings whose scores are in [Low, High). Either may be infinite.
+// Range is the range of standings with scores in [Low, High). Either may be infinite.
 type Range struct {
 	Low, High float64
-	Offset    int            // how many to leave out first
-	After     *ranking.Pivot // leaves out those up to it, if there is one
+	Offset    int            // number of standings to skip
+	After     *ranking.Pivot // if not nil, skips standings up to and including this one
 }
 
-// Range reads the first limit standings of a range, with the ranks that they have on the board, and
-// Board.InRange, how many are in it. Offset and limit are 0 or more. The first row is found by
-// counting who has more, never by going through the range; of several shards an offset that is
-// large is found by a search, as by Top.
+// Range reads the first limit standings of a range with their ranks on the whole board, and sets
+// Board.InRange to the number of standings in the range. Offset and limit are 0 or more. The first row is
+// found by counting members with more, not by walking through the range. With several shards a large offset
+// is found by a search, as in Top.
 func (b *Boards) Range(ctx context.Context, board string, w periods.Window, in Range, limit int) (ranking.Board, error) {
 	if err := ranking.CheckPage(board, in.Offset, limit); err != nil {
 		return ranking.Board{}, err
@@ -39,7 +39,7 @@ func (b *Boards) Range(ctx context.Context, board string, w periods.Window, in R
 	return inRange(all, own), err
 }
 
-// inRange has the counts of the range's ends, which come after others, say how many are in it.
+// inRange computes InRange from the counts of the range's ends, which follow the caller's own counts.
 func inRange(all ranking.Board, own int) ranking.Board {
 	if len(all.Counts) == own+2 {
 		all.InRange = all.Counts[own] - all.Counts[own+1]
@@ -51,9 +51,9 @@ func inRange(all ranking.Board, own int) ranking.Board {
 	return all
 }
 
-// farInRange reads a page that is far down in a range of several shards: the rank of its first row
-// by counting, and the page by a search for that. What has changed since may have left rows that
-// aren't in the range: they aren't shown.
+// farInRange reads a page far down in a range of several shards. It counts the rank of the first row, and
+// finds the page by a search for that rank. Changes meanwhile may bring rows outside the range into the
+// page; it omits them.
 func (b *Boards) farInRange(ctx context.Context, q *ranking.Query, limit int) (ranking.Board, error) {
 	own := len(q.Counts) - 2
 	low, high := q.Counts[own], q.Counts[own+1]

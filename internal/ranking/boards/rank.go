@@ -8,24 +8,24 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// MostMembers is how many members are looked up at once.
+// MostMembers is the largest number of members in one request.
 const MostMembers = 1000
 
-// membersOfCall is how many members one call looks up. A member takes Redis some 8 µs, and twice as
-// long with ties, so that a call takes at most 5 ms.
+// membersOfCall is the number of members that one call to Redis looks up. A member takes Redis about 8 µs,
+// and twice as much with ties, so a call takes at most 5 ms.
 const membersOfCall = 200
 
-// Rank reads the standings of some members, at most MostMembers, in the order in which they are
-// given; Rank is 0 for a member who isn't there. More than membersOfCall are read in several calls,
-// one after the other; the ledger and the clock are those of the first. Of several shards each takes two
-// round trips: to their shards for their scores, and to the others for those above.
+// Rank reads the standings of at most MostMembers members, in the given order. Rank is 0 for a member
+// without a standing. More than membersOfCall members take several calls, one after the other; the ledger
+// and the time are those of the first. With several shards each call takes two round trips: to the members'
+// shards for their scores, and to the other shards for the number of members above.
 func (b *Boards) Rank(ctx context.Context, board string, w periods.Window, members ...string) (ranking.Board, error) {
 	q := b.query(board, w, ranking.Rows{})
 	return b.look(ctx, &q, members)
 }
 
-// RankOfHidden is Rank that looks members up who aren't shown, too: the rank is the one that they
-// would have among those who are.
+// RankOfHidden is like Rank, but also finds hidden members. Their rank is the one that they would have
+// among the shown members.
 func (b *Boards) RankOfHidden(ctx context.Context, board string, w periods.Window, members ...string) (ranking.Board, error) {
 	q := b.query(board, w, ranking.Rows{})
 	q.Hidden = true
@@ -63,8 +63,8 @@ func (b *Boards) lookOnce(ctx context.Context, q *ranking.Query, members []strin
 	return all, err
 }
 
-// Around reads a member's standing and up to n above and below it, in order. Of a member who
-// isn't there it is as Rank.
+// Around reads a member's standing and up to n above and n below it, in order. If the member has no
+// standing the result is that of Rank.
 func (b *Boards) Around(ctx context.Context, board string, w periods.Window, member string, n int) (ranking.Board, error) {
 	if err := checkRows(board, n); err != nil {
 		return ranking.Board{}, err
@@ -73,7 +73,7 @@ func (b *Boards) Around(ctx context.Context, board string, w periods.Window, mem
 	if b.onlyOne() {
 		q.Members = []string{member}
 		p, err := b.shards[0].Read(ctx, &q)
-		if p.Rows > 0 { // the member's own is one of them, and comes again after them
+		if p.Rows > 0 { // the member's row is one of them, and is repeated after them
 			p.Standings = p.Standings[:p.Rows]
 		}
 		return p.Board, err
@@ -90,18 +90,18 @@ func (b *Boards) Around(ctx context.Context, board string, w periods.Window, mem
 	at := slices.IndexFunc(rows, func(st ranking.Standing) bool { return st.Member == member })
 	all.Place = own.Rank - 1
 	if at < 0 {
-		return all, nil // there are no rows besides
+		return all, nil // n is 0: no rows were read
 	}
 	cutAround(&all, &q.Rows, rows[:at], rows[at:])
 	return all, b.tie(ctx, &q, &all)
 }
 
-// rank looks members up, and reads up to n rows of each shard above the first of them and below,
-// its own among them.
+// rank looks up members, and reads from each shard up to n rows above the first member, and n below
+// including the member's own.
 func (b *Boards) rank(ctx context.Context, q *ranking.Query, members []string, n int) (ranking.Board, []ranking.Standing, error) {
 	queries := b.each(*q)
 	homes := make([]int, len(members))
-	at := make([]int, len(members)) // of a member among those of its shard
+	at := make([]int, len(members)) // the member's index among those of its shard
 	for i := range queries {
 		queries[i].Rows = ranking.Rows{}
 	}
@@ -119,10 +119,10 @@ func (b *Boards) rank(ctx context.Context, q *ranking.Query, members []string, n
 		return all, nil, err
 	}
 	all.Place, all.Standings = 0, make([]ranking.Standing, len(members))
-	// Every shard is asked about all, its own members too, so that one list does for all of them. The
-	// own shard of a single one has answered already.
+	// Every shard gets the same list of pivots, including those of its own members, so that the list is
+	// built once. With a single member, its own shard has already answered.
 	ask := ranking.AboveQuery{Over: n, From: n}
-	var counted []int // whose place each pivot is
+	var counted []int // index of the member that each pivot belongs to
 	for i, m := range members {
 		p := &parts[homes[i]]
 		st := &all.Standings[i]
@@ -168,7 +168,7 @@ func (b *Boards) rank(ctx context.Context, q *ranking.Query, members []string, n
 	}
 	if q.Ties {
 		for i := range all.Standings {
-			st := &all.Standings[i] // other shards were counted later
+			st := &all.Standings[i] // the other shards were counted later
 			st.More, st.AtLeast = max(0, min(st.More, st.Rank-1)), max(st.AtLeast, st.Rank)
 		}
 	}

@@ -1,7 +1,7 @@
 package boards
 
-// One sorted list answers whatever is read around a place: the model of reads with ties, counts,
-// pivots and ranges.
+// All reads around a place behave as reads of one sorted list: the model of reads with ties, counts, pivots
+// and ranges.
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 // list is the model.
 type list []ranking.Standing
 
-// tied says of every standing how many have more, and at least as many.
+// tied fills in how many members have more than each standing, and how many at least as many.
 func (l list) tied() list {
 	all := make(list, len(l))
 	for i := range l {
@@ -37,7 +37,7 @@ func (l list) tied() list {
 	return all
 }
 
-// rows are those from one index to another, as far as there are.
+// rows returns the standings from one index to another, as far as they exist.
 func (l list) rows(from, to int) []ranking.Standing {
 	from, to = max(0, from), min(to, len(l))
 	if from >= to {
@@ -46,14 +46,14 @@ func (l list) rows(from, to int) []ranking.Standing {
 	return l[from:to]
 }
 
-// full are so many rows above a place and below it, and at an end as many in all.
+// full returns the rows above and below a place; near an end of the list it returns as many in all.
 func (l list) full(place, above, below int) []ranking.Standing {
 	n := above + below
 	from := max(0, min(place-above, len(l)-n))
 	return l.rows(from, from+n)
 }
 
-// least is how many have at least a score.
+// least returns the number of members with at least a score.
 func (l list) least(score float64) (n int) {
 	for _, st := range l {
 		if st.Score >= score {
@@ -63,7 +63,7 @@ func (l list) least(score float64) (n int) {
 	return n
 }
 
-// upTo is how many aren't below a pivot.
+// upTo returns the number of standings that are not below a pivot.
 func (l list) upTo(p ranking.Pivot) (n int) {
 	for _, st := range l {
 		if st.Score > p.Score || st.Score == p.Score && st.Member >= p.Member {
@@ -73,14 +73,14 @@ func (l list) upTo(p ranking.Pivot) (n int) {
 	return n
 }
 
-// drawn is a board with few scores, and the model of it.
+// drawn returns a board with few different scores, and its model.
 func drawn(t *rapid.T, short *rapid.Generator[string], newOne func(*rapid.T) *fixture) (*fixture, list) {
 	f := newOne(t)
 	names, n := rapid.OneOf(rapid.StringN(1, 8, 64), short), rapid.IntRange(0, 60).Draw(t, "members")
 	if rapid.Bool().Draw(t, "on one shard") {
 		names = names.Filter(func(id string) bool { return f.home(id) == 0 })
 	}
-	// Those of shard 0 may have the most of all, or the least.
+	// The members of shard 0 may have the most points, or the fewest.
 	lean := rapid.Int64Range(-1, 1).Draw(t, "lean")
 	var all []ranking.Standing
 	for _, id := range rapid.SliceOfNDistinct(names, n, n, rapid.ID).Draw(t, "ids") {
@@ -107,7 +107,7 @@ func TestEveryReadAroundAPlaceIsOfOneSortedList(t *testing.T) {
 			}
 			return newFixture(t, client, fmt.Sprint(prefix, n), of, kind)
 		})
-		// Scores of members, those where their points begin, of nobody, and the ends.
+		// Scores of members, the bounds of their points, scores that no member has, and infinities.
 		scores := rapid.Custom(func(t *rapid.T) float64 {
 			st := f.standing("x", rapid.Int64Range(-2, 3).Draw(t, "points"), rapid.Int64Range(0, 3).Draw(t, "ticks"))
 			low, high, err := f.bounds(&ranking.Board{Name: f.board, Window: f.window, Fields: f.Shards()[0].Fields(f.board)}, &st)
@@ -182,13 +182,13 @@ func TestEveryReadAroundAPlaceIsOfOneSortedList(t *testing.T) {
 	})
 }
 
-// However members are dealt out: one shard may have all of what is nearest to a place.
+// Reads are exact however members are distributed, even if one shard has all the rows nearest to a place.
 func TestRowsAroundAPlaceAreExactWhereOneShardHasAllOfThem(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 16, codec.Readable)
 	var all list
 	for i := 0; len(all) < 1500; i++ {
-		// Shard 3 has the 500 in the middle, and of the others each some.
+		// Shard 3 has the 500 members in the middle, and the other shards have some members each.
 		if id := fmt.Sprint("u", i); f.home(id) != 3 {
 			all = append(all, f.standing(id, int64(i%2*2000+i%700), 0))
 		} else if len(all)%3 == 0 {
@@ -223,7 +223,7 @@ func TestRowsAroundAPlaceAreExactWhereOneShardHasAllOfThem(t *testing.T) {
 	}
 }
 
-// looked checks who is looked up, and the rows around one of them.
+// looked checks lookups of members, and the rows around one of them.
 func looked(t *rapid.T, b *Boards, f *fixture, all list, extra Extra) {
 	ids, byID := []string{"nobody at all", "nobody else"}, map[string]ranking.Standing{}
 	for _, st := range all {

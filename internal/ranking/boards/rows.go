@@ -9,18 +9,18 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// CompareRows orders as Redis does from the highest on: by score, then member id as bytes, both
-// descending.
+// CompareRows compares rows in Redis's order from the highest on: by score, then by member id as bytes,
+// both descending.
 func CompareRows(a, b ranking.Standing) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(b.Member, a.Member))
 }
 
-// comparePivots orders as CompareRows does.
+// comparePivots compares pivots in the order of CompareRows.
 func comparePivots(a, b ranking.Pivot) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(b.Member, a.Member))
 }
 
-// merge is the rows of several shards in order.
+// merge returns the rows of several shards in order.
 func merge(parts []*ranking.Part) []ranking.Standing {
 	n := 0
 	for _, p := range parts {
@@ -34,13 +34,13 @@ func merge(parts []*ranking.Part) []ranking.Standing {
 	return all
 }
 
-// reaches reports whether the first need of the merged rows are the first of all, where each
-// shard was asked for as many as asked says: one that gave as many, and whose last isn't below
-// them, may have more that belong among them.
+// reaches reports whether the first need merged rows are the first need rows of the board. Shard i was
+// asked for asked[i] rows. If it returned that many, and its last row is not below the first need rows, it
+// may have more rows that belong among them.
 func reaches(parts []*ranking.Part, rows []ranking.Standing, need int, asked []int) bool {
 	for i, p := range parts {
 		if p.Rows < asked[i] {
-			continue // it has no more
+			continue // the shard has no more rows
 		}
 		if len(rows) < need || p.Rows == 0 {
 			return false
@@ -52,7 +52,7 @@ func reaches(parts []*ranking.Part, rows []ranking.Standing, need int, asked []i
 	return true
 }
 
-// page is rows [skip, skip+limit) as standings, where the first row has a rank.
+// page returns rows [skip, skip+limit) as standings. first is the rank of rows[0].
 func page(rows []ranking.Standing, first int64, skip, limit int) []ranking.Standing {
 	if skip >= len(rows) || limit == 0 {
 		return nil
@@ -64,8 +64,8 @@ func page(rows []ranking.Standing, first int64, skip, limit int) []ranking.Stand
 	return some
 }
 
-// share is how many rows to ask each shard for so that the first n of all are almost always
-// among them: hashes deal members out evenly, and six standard deviations are on top.
+// share returns how many rows to read from each shard so that the first n rows of the board are almost
+// always among them. Hashes distribute members evenly; share adds six standard deviations.
 func (b *Boards) share(n int) int {
 	mean := float64(n) / float64(b.of)
 	return min(n, int(math.Ceil(mean+6*math.Sqrt(mean)))+8)

@@ -1,6 +1,6 @@
 package boards
 
-// Final windows: sealed on every shard, each by a call of its own.
+// Final windows: they are sealed on every shard, by one call per shard.
 
 import (
 	"context"
@@ -12,32 +12,32 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Due is a window that takes no events any more and isn't final on all shards yet, of one revision.
+// Due is a window that accepts no more events, and is not yet final with one revision on all shards.
 type Due struct {
 	ledger.Window
 	Lateness time.Duration
 
 	name     string
-	listings []string // by shard, empty where it isn't listed
-	final    []int64  // by shard, its revision; 0 where it isn't final
-	listing  string   // of one that lists it
-	least    int64    // the revision that it gets at least
+	listings []string // by shard, empty if the shard does not list it
+	final    []int64  // by shard, its revision; 0 if it is not final
+	listing  string   // the listing on one shard that lists it
+	least    int64    // the lowest revision that a seal gives it
 }
 
-// DueID tells a window that is due from others, and from itself once it was sealed and reopened.
+// DueID identifies a seal that is due: a window, and the revision that it is about to get.
 type DueID struct {
 	name     string
 	revision int64
 }
 
-// ID is the window's, also once it is sealed on some of the shards.
+// ID identifies the window, including when only some of the shards have sealed it.
 func (d Due) ID() DueID { return DueID{d.name, max(1, d.least)} }
 
-// Due are the windows to be sealed now, by their ends: all that a shard lists, but for those that were
-// reopened for a while that isn't over. A window is over by both clocks: redis is a time that those of
-// all shards have come to, and own the caller's. lateness is how long after its end a window takes
-// events; false where it is none of a period that is kept. It goes through the listings page by page and
-// waits for pause between two.
+// Due returns the windows to seal now, ordered by end: all listed windows, except those that were reopened
+// until a later time. A window is over only if both clocks agree: redis is a time that the clocks of all
+// shards have reached, and own is the time of the caller. lateness returns how long after its end a window accepts
+// events, and false if its period is not kept. Due pages through the listings and waits for pause between
+// pages.
 func (b *Boards) Due(ctx context.Context, redis, own time.Time, lateness func(ledger.Window) (time.Duration, bool), pause time.Duration) ([]Due, error) {
 	byName := map[string]*Due{}
 	over := min(redis.UnixMilli(), own.UnixMilli())
@@ -58,7 +58,7 @@ func (b *Boards) Due(ctx context.Context, redis, own time.Time, lateness func(le
 	var names []string
 	for name, d := range byName {
 		d.least = slices.Max(d.final)
-		// A shard that went back to before the window was reopened has it of the revision before.
+		// A shard that was rolled back to before the window was reopened still has the previous revision.
 		if slices.Min(d.final) < max(1, d.least) {
 			names = append(names, name)
 		}
@@ -85,7 +85,7 @@ func (b *Boards) Due(ctx context.Context, redis, own time.Time, lateness func(le
 	return all, nil
 }
 
-// Clocks are those of the shards whose clocks are furthest behind and furthest ahead.
+// Clocks returns the times of the shards whose clocks are furthest behind and furthest ahead.
 func (b *Boards) Clocks(ctx context.Context) (first, last time.Time, err error) {
 	for i, s := range b.shards {
 		t, err := s.Now(ctx)
@@ -102,7 +102,7 @@ func (b *Boards) Clocks(ctx context.Context) (first, last time.Time, err error) 
 	return first, last, nil
 }
 
-// Seals returns a number that every seal on any shard changes.
+// Seals returns a number that changes with every seal on any shard.
 func (b *Boards) Seals(ctx context.Context) (int64, error) {
 	all := int64(0)
 	for _, s := range b.shards {
@@ -115,16 +115,15 @@ func (b *Boards) Seals(ctx context.Context) (int64, error) {
 	return all, nil
 }
 
-// Sealing is what came of Seal.
+// Sealing is the result of Seal.
 type Sealing struct {
-	Final []string // final on every shard now
-	Lost  []string // not sealed, as a shard has lost a key of theirs
+	Final []string // now final on every shard
+	Lost  []string // not sealed, because a shard has lost one of the window's keys
 }
 
-// Seal makes windows final. before is, for every partition, the log's end as it was found after Due
-// had answered. An error of a shard leaves the windows as they are there: they are due still, and
-// what was sealed on others is so already. Those that pass by themselves are ranking.ErrHeld,
-// ranking.ErrRebuilding and ranking.ErrBehind.
+// Seal makes windows final. before is the log end of every partition as found after Due returned. If a
+// shard fails, its windows are unchanged and still due; windows already sealed on other shards stay sealed.
+// The errors ranking.ErrHeld, ranking.ErrRebuilding and ranking.ErrBehind are transient.
 func (b *Boards) Seal(ctx context.Context, before map[ledger.Partition]int64, due []Due) (Sealing, error) {
 	final, lost := make([]int, len(due)), make([]bool, len(due))
 	var failed []error
@@ -156,9 +155,9 @@ func (b *Boards) Seal(ctx context.Context, before map[ledger.Partition]int64, du
 	return all, errors.Join(failed...)
 }
 
-// Unseal takes a window's seal back, and returns the revision that it had. Until a time nothing seals
-// it by itself. It is ranking.ErrNotFinal where no shard has it sealed: called again after an error
-// it finishes what it had begun.
+// Unseal reverts a window's seal on all shards, and returns the revision that it had. Due does not return
+// the window until the time until. Unseal returns ranking.ErrNotFinal if no shard has the window sealed.
+// After an error it can be called again to finish.
 func (b *Boards) Unseal(ctx context.Context, w ledger.Window, until time.Time, why string) (revision int64, err error) {
 	for _, s := range b.shards {
 		was, err := s.Unseal(ctx, w.Listing(), until, why)

@@ -17,7 +17,7 @@ import (
 
 var points = ledger.Partition{Topic: "points"}
 
-// overdue has some members in last week's window, and one in this week's.
+// overdue returns a fixture with members in last week's window, and one in this week's.
 func overdue(t *testing.T, of ledger.Shards, members int) *fixture {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), of, codec.Readable)
@@ -41,7 +41,7 @@ func (f *fixture) due(t *testing.T, lateness time.Duration) []Due {
 	return all
 }
 
-// late is what each shard answers to an event for the window.
+// late returns the outcome of an event for the window, by shard.
 func (f *fixture) late(t *testing.T) (all []ledger.Outcome) {
 	t.Helper()
 	w := ledger.Window{Board: f.board, Period: "weekly", Name: f.window.Name, Start: f.window.Start, End: f.window.End}
@@ -94,7 +94,8 @@ func TestAWindowIsFinalOnEveryShardOrDue(t *testing.T) {
 				require.Equal(t, int64(members), b.Members)
 				require.Empty(t, b.Lost)
 
-				// A seal that was taken back on one shard, before whoever did it died: it is sealed anew on all.
+				// An unseal took effect on one shard, and its process died: Seal makes the window final on
+				// all shards again.
 				_, err = f.Shards()[0].Unseal(t.Context(), name, time.Now(), "a test")
 				require.NoError(t, err)
 				b, err = f.Top(t.Context(), f.board, f.window, 0, 10)
@@ -121,8 +122,8 @@ func TestAWindowIsFinalOnEveryShardOrDue(t *testing.T) {
 	}
 }
 
-// A shard that goes back to before a window was reopened, once the others are final again, has it of the
-// revision before: it is due until all are of the same.
+// The window is reopened and sealed again, then one shard is rolled back to before it was reopened. That
+// shard has the previous revision, so the window is due until all shards have the same one.
 func TestAWindowOfTwoRevisionsIsDue(t *testing.T) {
 	f := overdue(t, 3, 40)
 	before := map[ledger.Partition]int64{points: 10}
@@ -140,7 +141,7 @@ func TestAWindowOfTwoRevisionsIsDue(t *testing.T) {
 	_, err := f.Unseal(t.Context(), w, time.Now(), "a test")
 	require.NoError(t, err)
 	seal()
-	for _, record := range []string{record, ""} { // it may have lost that
+	for _, record := range []string{record, ""} { // the shard may have lost the record too
 		require.NoError(t, f.client.HSet(t.Context(), k.Windows(), w.Listing(), listing).Err())
 		require.NoError(t, f.client.HDel(t.Context(), k.Final(), w.Listing()).Err())
 		if record != "" {

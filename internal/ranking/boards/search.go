@@ -1,21 +1,21 @@
 package boards
 
-// A page that is far down: how many of the members above it each shard has is found by a search,
+// The search for a page far down a board: it finds how many of the members above the page each shard has,
 // without reading them.
 //
-// What is looked for is a pivot, a row with at most as many rows above it as the page has, and
-// hardly fewer. In a round every shard is asked for some of its rows, evenly spread over those that
-// may still be the first of its page. Of such a sample its rank in its own shard is known, and in
-// each other shard it lies between two samples: so from how many to how many rows are above it.
+// The search looks for a pivot: a row with at most as many rows above it as the page has, and only a few
+// fewer. In each round every shard returns samples, rows evenly spread over those that may be the first row
+// of its page. The rank of a sample in its own shard is known. In every other shard the sample lies between
+// two samples of that shard, which gives a lower and an upper bound of the rows above it.
 //
-//	P, the pivot so far        rows above it are all above the page
+//	P, the current pivot       rows above it are above the page
 //	│   ·   ·   x   ·   ·      samples: x is the lowest with at most offset rows above it
-//	Q                          whoever is at or below it isn't above the page
+//	Q, the floor               rows at or below it are not above the page
 //
-// The lowest sample that has at most offset rows above it is the next P, the highest that has at
-// least offset is the next Q. With 64 samples a shard what is left of the rows shrinks some thirty
-// times a round. The rows are read from P on, with the number of those above it as of the same
-// moment: whatever changed during the search, the page is what each shard has in that moment.
+// The lowest sample with at most offset rows above it is the next P; the highest with at least offset is
+// the next Q. With 64 samples per shard each round reduces the remaining rows about thirty times. The last
+// call reads the rows from P on together with the number of rows above P, so the page is correct for that
+// instant even if the board changed during the search.
 
 import (
 	"context"
@@ -27,23 +27,23 @@ import (
 )
 
 const (
-	samplesInAll = 1024 // in a round, of all shards: two milliseconds of a server that has them all
-	leastSamples = 16   // of a shard
+	samplesInAll = 1024 // per round, over all shards: two milliseconds of one server that has them all
+	leastSamples = 16   // per shard
 	mostSamples  = 128
-	nearEnough   = 1000 // rows that are read at most beyond those of the page
-	mostRounds   = 40   // what a board that stands still never needs
+	nearEnough   = 1000 // most rows that are read in addition to the page's
+	mostRounds   = 40   // a board that does not change never needs as many
 	mostSearches = 6
 )
 
-// errRestless may pass: whoever tries again may find it.
+// errRestless is transient: another try may succeed.
 var errRestless = errors.New("the board changes faster than a page this far down can be found in it")
 
 // farDown reads a page by a search.
 func (b *Boards) farDown(ctx context.Context, query *ranking.Query, offset, limit int) (ranking.Board, error) {
 	board, w, q := query.Board, query.Window, *query
 	q.Rows, q.Ties = ranking.Rows{}, false
-	// The pivot is sought a little above the page, and rows are read for a little more: while
-	// the search goes on members rise and fall.
+	// The search aims slightly above the page, and reads a few more rows than the page has, since members
+	// rise and fall during the search.
 	slack, share := 16, b.share(limit)
 	for range mostSearches {
 		parts, all, err := b.read(ctx, b.each(q))
@@ -67,20 +67,20 @@ func (b *Boards) farDown(ctx context.Context, query *ranking.Query, offset, limi
 	return ranking.Board{}, errRestless
 }
 
-// search is one for the first of a page.
+// search is a search for the first row of a page.
 type search struct {
 	*Boards
 	board  string
 	window periods.Window
-	target int64 // rows above the page
-	// rows reads those of each shard at some ranks.
+	target int64 // number of rows above the page
+	// rows reads rows of each shard by rank.
 	rows func(ctx context.Context, ranks [][]int64) ([][]ranking.Pivot, error)
 
-	// Of each shard: at least low and at most high of its rows are above the page. Those before
-	// low are above the pivot, those from high on are none of them above the floor.
+	// For each shard: at least low and at most high of its rows are above the page. Rows before low are
+	// above the pivot; rows from high on are at or below the floor.
 	low, high []int64
 	pivot     ranking.Pivot
-	floor     *ranking.Pivot // nil while there is none
+	floor     *ranking.Pivot // nil until one is found
 }
 
 func newSearch(b *Boards, board string, w periods.Window, parts []ranking.Part, target int) *search {
@@ -94,7 +94,7 @@ func newSearch(b *Boards, board string, w periods.Window, parts []ranking.Part, 
 	return s
 }
 
-// left is how many rows there still are of which it isn't known whether they are above the page.
+// left returns the number of rows that may or may not be above the page.
 func (s *search) left() int64 {
 	n := int64(0)
 	for i := range s.low {
@@ -103,7 +103,7 @@ func (s *search) left() int64 {
 	return n
 }
 
-// run narrows the search down until the rest can be read.
+// run narrows the search until the remaining rows can be read.
 func (s *search) run(ctx context.Context) error {
 	for range mostRounds {
 		if s.left() <= max(nearEnough, 2*int64(s.of)) {
@@ -130,7 +130,7 @@ func (s *search) run(ctx context.Context) error {
 	return errRestless
 }
 
-// spread is the ranks of at most so many samples from low to high.
+// spread returns at most most ranks, evenly spread from low to high.
 func spread(low, high, most int64) []int64 {
 	width := high - low
 	most = min(most, width)
@@ -148,15 +148,15 @@ type sample struct {
 	rank  int64 // in the shard
 }
 
-// narrow moves pivot and floor by samples of all shards.
+// narrow moves the pivot and the floor by the samples of all shards.
 func (s *search) narrow(all []sample) {
 	slices.SortFunc(all, func(a, b sample) int { return comparePivots(a.Pivot, b.Pivot) })
-	// How many rows of each shard are above the sample that is looked at: at least, at most.
+	// Bounds of the number of rows of each shard above the current sample.
 	least, most := slices.Clone(s.low), slices.Clone(s.high)
-	for i := len(all) - 1; i >= 0; i-- { // the rank of a shard's first sample
+	for i := len(all) - 1; i >= 0; i-- { // ends at the rank of each shard's first sample
 		most[all[i].shard] = all[i].rank
 	}
-	next := make([]int64, len(all)) // the rank of the shard's sample after this one
+	next := make([]int64, len(all)) // the rank of the same shard's next sample
 	after := slices.Clone(s.high)
 	for i := len(all) - 1; i >= 0; i-- {
 		next[i] = after[all[i].shard]
@@ -164,7 +164,7 @@ func (s *search) narrow(all []sample) {
 	}
 	low, high := slices.Clone(s.low), slices.Clone(s.high)
 	pivot, floor := s.pivot, s.floor
-	reached := false // the pivot so far
+	reached := false // the loop has reached the current pivot
 	for i, x := range all {
 		if floor != nil && comparePivots(x.Pivot, *floor) >= 0 {
 			break
@@ -173,7 +173,7 @@ func (s *search) narrow(all []sample) {
 			reached = true
 			copy(low, least)
 		}
-		least[x.shard], most[x.shard] = x.rank, x.rank // within its own shard it is known
+		least[x.shard], most[x.shard] = x.rank, x.rank // the rank in its own shard is exact
 		if reached && sum(most) <= s.target {
 			pivot = x.Pivot
 			copy(low, least)
@@ -185,10 +185,10 @@ func (s *search) narrow(all []sample) {
 		}
 		least[x.shard], most[x.shard] = x.rank+1, next[i]
 	}
-	if !reached { // no sample is below it
+	if !reached { // no sample is below the pivot
 		copy(low, least)
 	}
-	if floor == s.floor { // the one so far, by what is known now
+	if floor == s.floor { // the floor is unchanged, with tighter bounds
 		copy(high, most)
 	}
 	s.pivot, s.floor = pivot, floor
@@ -206,8 +206,8 @@ func sum(all []int64) int64 {
 	return n
 }
 
-// page reads the rows from the pivot on, and cuts the page out. It isn't ok where the board has
-// changed since, so that they aren't the page's.
+// page reads the rows from the pivot on, and returns those of the page. ok is false if the board has
+// changed so much since the search that the rows read do not contain the page.
 func (s *search) page(ctx context.Context, offset, limit, slack, share int) ([]ranking.Standing, bool, error) {
 	queries, asked := make([]ranking.AboveQuery, len(s.shards)), make([]int, len(s.shards))
 	for i := range queries {

@@ -14,8 +14,8 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// However rows are dealt out: the pivot has no more rows above it than the page, what is left
-// shrinks until it can be read, and the rows that are above the page are within the bounds.
+// For any distribution of rows: the pivot has no more rows above it than the page, the remaining rows
+// shrink until they can be read, and the rows above the page are within the bounds.
 func TestASearchEndsAtAPivotHardlyAboveThePage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of := rapid.SampledFrom([]int{2, 3, 16, 64}).Draw(t, "shards")

@@ -1,6 +1,6 @@
 package boards
 
-// How long closed windows stay in Redis for a place that they are to be copied to.
+// Prolonging closed windows in Redis until they are copied to a place, such as the archive.
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Stay has closed windows be readable until a time at least, on every shard, and returns on how many shards one is
-// longer than it was to be. What was listed otherwise meanwhile stays as it is. When a window was to expire is noted
-// first, for the place that it stays for: Release takes it back.
+// Stay makes closed windows readable at least until a time, on every shard, and returns the number of
+// prolonged windows, counted once per shard. It leaves a window unchanged if its listing has changed
+// meanwhile. It first records, for the place, when the window was to expire; Release restores that.
 func (b *Boards) Stay(ctx context.Context, place string, windows []Closed, until time.Time) (n int64, err error) {
 	if len(windows) == 0 {
 		return 0, nil
@@ -30,7 +30,7 @@ func (b *Boards) Stay(ctx context.Context, place string, windows []Closed, until
 		if _, ok := stays[stayOf(place, c.Listing())]; ok {
 			continue
 		}
-		expires, ok := was[c.Listing()] // another place has it stay
+		expires, ok := was[c.Listing()] // another place prolongs it
 		if !ok {
 			expires = c.Expires
 		}
@@ -44,8 +44,9 @@ func (b *Boards) Stay(ctx context.Context, place string, windows []Closed, until
 	return b.until(ctx, windows, (*ranking.Store).Longer, func(*Closed) time.Time { return until })
 }
 
-// Release takes back what Stay did for a place, of the listed windows that are there by now: they expire when they
-// were to, but not before a time, unless they stay for another place. Windows that aren't listed any more are forgotten.
+// Release reverts Stay for a place, for the listed windows that is reports as copied. They expire when they
+// were to expire originally, but not before least, unless another place still prolongs them. Records of
+// windows that are no longer listed are removed.
 func (b *Boards) Release(ctx context.Context, place string, closed []Closed, is func(*Closed) bool, least time.Time) error {
 	stays, err := b.shards[0].Stays(ctx)
 	if err != nil || len(stays) == 0 {
@@ -86,7 +87,7 @@ func (b *Boards) Release(ctx context.Context, place string, closed []Closed, is 
 	return b.shards[0].DropStays(ctx, names...)
 }
 
-// stayOf is the name of a window's stay for a place.
+// stayOf is the name of a window's record for a place.
 func stayOf(place, listing string) string { return place + " " + listing }
 
 func placeOf(stay string) (place, listing string) {
@@ -94,13 +95,14 @@ func placeOf(stay string) (place, listing string) {
 	return place, listing
 }
 
-// originals are when the windows were to expire that stay, by their listings: the first of several times.
+// originals returns the original expiry, Unix ms, of the prolonged windows by listing. If there are several
+// records of a window, the earliest counts.
 func originals(stays map[string]string) map[string]int64 {
 	all := map[string]int64{}
 	for name, text := range stays {
 		at, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			continue // no program of this version has written it
+			continue // not written by this version
 		}
 		_, listing := placeOf(name)
 		if before, ok := all[listing]; !ok || at < before {
@@ -110,7 +112,7 @@ func originals(stays map[string]string) map[string]int64 {
 	return all
 }
 
-// until changes until when windows are readable.
+// until changes the expiry of windows on every shard.
 func (b *Boards) until(ctx context.Context, windows []Closed, do func(*ranking.Store, context.Context, []ranking.Staying) (int64, error), at func(*Closed) time.Time) (n int64, err error) {
 	for i, s := range b.shards {
 		var all []ranking.Staying

@@ -8,7 +8,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// bounds is where the scores of a standing's points are, or of its tuple.
+// bounds returns the range of scores of a standing's points, or of its tuple.
 func (b *Boards) bounds(board *ranking.Board, st *ranking.Standing) (low, high float64, err error) {
 	layout, _ := b.Layout(board.Name, board.Window.Period)
 	tuple := st.Tuple
@@ -21,8 +21,8 @@ func (b *Boards) bounds(board *ranking.Board, st *ranking.Standing) (low, high f
 	return low, high, nil
 }
 
-// tie fills in the ties of rows of several shards, if they are asked for: two counts of each shard,
-// fewer at an end of the board.
+// tie fills in the ties of several shards' rows, if the query asks for them. It counts members twice on
+// each shard, or less often if the rows are at an end of the board.
 func (b *Boards) tie(ctx context.Context, q *ranking.Query, board *ranking.Board) error {
 	rows := board.Standings
 	if !q.Ties || len(rows) == 0 {

@@ -7,12 +7,12 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// farDown is the offset beyond which a page isn't found by reading all that is between it and an
-// end of the board.
+// farDown is the largest offset at which a page is found by reading all rows between it and an end of the
+// board.
 const farDown = 2000
 
-// Top reads the first limit standings from an offset on. Both are 0 or more. A page near the top
-// is one round trip, almost always; one that is far down a few, by a search (see search.go).
+// Top reads the first limit standings from offset on. Both are 0 or more. A page near the top almost always
+// takes one round trip; a page far down takes a few, by a search (see search.go).
 func (b *Boards) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
 	if err := ranking.CheckPage(board, offset, limit); err != nil {
 		return ranking.Board{}, err
@@ -24,8 +24,8 @@ func (b *Boards) Top(ctx context.Context, board string, w periods.Window, offset
 	return b.around(ctx, &q)
 }
 
-// Bottom reads the last limit standings, but for as many of them as the offset says, in the order
-// of their ranks. Both are 0 or more. It costs as much as Top.
+// Bottom skips the last offset standings and reads the limit standings before them, ordered by rank. Both
+// are 0 or more. It costs as much as Top.
 func (b *Boards) Bottom(ctx context.Context, board string, w periods.Window, offset, limit int) (ranking.Board, error) {
 	if err := ranking.CheckPage(board, offset, limit); err != nil {
 		return ranking.Board{}, err

@@ -1,8 +1,8 @@
 package diff
 
-// One window compared. Members that share a shard on one side may not on the other, so one side
-// is read page by page, and the scores of a page's members are read on the other side; then the
-// other way round.
+// Compares one window. Members that share a shard on one side may not share one on the other. So one side
+// is read page by page, and the scores of a page's members are read on the other side; then the other way
+// round.
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-const readsAgain = 5 // of members that differ, while events go on
+const readsAgain = 5 // how often differing members are read again while events come
 
-// comparison is of one window.
+// comparison is the comparison of one window.
 type comparison struct {
 	*Prefixes
 	window *Window
@@ -28,9 +28,9 @@ type comparison struct {
 	differ map[string]ranking.Difference
 }
 
-// compare reads a window of both sides. Unless the ledgers say that both have the same events,
-// the members that differ are read again, on both sides at once: a member whose events one side
-// counts a moment later than the other then agrees.
+// compare reads a window on both sides. Unless the ledgers show that both sides counted the same events, it
+// reads the members that differ again, on both sides at once: if one side counts an event a moment later
+// than the other, the member is equal then.
 func (d *Prefixes) compare(ctx context.Context, w *Window, most int) error {
 	c := &comparison{d, w, most, map[string]ranking.Difference{}}
 	before, err := d.samePositions(ctx)
@@ -70,8 +70,8 @@ func (d *Prefixes) compare(ctx context.Context, w *Window, most int) error {
 	return nil
 }
 
-// note keeps a member whose scores differ. A score is text as Redis writes it, empty for a member
-// who isn't there.
+// note stores a member if its standings differ. A score is text as Redis writes it, empty if the side
+// doesn't have the member.
 func (c *comparison) note(member, a, b string) error {
 	w := c.window
 	sets := ranking.Sets{Window: w.Window, Fields: w.fields, A: ranking.Set{Layout: w.a}, B: ranking.Set{Layout: w.b}}
@@ -87,8 +87,8 @@ func (c *comparison) note(member, a, b string) error {
 	return nil
 }
 
-// scan gives every member of one side, with its score there and on the other side, unless these
-// are equal in one layout.
+// scan passes every member of one side to give, with its scores there and on the other side. It skips equal
+// scores if the layouts are equal.
 func (c *comparison) scan(ctx context.Context, one, other *ranking.View, give func(member, score, there string) error) error {
 	for _, shard := range one.Stores() {
 		err := shard.ScanScores(ctx, &c.window.Window, c.Pause, func(page []ranking.Scored) error {
@@ -133,7 +133,7 @@ func (c *comparison) members(ctx context.Context, members []string) error {
 	return nil
 }
 
-// scores reads the scores of some members on one side, from all shards at once.
+// scores reads the scores of members on one side, from all shards at once.
 func (c *comparison) scores(ctx context.Context, of *ranking.View, members []string) (map[string]string, error) {
 	homes := make([][]string, len(of.Stores()))
 	for _, m := range members {
@@ -160,8 +160,8 @@ func (c *comparison) scores(ctx context.Context, of *ranking.View, members []str
 	return all, nil
 }
 
-// equal reports whether two texts are the same score: servers of two versions may write one
-// in two ways.
+// equal reports whether two texts are the same score: servers of two versions may write a score
+// differently.
 func equal(a, b string) bool {
 	if a == b {
 		return true
@@ -171,8 +171,8 @@ func equal(a, b string) bool {
 	return err == nil && failed == nil && x == y
 }
 
-// same reports whether two rows may be of the same events. A member who is on neither side has
-// gone from both since it was read.
+// same reports whether two rows may come from the same events. A member on neither side was removed from
+// both since it was read.
 func same(a, b ranking.Row, tickA, tickB, end int64) bool {
 	if !a.There || !b.There {
 		return a.There == b.There
@@ -180,9 +180,9 @@ func same(a, b ranking.Row, tickA, tickB, end int64) bool {
 	return !a.Foreign && !b.Foreign && a.Points == b.Points && a.Tuple == b.Tuple && overlap(a, b, tickA, tickB, end)
 }
 
-// overlap reports whether two ticks, each given by its first millisecond, share one. Ticks
-// are counted from the window's end, of each layout's own length, and the one that holds
-// the window's start begins there.
+// overlap reports whether two ticks, each given by its first millisecond, have a common millisecond. Ticks
+// are counted back from the window's end, each with its layout's length, and the tick that contains the
+// window's start begins at the start.
 func overlap(a, b ranking.Row, tickA, tickB, end int64) bool {
 	last := func(r ranking.Row, tick int64) int64 {
 		first := r.ReachedAt.UnixMilli()

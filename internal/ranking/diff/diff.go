@@ -1,5 +1,5 @@
-// Package diff compares the standings under two prefixes: points, and when they were reached, to
-// the coarser tick of the two. The two may have different layouts and different numbers of shards.
+// Package diff compares the standings under two prefixes: points, and the times at which they were reached,
+// to the coarser of the two ticks. The two prefixes may have different layouts and numbers of shards.
 //
 //	listings of all shards ─▶ windows ─▶ every member of either side, with both scores
 //	                                      │ some differ, and the ledgers moved: read them again
@@ -19,40 +19,40 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Prefixes are two prefixes to be compared. A is the first.
+// Prefixes are the two prefixes to compare. A is the first.
 type Prefixes struct {
 	A, B *ranking.View
-	// Boards, Periods and Windows are the names of those to be compared; none is all.
+	// Boards, Periods and Windows are the names to compare; an empty list means all.
 	Boards, Periods, Windows []string
-	// Most is how many members that differ are kept, of all windows.
+	// Most limits the number of differing members to keep, over all windows.
 	Most int
-	// Pause is the wait between two calls, and Again the wait before what differs is read again.
+	// Pause is the wait between two calls. Again is the wait before differing members are read again.
 	Pause, Again time.Duration
 }
 
-// Window is a window in which the standings under two prefixes were compared.
+// Window is the comparison of a window under two prefixes.
 type Window struct {
 	ledger.Window // as A lists it, if it does
 
-	// Why it couldn't be compared; empty if it was.
+	// Why is the reason why the window couldn't be compared; empty if it was compared.
 	Why string
-	// Members are those that differ, in order.
+	// Members are the members that differ, sorted.
 	Members []ranking.Difference
-	// More members differ than are kept.
+	// More reports that more members differ than were kept.
 	More bool
-	// Exact: all ledgers were at the same positions before and after. Else what differs may be
-	// of events that one side has not counted yet.
+	// Exact reports that all ledgers were at the same positions before and after. Otherwise a difference
+	// may be due to events that one side hasn't counted yet.
 	Exact bool
 
 	fields codec.Fields
 	a, b   codec.TupleLayout
 }
 
-// Differs reports whether a window isn't known to be the same on both sides.
+// Differs reports whether the window may differ between the two sides.
 func (w *Window) Differs() bool { return w.Why != "" || w.More || len(w.Members) > 0 }
 
-// Run compares every window that either side lists, by board, period and start. One whose
-// retention is over on either side is left out.
+// Run compares every window that either side lists, sorted by board, period and start. It leaves out a
+// window whose retention is over on either side.
 func (d *Prefixes) Run(ctx context.Context) ([]Window, error) {
 	a, err := listed(ctx, d.A)
 	if err != nil {
@@ -84,16 +84,16 @@ func (d *Prefixes) Run(ctx context.Context) ([]Window, error) {
 	return all, nil
 }
 
-// listing is how the shards of a prefix list a window.
+// listing is a window as the shards of a prefix list it.
 type listing struct {
 	ledger.Window
 
 	rule string
 	over bool // by the clock of a shard that lists it
-	cut  bool // the shards disagree
+	cut  bool // the shards have different listings
 }
 
-// listed are the listings of a prefix, by name.
+// listed returns the listings of a prefix, by name.
 func listed(ctx context.Context, v *ranking.View) (map[string]*listing, error) {
 	states, err := v.States(ctx)
 	if err != nil {
@@ -121,8 +121,8 @@ func listed(ctx context.Context, v *ranking.View) (map[string]*listing, error) {
 	return all, nil
 }
 
-// window is a window before it is compared; a or b is nil on a side that does not list it. It
-// returns false for a window that is over, or isn't to be compared.
+// window returns a window to be compared; a or b is nil if that side doesn't list it. ok is false if the
+// window is over or wasn't requested.
 func (d *Prefixes) window(a, b *listing) (w Window, ok bool) {
 	one := a
 	if a == nil {

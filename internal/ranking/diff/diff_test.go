@@ -45,7 +45,7 @@ func TestEveryKindOfDifferenceIsFound(t *testing.T) {
 		zadd("m1", score)
 		zadd("more", score)
 		require.NoError(t, b.client.ZRem(t.Context(), b.key("m2"), "m2").Err())
-		zadd("m3", -1) // none that a wide layout writes
+		zadd("m3", -1) // a wide layout doesn't write it
 		had := b.client.ZScore(t.Context(), b.key("m4"), "m4").Val()
 		points, ticks, err := layout.Decode(had)
 		require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestEveryKindOfDifferenceIsFound(t *testing.T) {
 		zadd("m4", later)
 
 		windows, all := diff(t, a, b, nil)
-		got := windows[1] // weekly, behind monthly
+		got := windows[1] // weekly; monthly is the first
 		require.Equal(t, "weekly", got.Period)
 		require.Len(t, got.Members, 5)
 		members := []string{}
@@ -82,7 +82,7 @@ func TestEveryKindOfDifferenceIsFound(t *testing.T) {
 	})
 }
 
-// The scores of both are whole numbers of 20 digits, as texts.
+// The scores on both sides are integers of 20 digits, as texts.
 func TestWideScoresThatDifferDoSoWhateverTheirTexts(t *testing.T) {
 	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
 	a := written(t, client, prefix, 1, codec.Wide, 15<<30, nil)
@@ -138,7 +138,7 @@ func TestASideThatIsBehindIsNotExact(t *testing.T) {
 	})
 }
 
-// A window is over where a shard would no longer take its events, or show it.
+// A window is over if one shard would no longer accept its events, or no longer shows it.
 func TestAWindowThatIsOverOnAShardIsLeftOut(t *testing.T) {
 	numbers(t, func(t *testing.T, n, m ledger.Shards) {
 		a, b := two(t, n, m)
@@ -160,8 +160,7 @@ func TestAShardThatLagsIsNotExact(t *testing.T) {
 	})
 }
 
-// Traffic goes to both while they are compared: what differs in between is looked at
-// again, and agrees.
+// Both sides get events during the comparison: members that differ meanwhile are read again, and are equal.
 func TestTrafficToBothIsNoDifference(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	numbers(t, func(t *testing.T, n, m ledger.Shards) {
@@ -176,7 +175,7 @@ func TestTrafficToBothIsNoDifference(t *testing.T) {
 	})
 }
 
-// traffic gives every side the same events, until it is stopped.
+// traffic applies the same events to every side until it is stopped.
 func traffic(ctx context.Context, stop <-chan struct{}, sides ...*standings) error {
 	for n := 0; ; n++ {
 		for _, s := range sides {
@@ -192,7 +191,7 @@ func traffic(ctx context.Context, stop <-chan struct{}, sides ...*standings) err
 	}
 }
 
-// Two rows are of the same event, or they aren't: ticks that share a millisecond may be.
+// Two rows may come from the same event if and only if their ticks have a common millisecond.
 func TestTimesAreComparedToTheCoarserTick(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]codec.Kind{codec.Readable, codec.Wide})
@@ -221,8 +220,8 @@ func TestTimesAreComparedToTheCoarserTick(t *testing.T) {
 	})
 }
 
-// A member that both sides lose while they are compared, with a window that is dropped or
-// whose retention ends, is a difference of neither.
+// A window is dropped or its retention ends during the comparison: a member that both sides lose is not a
+// difference.
 func TestAMemberThatGoesFromBothSidesMeanwhileIsNoDifference(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	numbers(t, func(t *testing.T, n, m ledger.Shards) {
@@ -230,10 +229,10 @@ func TestAMemberThatGoesFromBothSidesMeanwhileIsNoDifference(t *testing.T) {
 		for _, member := range []string{"m1", "m2"} {
 			require.NoError(t, b.client.ZRem(t.Context(), b.key(member), member).Err())
 		}
-		b.moveTo(t, int(m)-1, b.next+10) // b is elsewhere: what differs is looked at again
+		b.moveTo(t, int(m)-1, b.next+10) // b is at another position, so members that differ are read again
 		looked := 0
 		a.client.AddHook(eavesdropper(func(args []any) error {
-			// A call that reads members by their ids says so before them.
+			// A call that reads members by id has the word members before the ids.
 			if args[1] == lua.Page.SHA && args[6] == "members" && args[3] == a.key("m1") && slices.Contains(args, any("m1")) && len(args) < 12 {
 				looked++
 				return a.client.ZRem(t.Context(), a.key("m1"), "m1").Err()
@@ -301,7 +300,8 @@ func TestAPrefixOfSeveralNumbersOfShardsIsThatWhichIsAskedFor(t *testing.T) {
 	require.NoError(t, client.Set(t.Context(), four.stores[2].Keys().Schema(), "{}", 0).Err())
 	_, err = ranking.NewView(t.Context(), client, prefix, 4, 20*time.Second)
 	require.ErrorContains(t, err, "shard 2 of 4 has another one than the others")
-	// Where the first is lost, boards of another number aren't taken for those that are meant.
+	// If the schema of the first shard is lost, boards with another number of shards aren't used in its
+	// place.
 	require.NoError(t, client.Del(t.Context(), four.stores[0].Keys().Schema()).Err())
 	_, err = ranking.NewView(t.Context(), client, prefix, 4, 20*time.Second)
 	require.ErrorContains(t, err, "shard 0 of 4 has none")

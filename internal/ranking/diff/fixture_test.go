@@ -1,6 +1,6 @@
 package diff
 
-// What the tests here share: standings under a prefix, of one shard or of several.
+// Shared test code: standings under a prefix, on one shard or several.
 
 import (
 	"context"
@@ -27,17 +27,17 @@ const (
 
 var partition = ledger.Partition{Topic: "events", Number: 3}
 
-// standings are those under a prefix, in the present week, month and year.
+// standings are the standings under a prefix, in the current week, month and year.
 type standings struct {
 	client  *redis.Client
 	config  ranking.Config
 	stores  []*ranking.Store
 	windows []ledger.Window
-	now     int64 // ms; a while ago, but in every window
-	next    int64 // the offset at which the ledgers are
+	now     int64 // Unix ms: some time ago, but in every window
+	next    int64 // offset of the ledgers
 }
 
-// written are standings to which nothing was added yet.
+// written returns standings without members.
 func written(t *testing.T, client *redis.Client, prefix string, shards ledger.Shards, kind codec.Kind, most int64, change func(*ranking.Config)) *standings {
 	t.Helper()
 	now := time.Now().UTC()
@@ -69,13 +69,13 @@ func written(t *testing.T, client *redis.Client, prefix string, shards ledger.Sh
 	return s
 }
 
-// two are the same standings under two prefixes, in layouts of their own.
+// two returns equal standings under two prefixes, with different layouts.
 func two(t *testing.T, shardsA, shardsB ledger.Shards) (a, b *standings) {
 	t.Helper()
 	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
 	a = written(t, client, prefix, shardsA, codec.Readable, 99_999_999, nil)
 	b = written(t, client, prefix+"2", shardsB, codec.Wide, 2_000_000_000, nil)
-	b.now, b.windows = a.now, a.windows // should one end in between
+	b.now, b.windows = a.now, a.windows // one of the windows might end in between
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 3 {
 		var members []ledger.Member
@@ -94,12 +94,12 @@ func (s *standings) member(id string, points int64) ledger.Member {
 	return ledger.Member{ID: []byte(id), Points: points, Time: s.now}
 }
 
-// of is the shard of a member.
+// of returns the shard of a member.
 func (s *standings) of(member string) *ranking.Store {
 	return s.stores[ledger.Shards(len(s.stores)).Of(xxhash.Sum64String(member))]
 }
 
-// key is the sorted set of the first window in which a member is.
+// key returns the sorted set of the first window on the member's shard.
 func (s *standings) key(member string) string {
 	return s.of(member).Keys().Window(&s.windows[0])
 }
@@ -130,7 +130,7 @@ func (s *standings) add(t *testing.T, members ...ledger.Member) {
 	require.NoError(t, s.apply(t.Context(), members...))
 }
 
-// moveTo has a shard's ledger be at an offset.
+// moveTo sets the ledger of a shard to an offset.
 func (s *standings) moveTo(t *testing.T, shard int, offset int64) {
 	t.Helper()
 	require.NoError(t, s.client.HSet(t.Context(), s.stores[shard].Keys().Ledger(), partition.String(), offset).Err())
@@ -144,11 +144,11 @@ func (s *standings) view(t *testing.T, shards ledger.Shards) *ranking.View {
 	return v
 }
 
-// diff compares them, and returns the windows and the standings that differ.
+// diff compares a with b, and returns the windows and the standings that differ.
 func diff(t *testing.T, a, b *standings, change func(*Prefixes)) ([]Window, []ranking.Difference) {
 	t.Helper()
 	d := &Prefixes{
-		A: a.view(t, ledger.Shards(len(a.stores))), B: b.view(t, 1), // that of another prefix is found
+		A: a.view(t, ledger.Shards(len(a.stores))), B: b.view(t, 1), // finds the number of shards by itself
 		Most: 5000, Again: 20 * time.Millisecond,
 	}
 	if change != nil {
@@ -163,14 +163,14 @@ func diff(t *testing.T, a, b *standings, change func(*Prefixes)) ([]Window, []ra
 	return windows, all
 }
 
-// numbers are those of shards on two sides, and run is a test of each.
+// numbers runs a test with several pairs of numbers of shards.
 func numbers(t *testing.T, run func(t *testing.T, a, b ledger.Shards)) {
 	for _, n := range [][2]ledger.Shards{{1, 1}, {3, 3}, {1, 4}, {5, 2}} {
 		t.Run(fmt.Sprintf("%d and %d shards", n[0], n[1]), func(t *testing.T) { run(t, n[0], n[1]) })
 	}
 }
 
-// eavesdropper is told the arguments of every call, and says if it is to fail.
+// eavesdropper receives the arguments of every call and can make the call fail.
 type eavesdropper func(args []any) error
 
 func (eavesdropper) DialHook(next redis.DialHook) redis.DialHook { return next }

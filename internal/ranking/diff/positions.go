@@ -1,9 +1,9 @@
 package diff
 
-// How far both sides are, and whether that is the same. If it is, both have counted the same
-// events: a position denotes the events that its shard has counted. A shard that got no change from
-// the last batches may be up to a second behind, though nothing is missing in it; a second after
-// the last event all are at the log's end.
+// The positions of both sides. If all are equal, both sides have counted the same events, because a
+// position denotes the events that its shard has counted. A shard without changes in the last batches may
+// be up to a second behind, although it lacks nothing; a second after the last event all shards are at the
+// log's end.
 
 import (
 	"context"
@@ -16,20 +16,20 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Position is how far both sides are in a partition.
+// Position is the position of both sides in a partition.
 type Position struct {
 	Partition string
 	A, B      Span
 }
 
-// Span has the positions of the shards that are furthest behind and furthest ahead, empty if a
-// shard doesn't have the partition.
+// Span is the lowest and the highest position of the shards. A position is empty if a shard doesn't have
+// the partition.
 type Span struct{ Least, Most string }
 
 // Same reports whether all shards of both sides are at one position.
 func (p *Position) Same() bool { return p.A == p.B && p.A.Least == p.A.Most }
 
-// Positions are how far both sides are, by partition.
+// Positions returns the positions of both sides, by partition.
 func (d *Prefixes) Positions(ctx context.Context) ([]Position, error) {
 	a, err := ledgers(ctx, d.A)
 	if err != nil {
@@ -67,7 +67,7 @@ func ledgers(ctx context.Context, v *ranking.View) ([]map[string]string, error) 
 	return all, err
 }
 
-// samePositions is the text of all positions if they are the same on both sides, else empty.
+// samePositions returns the text of all positions if they are equal on both sides, else "".
 func (d *Prefixes) samePositions(ctx context.Context) (string, error) {
 	all, err := d.Positions(ctx)
 	var text strings.Builder

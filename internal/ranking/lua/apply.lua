@@ -1,43 +1,46 @@
--- apply.lua adds one piece of a batch to the standings and moves the ledger, or writes nothing and says why.
--- Without a next position it only checks the piece, which then may be any of the batch.
+-- apply.lua adds one piece of a batch to the standings and moves the ledger, or writes nothing and returns the
+-- reason. Without a next position it only checks the piece, which then may be any part of the batch.
 --
--- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped   6 banned   7 borders   8… of each window its sorted
---       set, and its hidden set, then rules and names if ARGV[7] names them
--- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema   5 ms that a shadow's key lives, '' for
---       live boards   6 windows that may be listed; after the answer boards also a blank, and for each window 1 if
---       its board has a listed window, else 0   7 rules if it is noted by which rules the partition is counted from
---       this piece on, names if members have names, both, or ''   8 number of final windows that the piece leaves
---       out; then their names in the listing; for rules: their fingerprint, and their text
+-- KEYS  1 ledger   2 schema   3 hold   4 windows   5 dropped   6 banned   7 borders
+--       8… of each window its sorted set, and its hidden set; then rules and names, if ARGV 7 names them
+-- ARGV  1 field of the ledger   2 expected   3 next, '' to check   4 schema
+--       5 ms that a shadow's keys live, '' for live boards
+--       6 maximum number of listed windows; after the reply boards, also a blank, and for each window 1 if its board
+--         has a listed window, else 0
+--       7 words, separated by a blank: rules if the call stores the rules by which the partition is counted from this
+--         piece on, names if members have names
+--       8 number of final windows that the piece leaves out; then their names in the listing; with rules: their
+--         fingerprint, and their text
 --       for each window: start ms, end ms, retention ms, readable or wide, k, tick ms, max points or the rule of its
---         board as JSON (layouts.lua), the names of its start and end in borders with a comma between, or ''
---       for each group, to the end: number of windows, their numbers (from 1), number of members, their points (by a
---         rule a list for each field) and times ms (JSON lists), their ids; if members have names, the times of
---         those ms (a JSON list), and the names, '' for none
+--         board as JSON (layouts.lua), the names of its start and end in borders, separated by a comma, or ''
+--       for each group, to the end: number of windows, their numbers (from 1), number of members, their points (with a
+--         rule, a list for each field) and times ms (JSON lists), their ids; with names, the times of those ms (a JSON
+--         list), and the names, '' for none
 --
 -- Returns one of
---   {applied}, or, of a check, {fits}; {held}
---   {moved, what the ledger holds, or ''}; {schema, what it is, or ''}
---   {sealed, window, …}        these are final, and the piece has changes for them
---   {unsealed, window, …}      these aren't, and the piece leaves them out
---   {bounds, window, listing}  another start or end is listed; '': it isn't listed, and its borders aren't settled so
---   {rule, window, listing}    another rule is listed
---   {lost, window}             it is listed, and a key that it has to have isn't there (listing.lua)
---   {unlisted, window}         it isn't listed, and its key exists
---   {boards}                   it would open a window in the last tenth of those that may be listed: the caller
---                              reads which boards have a window, and calls again
---   {foreign, window, member}  a score that this layout doesn't write
---   {refused, reason, member, where, …}: each once, for the first reason that was found. window_limit: it would open
---     a window beyond those that may be listed. overflow: a standing would leave the range of points (where is ''),
---     or of a field (the window, the field's number and what its digit would be, or the window alone if the change
---     by itself is beyond what is counted)
+--   {applied}, or {fits} for a check; {held}
+--   {moved, what the ledger holds, or ''}; {schema, found schema or ''}
+--   {sealed, window, …}        the piece has changes for these windows, which are final
+--   {unsealed, window, …}      the piece leaves out these windows, which aren't final
+--   {bounds, window, listing}  the listing has another start or end; '': it isn't listed, and its borders are
+--                              settled elsewhere or not at all
+--   {rule, window, listing}    the listing has another rule
+--   {lost, window}             the window is listed, and a key that it must have doesn't exist (listing.lua)
+--   {unlisted, window}         the window isn't listed, and its key exists
+--   {boards}                   the piece would open a window in the last tenth of the maximum: the caller reads which
+--                              boards have a window, and calls again
+--   {foreign, window, member}  the layout doesn't write this score
+--   {refused, reason, member, where, …}: each member once, for the first reason found. window_limit: it would open a
+--     window beyond the maximum. overflow: a standing would leave the range of points (where is ''), or of a field (the
+--     window, the field's number and the digit that it would have; only the window if the change alone is out of range)
 --
--- Everything is read and checked before the first write. The first write marks the ledger as torn, the last one
--- moves it: a script that dies between them leaves the mark, and nothing is added twice. Scores go to redis.call
--- as numbers, which Redis writes exactly; offsets stay text. Numbers are whole and below 2^53.
+-- The script reads and checks everything before the first write. The first write marks the ledger as torn, the last
+-- one moves it: a script that dies between them leaves the mark, and nothing is added twice. Scores are passed to
+-- redis.call as numbers, which Redis writes exactly; offsets stay text. Numbers are integers below 2^53.
 
 local call, unpack, tonumber = redis.call, unpack, tonumber
 local DAY = 86400000  -- a key expires this long after its window's retention, ms
-local SLICE = 1000    -- members a command; unpack carries at most 8,000 values
+local SLICE = 1000    -- members per command; unpack returns at most 8,000 values
 local ledger, listings, dropped = KEYS[1], KEYS[4], KEYS[5]
 local field, expected = ARGV[1], ARGV[2]
 
@@ -45,18 +48,18 @@ local found = call('HGET', ledger, field)
 if found ~= expected then return {'moved', found or ''} end
 local schema = call('GET', KEYS[2])
 if schema ~= ARGV[4] then return {'schema', schema or ''} end
-local banned = call('EXISTS', KEYS[3], KEYS[6]) > 0 -- almost never either: one command for both
+local banned = call('EXISTS', KEYS[3], KEYS[6]) > 0 -- both rarely exist, so one command checks for both
 if banned and call('EXISTS', KEYS[3]) == 1 then return {'held'} end
 
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
-local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5])) -- of a shadow's keys, renewed for all at once
-local tag = #ledger - #'ledger' + 1 -- where a window's name in the listing begins in its key
+local lease = ARGV[5] ~= '' and string.format('%.0f', now + tonumber(ARGV[5])) -- of a shadow's keys
+local tag = #ledger - #'ledger' + 1 -- position in a key where the window's name begins
 
 -- include listing.lua
 -- include layouts.lua
 
--- What only some pieces have.
+-- Keys and arguments that only some pieces have.
 local keys, arg, rulesKey, namesKey, fingerprint, text = #KEYS, 9, nil, nil, nil, nil
 if ARGV[8] ~= '0' then
   local unsealed = {'unsealed'}
@@ -72,8 +75,8 @@ if ARGV[7] ~= '' then
   if ARGV[7] ~= 'names' then rulesKey, keys, fingerprint, text, arg = KEYS[keys], keys - 1, ARGV[arg], ARGV[arg + 1], arg + 2 end
 end
 
--- What only some pieces need is made for those alone: a script begins anew with every call, and to
--- make its functions takes as long as some members.
+-- These functions are created only for the pieces that need them: every call runs the whole script, and creating them
+-- takes as long as some members.
 local standing, split
 local function knowBans()
 -- include banned.lua
@@ -86,14 +89,15 @@ local function knowNames()
   return laterName, readName, nameText
 end
 
--- The windows. One whose retention is over is neither read nor written, nor is one that was dropped with its
--- board. A consumer far behind may find a window over that was never listed, and later events of it within a
--- raised retention: the start of the last such window of each period is kept, as over:<period> in dropped, and an
--- unlisted window that starts no later doesn't begin. A shadow is read by one retention. A clock that was ahead for
--- a while leaves out windows that haven't ended; those begin all the same, and Retire reports the missing events.
-local NONE, windows, opens = {}, {}, {} -- opens: those that would be listed
-local sealed -- the answer, where some are final
-local left, leave = {}, {} -- by period: the start of the last that was left out; to be kept
+-- The windows. The script neither reads nor writes a window whose retention is over, or one that was dropped with its
+-- board. A consumer far behind may find a window over that was never listed; if the retention is raised later, the
+-- rest of its events must not open it. So over:<period> in dropped has the start of the last such window of each
+-- period, and the script doesn't open an unlisted window that starts no later. A shadow doesn't need that: it uses
+-- one retention. If Redis's clock was ahead for a while, events were left out of windows that haven't ended. Those
+-- windows still open, and Retire reports the missing events.
+local NONE, windows, opens = {}, {}, {} -- opens: windows that would be opened
+local sealed -- the reply, if some windows are final
+local left, leave = {}, {} -- by period: start of the last window left out, as stored and to be stored
 local function leftOut(period)
   if not left[period] then left[period] = tonumber(call('HGET', dropped, 'over:' .. period) or '') or -math.huge end
   return left[period]
@@ -104,7 +108,7 @@ for i = 1, (keys - 7) / 2 do
     key = KEYS[6 + 2 * i], hidden = KEYS[7 + 2 * i], name = name, first = tonumber(first), last = tonumber(last) - 1,
     wide = ARGV[arg + 3] == 'wide', k = tonumber(ARGV[arg + 4]), tick = tonumber(ARGV[arg + 5]), max = tonumber(ARGV[arg + 6]),
   }
-  local rule -- its text in the listing
+  local rule -- as in the listing
   if not w.max then
     w.rule = cjson.decode(ARGV[arg + 6])
     w.merge, rule = merger(w.rule), w.rule.text
@@ -143,9 +147,9 @@ for i = 1, (keys - 7) / 2 do
 end
 if sealed then return sealed end
 
--- The last tenth of the windows that may be listed is for boards that have one, so that new boards don't keep others'
--- next week from starting. Most of those have one in this call, such as their year's. For the rest the caller reads
--- the listing, page by page: to read it here would stop Redis.
+-- The last tenth of the maximum number of windows is reserved for boards that have a window, so that new boards can't
+-- block other boards' next week. Most of those have a listed window in this call, such as their year. For the others
+-- the caller reads the listing page by page: reading all of it here would block Redis.
 if #opens > 0 then
   local most, told = string.match(ARGV[6], '^(%d+) ?(%d*)$')
   most = tonumber(most)
@@ -168,9 +172,9 @@ end
 
 if banned then standing, split = knowBans() end
 if namesKey then laterName, readName, nameText = knowNames() end
-local staying, called, values = {}, {}, {} -- until when a group's members have a window; names by now, and to be written
+local staying, called, values = {}, {}, {} -- called: members' names; values: to write
 
-local refused, known, current, erased = {'refused'}, {}, nil, NONE -- the window that is worked out; who is erased
+local refused, known, current, erased = {'refused'}, {}, nil, NONE -- the window being computed; the erased members
 local function refuse(reason, id, field, digit)
   if known[id] or erased[id] then return end
   known[id] = true
@@ -179,17 +183,17 @@ local function refuse(reason, id, field, digit)
   refused[n + 1], refused[n + 2], refused[n + 3] = reason, id, where
 end
 
--- Read everything and work out every new score. Which of its two sets a window has then may change if a member
--- of the piece is banned, so that is noted in its listing, and either can be missed.
+-- Read everything and compute every new score. If a member of the piece is banned, the piece may change which of its
+-- two sets a window has, so the window's listing records the sets, and a lost one is noticed.
 local writes = {}
 while arg <= #ARGV do
   local count = tonumber(ARGV[arg])
-  local numbers = arg -- the window's number before the first
+  local numbers = arg -- index before the first window's number
   arg = arg + count + 1
   local members = tonumber(ARGV[arg])
-  assert(count >= 0 and members >= 0) -- less would never come to an end
+  assert(count >= 0 and members >= 0) -- smaller numbers would make the loop endless
   local points, times = cjson.decode(ARGV[arg + 1]), cjson.decode(ARGV[arg + 2])
-  local ids = arg + 2 -- the id before the first
+  local ids = arg + 2 -- index before the first id
   arg = ids + members + 1
   for n = 1, count do
     local w = windows[tonumber(ARGV[numbers + n])]
@@ -247,8 +251,8 @@ end
 if #refused > 1 then return refused end
 if ARGV[3] == '' then return {'fits'} end
 
--- Write. What is listed first is known to a rebuild if this dies before it ends: a key
--- that nothing lists would be in its way, and it wouldn't know.
+-- Write. New windows are listed first: if the script dies, a rebuild must know all keys, because an unlisted one
+-- would be in its way.
 call('HSET', ledger, field, 'torn:' .. expected)
 if rulesKey then call('HSET', rulesKey, fingerprint, text, field, fingerprint) end
 for period, start in pairs(leave) do call('HSET', dropped, 'over:' .. period, start) end
@@ -276,8 +280,8 @@ for _, w in ipairs(windows) do
     if is ~= w.sets then call('HSET', listings, w.name, listingText(w.listing, is)) end
   end
 end
--- A shadow's keys expire together, or its ledger first. Redis's clock may have gone back since the last renewal, and
--- then what is new here would expire before the ledger.
+-- A shadow's keys must expire together, or the ledger first. If Redis's clock went back since the last renewal, the
+-- new keys would otherwise expire before the ledger.
 if lease then
   for _, key in ipairs({listings, namesKey}) do
     local left = call('PTTL', key)

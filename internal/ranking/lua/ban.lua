@@ -1,53 +1,49 @@
--- ban.lua marks who isn't shown, and puts the standings of some members in some windows where
--- they belong by now. It moves scores as they are: no layout matters to it.
+-- ban.lua marks banned members, and moves standings between the sorted set and the hidden set of windows. It copies
+-- scores unchanged, so the layout doesn't matter.
 --
 -- KEYS  1 banned   2 schema   3 hold   4 names   5 windows
 --       then for each window: its sorted set, its hidden set
--- ARGV  1 schema   2 what to do: ban, unban, go (through windows) or end
---       3 the field of banned that this is about   4 the mark to write, or, to go and to end, the one
---         that was written   5 what it is once all windows are gone through, '' for nothing, or, to go,
---         the next mark
+-- ARGV  1 schema   2 what to do: ban, unban, go (process windows) or end
+--       3 the ban's field of banned   4 the mark to write; for go and end, the mark that was written
+--       5 the field's value after all windows, '' to remove it; for go, the next mark
 --       6 ms that banned lives, '' for live boards
 --       7 number of members   8… the members, then for each window its name in the listing
 --
 -- Returns one of
 --   {done}
---   {erased}      to unban one who is erased: for good
---   {schema, what it is}
+--   {erased}      unban of an erased member, which is impossible
+--   {schema, found schema}
 --   {held}
 --
--- banned has for each ban a field, <board>:<member>, or :<member> for all boards, which is
---   hiding <id> <n>    from now on their changes go to the hidden set; some of their standings
---                      may still be shown
---   hidden             none is shown any more
---   showing <id> <n>   from now on their changes are shown; some of their standings may still be
---                      in the hidden set
---   erasing <id> <n>   nothing is counted for them any more; something may still be there
---   erased             nothing is left
--- where n is how many calls have gone through windows; and one, version, which is another after every change.
+-- banned has a field for each ban: <board>:<member>, or :<member> for all boards. Its value is one of
+--   hiding <id> <n>    the member's changes go to the hidden set; some standings may still be shown
+--   hidden             all standings are in the hidden sets
+--   showing <id> <n>   the member's changes are shown; some standings may still be in the hidden set
+--   erasing <id> <n>   the member's changes are dropped; some standings may still exist
+--   erased             no standing is left
+-- where n is the number of calls that have processed windows. The field version changes with every change of the
+-- others.
 --
--- A member's standing in a window is in one of the window's two sets at every instant, or in
--- none: each script that moves one removes it where it was in the same call, and apply.lua,
--- which looks into both for whoever has a field here, goes on from where it finds it. A field
--- goes only after every window that was listed has been gone through: who has none has nothing
--- in a hidden set. So whatever dies between two calls, no point is lost and none is twice; what
--- isn't gone through yet is, by whoever calls again. Of two who do the opposite, each call
--- does what the field says at its instant, and only whose mark it still is ends it. Each call that
--- goes through windows counts in the mark, so that what Redis has lost isn't taken for done:
+-- A member's standing in a window is in at most one of the window's two sets at every instant: a script that moves it
+-- removes it from the old set in the same call. apply.lua reads both sets for a member with a field here, and changes
+-- the standing where it finds it. A field is removed only after all listed windows are processed, so a member without
+-- a field has nothing in a hidden set. If the caller dies between two calls, no point is lost or counted twice, and
+-- the next caller processes the remaining windows. If two callers do the opposite, each call does what the field says
+-- at that instant, and only the caller whose mark is still there can end. Each call that processes windows increases
+-- the number in the mark, so that a caller notices if Redis has lost a call:
 --
 --   the caller                      Redis
---   marks: hiding x 0               has it, and saves itself
---   goes through: hiding x 1        moves the standings
---                                   goes back: hiding x 0, and they are shown
+--   writes the mark hiding x 0      has it, and saves a snapshot
+--   processes windows: hiding x 1   moves the standings
+--                                   goes back: hiding x 0, and the standings are shown
 --   ends hiding x 1                 the mark differs: another call starts again
 --
--- Which of its two sets a window has is in its listing (listing.lua), so that one that is lost is missed.
--- Where a call changes that, it says so before, and what it has come to after. A window that has lost
--- one is marked: what is moved may make the key again that is gone.
+-- A window's listing tells which of the two sets exist (listing.lua), so that a lost set is noticed. If a call
+-- changes that, it marks the window as moving first, and writes the sets that exist afterwards. If a window has
+-- already lost a set, the call marks it as lost, because a move could create the missing key again.
 --
--- Within a call the first write of a standing is where it goes, the second takes it from
--- where it was. A script that dies between them leaves it in both, with the same score: of
--- these the hidden one counts, here and in apply.lua, and the other goes.
+-- Within a call a standing is first written to the new set and then removed from the old one. A script that dies in
+-- between leaves it in both, with the same score. Then ban.lua and apply.lua use the hidden one and remove the other.
 
 local call = redis.call
 
@@ -62,7 +58,7 @@ local was = string.match(is, '^%a+') or ''
 local gone = was == 'erased' or was == 'erasing'
 local write
 if what == 'ban' then
-  -- What is through stays so, and an erased member isn't merely hidden.
+  -- A ban that is finished stays so, and an erased member doesn't become merely hidden.
   if was ~= done and was ~= 'erased' and (was ~= 'erasing' or done == 'erased') then write = mark end
 elseif what == 'unban' then
   if gone then return {'erased'} end
@@ -71,8 +67,8 @@ elseif what == 'end' and is == mark then
   write = done
 end
 if write == '' then
-  -- A script that dies between two writes has changed the version first: a rebuild that has taken the
-  -- bans before sees that they are others.
+  -- The script changes the version before it removes the field: if it dies in between, a rebuild that has taken the
+  -- bans notices a change.
   if ARGV[6] == '' and call('HLEN', banned) == 2 then
     call('HDEL', banned, field, 'version')
   else
@@ -89,8 +85,8 @@ end
 local function expire(key, at) call('PEXPIREAT', key, string.format('%.0f', at)) end
 if write and ARGV[6] ~= '' then expire(banned, now() + tonumber(ARGV[6])) end
 
--- When a key expires, to the ms; nil if it doesn't. Redis before 7.0 only tells how long it has
--- left, and its clock goes on while a script runs: both are of one ms if that is so before and after.
+-- Returns when a key expires, in Unix ms; nil if it doesn't. Redis before 7.0 reports only the remaining time, and
+-- its clock advances while a script runs: the two belong to one ms if the clock is equal before and after.
 local function expiry(key)
   local after, before, left = now(), nil, nil
   repeat
@@ -99,7 +95,7 @@ local function expiry(key)
   return left > 0 and before + left or nil
 end
 
--- Where a member's standings on a board belong: shown, hidden or erased.
+-- Returns where a member's standings on a board belong: shown, hidden or erased.
 local known = {}
 local function place(board, member)
   local at = board .. ':' .. member
@@ -119,8 +115,7 @@ end
 
 -- include listing.lua
 
--- Begins to move something in a window, and returns its listing; nil where it isn't listed, or has
--- lost a set.
+-- Starts to move standings in a window, and returns its listing; nil if the window isn't listed or has lost a set.
 local function begin(name, shown, hidden)
   local l = readListing(call('HGET', KEYS[5], name))
   if not l then return nil end
@@ -128,7 +123,7 @@ local function begin(name, shown, hidden)
     if l.sets ~= 'lost' then call('HSET', KEYS[5], name, listingText(l, 'lost')) end
     return nil
   end
-  -- What may come or go is a set that nobody is in, or one.
+  -- A move can create a set, or remove one that has at most one member.
   local least = call('ZCARD', shown)
   least = math.min(least, call('ZCARD', hidden))
   if least < 2 then call('HSET', KEYS[5], name, listingText(l, 'moving')) end
@@ -141,7 +136,7 @@ local function finish(l, name, shown, hidden)
   if is ~= said then call('HSET', KEYS[5], name, is) end
 end
 
--- Moves a standing. A set that this begins lives as long as the one it comes from.
+-- Moves a standing. A set that this creates expires with the set that the standing comes from.
 local function move(from, to, member, score)
   local begins = call('EXISTS', to) == 0
   local expires = begins and expiry(from)
@@ -151,7 +146,7 @@ local function move(from, to, member, score)
 end
 
 local members = tonumber(ARGV[7])
-for i = 8, 7 + members do -- who is erased on all boards isn't called anything any more
+for i = 8, 7 + members do -- a member who is erased on all boards has no name any more
   if place('', ARGV[i]) == 'erased' then call('HDEL', KEYS[4], ARGV[i]) end
 end
 for w = 1, (#KEYS - 5) / 2 do
@@ -165,7 +160,7 @@ for w = 1, (#KEYS - 5) / 2 do
       listing, moves = begin(name, shown, hidden), true
     end
     if to == 'erased' then
-      -- A window that is listed has a key: the empty id is nobody's.
+      -- A listed window must have a key, so the empty id, which is no member's, keeps one.
       if call('ZCARD', shown) + call('ZCARD', hidden) == (seen and 1 or 0) + (unseen and 1 or 0) then
         move(seen and shown or hidden, hidden, '', 0)
       end

@@ -1,10 +1,10 @@
--- banned.lua puts the changes of banned members where they belong. It is no script: apply.lua includes it. ban.lua
--- says what banned holds, and why no standing is lost or counted twice.
+-- banned.lua moves the changes of banned members to the right set. Other scripts include it; it isn't a script by
+-- itself. ban.lua describes the content of banned, and why no standing is lost or counted twice.
 
-local FEW = 500 -- bans that are read at once; of more only those of the piece's members
+local FEW = 500 -- up to so many bans are all read; of more, only those of the piece's members
 local PLACE = {hiding = 'hidden', hidden = 'hidden', showing = 'showing', erasing = 'erased', erased = 'erased'}
-local RANK = {showing = 1, hidden = 2, erased = 3} -- of two bans of a member the greater holds
-local bans, few, asked = {}, nil, {} -- bans by board, '' for all boards, and member
+local RANK = {showing = 1, hidden = 2, erased = 3} -- if a member has two bans, the greater one applies
+local bans, few, asked = {}, nil, {} -- bans by board ('' for all boards) and member
 
 local function note(field, text)
   local board, member = string.match(field, '^([^:]*):(.*)$')
@@ -13,7 +13,7 @@ local function note(field, text)
   bans[board][member] = PLACE[string.match(text, '^%a+')]
 end
 
--- Reads all bans if they are few, else those of some members, once for all windows of a board.
+-- Reads all bans if they are few, else the bans of some members, once for all windows of a board.
 local function readBans(board, from, to, ids)
   if few == nil then
     few = call('HLEN', KEYS[6]) <= FEW
@@ -29,7 +29,7 @@ local function readBans(board, from, to, ids)
   end
 end
 
--- Which of the members from…to are banned on a board: by number, from 1, hidden, showing or erased; nil for none.
+-- Returns which of the members from…to are banned on a board: by number, from 1, hidden, showing or erased; or nil.
 local function standing(board, from, to, ids)
   readBans('', from, to, ids)
   readBans(board, from, to, ids)
@@ -42,8 +42,8 @@ local function standing(board, from, to, ids)
   return next(who) and who
 end
 
--- Divides what ZADD takes, for members whose scores in the two sets were these: {score, id, …} to show, the same to
--- hide, {id, …} to remove from what is shown, and from the hidden set.
+-- Divides the arguments of ZADD, given the members' old scores in the two sets. Returns {score, id, …} to show, the
+-- same to hide, {id, …} to remove from the sorted set, and {id, …} to remove from the hidden set.
 local function split(out, who, shown, unseen)
   local show, hide, gone, back = {}, {}, {}, {}
   for n = 1, #shown do

@@ -14,13 +14,13 @@ import (
 	"github.com/standings/standings/internal/codec"
 )
 
-// where returns the bounds of scores, as a sorted set has them: so also the way of a Lua number
-// into a command is tried.
+// where returns the bounds of scores as a sorted set stores them, so that it also tests how a Lua number is
+// passed to a command.
 //
 // KEYS  1 a sorted set
 // ARGV  1 bits of ticks   2… scores
 //
-// Returns the scores of low and high, of each.
+// Returns the scores of low and high for each score.
 var where = redis.NewScript(boundsOf(source("read.lua")) + `
 local all = {}
 for i = 2, #ARGV do
@@ -32,14 +32,14 @@ end
 return all
 `)
 
-// boundsOf is the function of the script.
+// boundsOf returns the source of the script's function bounds.
 func boundsOf(script string) string {
 	_, rest, _ := strings.Cut(script, "local function bounds")
 	body, _, _ := strings.Cut(rest, "\nend\n")
 	return "local function bounds" + body + "\nend\n"
 }
 
-// checkBounds holds the script's to those of package codec, for scores of one tuple.
+// checkBounds compares the script's bounds with those of package codec, for scores of one tuple.
 func checkBounds(t require.TestingT, client *redis.Client, l codec.TupleLayout, tuple codec.Tuple, ticks ...int64) {
 	args := []any{0}
 	if l.Packing.Kind == codec.Wide {
@@ -78,7 +78,7 @@ func TestTheScriptsBoundsAreThoseOfTheCodec(t *testing.T) {
 		}
 		checkBounds(t, client, l, tuple, 0, 1<<l.K-1, near(0, 1<<l.K-1).Draw(t, "ticks"))
 	})
-	// Beside a power of two, where a wide score's exponent changes, and at the largest double.
+	// Next to a power of two, where a wide score's exponent changes, and at the largest double.
 	fields, err := codec.NewFields(codec.Field{Name: "n", Max: 1023<<11 - 1})
 	require.NoError(t, err)
 	l, err := codec.NewTupleLayout(codec.Wide, (1<<32-1)*time.Second, fields)
@@ -86,7 +86,7 @@ func TestTheScriptsBoundsAreThoseOfTheCodec(t *testing.T) {
 	for _, n := range []int64{0, 1<<10 - 1, 1 << 10, 1023<<11 - 1} {
 		checkBounds(t, client, l, codec.Tuple{n}, 0, 1<<l.K-1)
 	}
-	// Whatever the text: 1e+22 has no point.
+	// The result doesn't depend on the text: 1e+22 has no point.
 	for _, score := range []float64{1 << 64, 1e22, 1e300, 1e-300} {
 		tuple, ticks, err := l.Decode(score)
 		require.NoError(t, err)

@@ -1,24 +1,23 @@
--- dropboards.lua drops windows: nobody is in them any more, and nobody will be.
+-- dropboards.lua drops windows with all of their standings. Nothing opens them again.
 --
--- KEYS  1 windows   2 dropped   3 a rebuild's lock   4… of each window its sorted set, and
---       its hidden set
+-- KEYS  1 windows   2 dropped   3 a rebuild's lock   4… of each window its sorted set, and its hidden set
 -- ARGV  the windows' names in the listing
 --
--- Returns {number of windows dropped, their names…}, or {busy} while a rebuild is under way,
--- which would bring them back.
+-- Returns {number of windows dropped, their names…}, or {busy} while a rebuild is running, which would bring them
+-- back.
 --
--- A window that were only removed would be opened again by its next event, and would look
--- whole. So it is kept in mind until it would be over: apply.lua opens none that is.
+-- If a window were only removed, its next event would open it again, and it would look complete. So dropped keeps its
+-- name until the window would be over, and apply.lua doesn't open it.
 --
--- What is listed counts as before, also if it is kept in mind already. So a script that dies
--- between HSET and UNLINK has changed nothing for anybody; between UNLINK and HDEL it leaves
--- a window that is listed and lost, which halts those who count in it. Either way the window
--- is still listed, and the same command finds it again and finishes it.
+-- A listed window counts as before, even if dropped has its name. So a script that dies between HSET and UNLINK has
+-- changed nothing that counts. A script that dies between UNLINK and HDEL leaves a window that is listed and lost,
+-- and workers with events for it halt. In both cases the window is still listed, so the same command finds and
+-- finishes it.
 --
--- A drop is what makes room, so it has to work on a Redis that is full: HSET isn't refused
--- for that (OOM) once the script has called what writes and takes no memory. UNLINK and
--- HDEL are called first on what isn't there: without the right to one of them, or to HSET,
--- which comes next, nothing is written.
+-- An operator may drop boards to free memory, so the script must work on a full Redis. Redis doesn't refuse HSET
+-- (OOM) once the script has called a write command that needs no memory. So UNLINK and HDEL are first called on
+-- something that doesn't exist. If the right to one of them, or to HSET, which follows, is missing, nothing is
+-- written.
 
 -- include listing.lua
 

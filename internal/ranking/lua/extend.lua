@@ -1,20 +1,20 @@
--- extend.lua adds periods to the schema of a shard, and notes since when each is counted.
+-- extend.lua adds periods to the schema of a shard, and records since when each is counted.
 --
 -- KEYS  1 schema   2 origin   3 hold
--- ARGV  1 the schema without them   2 with them   3 by how many ms the times of events that were
---       counted so far are less ahead of Redis's clock
---       for each period, to the end: its field in the origins, and the start of its first window, ms,
---       '' if it has no first window, or always if the field's board has been counted in it all along
+-- ARGV  1 the schema without the periods   2 with them   3 ms: the times of all events that were counted so far are
+--       less
+--         than this ahead of Redis's clock
+--       for each period, to the end: its field in the origins, and the start of its first window, ms; '' if it has no
+--         first window, or always if the board has been counted in the period all along
 --
 -- Returns one of
---   {extended}     also if it was before
---   {schema, what it is, or ''}
---   {held}         a rebuild or a reshard is about to switch to what it built from the schema
+--   {extended}     also if it was extended before
+--   {schema, found schema or ''}
+--   {held}         a rebuild or a reshard is about to switch to what it built with the old schema
 --
--- From this call on, workers with the schema without the periods write nothing. All events that
--- were counted before are earlier than now plus ARGV 3. A period's windows that start earlier than
--- that may lack some of them, and are incomplete. The schema is written last: a period that it has
--- has its time.
+-- From this call on, workers with the old schema write nothing. All events that were counted before have times
+-- earlier than now plus ARGV 3. The period's windows that start before that instant may lack some of these events, so
+-- they are incomplete. The schema is written last, so that a period in it always has its time.
 
 local call = redis.call
 

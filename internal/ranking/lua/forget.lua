@@ -1,13 +1,13 @@
--- forget.lua removes texts of rules that nobody needs: those that no sweep is by and no
--- partition of the ledger is counted by.
+-- forget.lua removes the texts of rules that are no longer needed: no sweep uses them, and no partition of the ledger
+-- is counted by them.
 --
 -- KEYS  1 rules   2 ledger
--- ARGV  1 the fingerprint of a text that stays, '' for none
+-- ARGV  1 the fingerprint of a text to keep, '' for none
 --
 -- Returns {forgotten, number of fields removed}.
 --
--- A text comes with the first piece that is by it, in the same call as the position that has
--- its fingerprint (apply.lua), so what isn't needed here is needed by nothing on its way.
+-- A text is written with the first piece that uses it, in the same call as the position with its fingerprint
+-- (apply.lua). So no call in flight needs a text that isn't needed here.
 
 local call = redis.call
 

@@ -1,5 +1,5 @@
--- greater.lua compares ids by bytes, as Redis does: Lua's own comparison goes by the server's locale. It is no
--- script: others include it.
+-- greater.lua compares ids by bytes, like Redis. Lua's own comparison uses the server's locale. Other scripts include
+-- it; it isn't a script by itself.
 local function greater(a, b)
   local i = 1
   while i <= #a and string.byte(a, i) == string.byte(b, i) do i = i + 1 end

@@ -1,14 +1,16 @@
--- keep.lua says until when keys live, while a lock is ours.
+-- keep.lua sets when keys expire, if the caller holds a lock.
 --
 -- KEYS  1 the lock   2… the keys
--- ARGV  1 what the lock holds while it is ours   2 which of the keys have to be there: none, or a number: of so many of
---       the last ones, which come in pairs, one of two, and of the others all   3 until when, Unix ms: for each key (then
---       3 is each, and 5… say it), or for all: a time, '' for ever, remove, or choose, which changes nothing   4 ms from
---       now on, to choose
+-- ARGV  1 content of the lock while the caller holds it
+--       2 which keys must exist: none; or a number n: of the last n keys, which come in pairs, at least one of each
+--         pair, and all other keys; '' for all
+--       3 when all keys expire: a time in Unix ms, '' for never, remove, or choose, which changes nothing; or each,
+--         if ARGV 5… has that for each key
+--       4 ms from now, for choose
 --
 -- Returns one of
---   {kept, until when, number of keys that were removed}
---   {lost, key}    the lock isn't ours any more, or a key is gone: nothing was changed
+--   {kept, the time or '', number of keys removed}
+--   {lost, key}    the caller no longer holds the lock, or a key is gone: nothing was changed
 
 local call = redis.call
 

@@ -1,24 +1,25 @@
--- layouts.lua adds points to scores, and merges tuples into them by a rule of a board, by both layouts of package codec.
--- It is no script: others include it.
+-- layouts.lua adds points to scores, and merges tuples into scores by a board's rule, for both layouts of package
+-- codec. Other scripts include it; it isn't a script by itself.
 --
--- scores(w, old, points, times, from, to, ids, refuse) returns what ZADD takes, {score, id, …}, or nil and the member
--- whose score the layout doesn't write.
---   w        the window: first and last ms, and of its layout wide, k, tick ms, max points, or, by a rule of its
---            board, rule and merge, which is merger(rule)
---   old      the scores of the members from…to as Redis has them, false for none
---   points   by member, what is added      times   by member, when, ms      ids   the argument before the first id
---   refuse   is called for who would leave the range: (reason, id), by a rule also field and digit of merge
+-- scores(w, old, points, times, from, to, ids, refuse) returns arguments of ZADD, {score, id, …}, or nil and the
+-- member whose score the layout doesn't write.
+--   w        the window: first and last ms, and of its layout wide, k, tick ms, max points; with a board's rule, also
+--            rule and merge, which is merger(rule)
+--   old      the current scores of the members from…to, false for none
+--   points   the points to add, by member      times   the times ms, by member      ids   the index before the first id
+--   refuse   called for a member who would leave the range: (reason, id), with a rule also field and digit of merge
 --
--- Numbers are whole and below 2^53, so exact. x % 1 is what lies above the next lower whole number, also below zero,
--- and far cheaper than math.floor. A score is read by adding 0 to its text: tonumber of gopher-lua, which miniredis
--- runs, doesn't read whole numbers beyond 64 bits, nor 1e+22, and its math.huge is the largest double.
+-- Numbers are integers below 2^53, so they are exact. x % 1 is the distance to the next lower integer, also below
+-- zero, and is much faster than math.floor. A score's text is parsed by adding 0: miniredis runs gopher-lua, whose
+-- tonumber can't parse integers of more than 64 bits, nor 1e+22, and whose math.huge is the largest double.
 
--- merger(rule) returns merge(digits, i, packed, had, ticks), which returns packed and ticks of member i as they become,
--- nil if packed is none of the rule's; and, for the first field that leaves its range, its number from 1 and what its
--- digit would be, less the bias. A packed sum can't tell which that is, so a tuple is taken apart.
---   digits    by field, by member: of a sum how much the digit changes, else what it is
---   rule      score: sum, best or last; by field weight, what one more of its digit adds to packed, top, its greatest
---             digit (the least is 0), and zero, the digit that a sum begins with; bias, between digits and values
+-- merger(rule) returns the function merge(digits, i, packed, had, ticks). merge returns the new packed value and
+-- ticks of member i, or nil if the rule doesn't write packed. If fields leave their range, it also returns the first
+-- one's number from 1 and the digit that it would have, less the bias. It unpacks the tuple, since a packed sum
+-- doesn't tell the field.
+--   digits    by field, by member: with sum, the digit's change, else the digit
+--   rule      score: sum, best or last; by field weight, the value of 1 in packed; top, the greatest digit (the least
+--             is 0); and zero, the digit that a sum starts from; bias, the difference between digits and values
 
 local frexp, ldexp = math.frexp, math.ldexp
 local P52, P53, LEAST, INFINITE = 2 ^ 52, 2 ^ 53, 2 ^ -1022, 1 / 0
@@ -63,12 +64,12 @@ local function scores(w, old, points, times, from, to, ids, refuse)
     if at < first then at = first end
     local ticks, packed, had = (last - at) / tick, nil, nil
     ticks = ticks - ticks % 1
-    if score then -- packed: the points, biased so that they are never below 0
+    if score then -- packed: the points plus a bias, so never below 0
       score = score + 0
       if wide then -- points and ticks are the bits of a double
         if score < LEAST or score == INFINITE then return nil, id end
         local fraction, exponent = frexp(score)
-        local low = fraction * P53 - P52 -- of 52 bits: of packed, then k of ticks
+        local low = fraction * P53 - P52 -- 52 bits: the low bits of packed, then k bits of ticks
         had = low % scale
         packed = (exponent + 1021) * high + (low - had) / scale
       else -- points + ticks / 2^k

@@ -1,24 +1,22 @@
--- lead.lua takes the lease of the leader, renews it, or lets go of it.
+-- lead.lua takes, renews or releases the leader's lease.
 --
 -- KEYS  1 the leader
--- ARGV  1 who wants it: a process, by a name that no other ever has   2 the token that it leads by;
---       '' to take the lease   3 a token that a new one has to be larger than   4 ms that the lease
---       lasts from now; 0 to let go of it
+-- ARGV  1 the owner: a process, by a name that no other process ever has   2 the token of the owner's lease; '' to take
+--       the lease   3 a token that a new one must exceed   4 duration of the lease from now, ms; 0 to release it
 --
 -- Returns one of
 --   {leads, token}
---   {busy, who has it, ms that they still do}
---   {lost}                 it doesn't lead by that token any more
---   {full}                 there is no larger token
---   {unknown, what the key holds}
+--   {busy, the other owner, ms until its lease ends}
+--   {lost}                 the owner no longer has a lease with this token
+--   {full}                 no larger token exists
+--   {unknown, content of the key}
 --
--- The key holds the token, until when and how long the lease is, in ms, and who has it. It never
--- expires: the next token is larger than the last, however long ago that was. What a lease that is
--- let go of keeps is its token.
+-- The key holds the token, the lease's end and duration in ms, and the owner. It never expires, so that the next
+-- token is larger than the last one, however long ago that was. A released lease keeps its token.
 --
--- A clock that went back would leave the lease for as long as that: a lease that is to end later
--- than a whole length from now is written anew, to end by then. A clock that went forward ends it
--- early: two lead for a moment, and the later has the larger token.
+-- If Redis's clock goes back, the lease would last longer by the difference. So a lease that ends later than one
+-- duration from now is shortened to one duration. If the clock goes forward, the lease ends early: two processes lead
+-- for a moment, and the later one has the larger token.
 
 local call, tonumber = redis.call, tonumber
 
@@ -44,7 +42,7 @@ if ARGV[2] ~= '' then
   return {'leads', string.format('%.0f', token)}
 end
 
--- Whoever has it and takes it again doesn't know of it: the answer was lost.
+-- The owner of a lease can take it again: it doesn't know that it has it, because the answer was lost.
 if owner ~= ARGV[1] and till > now then
   if till > now + length then
     till = now + length
@@ -53,6 +51,6 @@ if owner ~= ARGV[1] and till > now then
   return {'busy', owner, string.format('%.0f', till - now)}
 end
 token = math.max(token, tonumber(ARGV[3])) + 1
-if token >= 9007199254740992 then return {'full'} end -- 2^53: beyond it a number of Lua isn't the next
+if token >= 9007199254740992 then return {'full'} end -- 2^53: above it Lua's numbers skip integers
 write(token, now + lasts, lasts, ARGV[1])
 return {'leads', string.format('%.0f', token)}

@@ -1,18 +1,20 @@
--- load.lua writes a part of a copy: keys that nobody reads yet, and that expire; or it adds names to those there are.
+-- load.lua writes a part of a copy, whose keys expire and aren't read yet; or it merges names into existing ones.
 --
--- KEYS  1 whose copy it is, or the first key to add to if there is none   2… the keys to add to, names followed by banned
--- ARGV  1 what the first holds while the copy is ours, '' if there is none   2 ms that the keys live, '' for as they do
+-- KEYS  1 the copy's owner, or the first key to add to if it has no owner   2… the keys to add to; a names key is
+--       followed by banned
+-- ARGV  1 content of the first key while the caller owns the copy, '' if there is no owner   2 ms that the keys live,
+--       '' to leave their expiry unchanged
 --       for each key to add to: set, hash, text or names, number of values, the values
---         (score, member, …; field, value, …; one text; member, name as names has it, …)
+--         (score, member, …; field, value, …; one text; member, its entry in names, …)
 --
--- Returns {loaded}, or {lost} where the copy isn't ours any more. To send it again changes nothing. Who was erased since
--- isn't named again.
+-- Returns {loaded}, or {lost} if the caller no longer owns the copy. A repeated call changes nothing. A member who
+-- was erased since gets no name.
 
 -- include greater.lua
 -- include names.lua
 
 local call = redis.call
-local SLICE = 7000 -- values a command; unpack carries at most 8,000
+local SLICE = 7000 -- values per command; unpack returns at most 8,000
 
 if ARGV[1] ~= '' and call('GET', KEYS[1]) ~= ARGV[1] then return {'lost'} end
 local time = call('TIME')

@@ -1,12 +1,12 @@
--- lock.lua takes a lock that ends by itself, lets locks live on, or lets go of them.
+-- lock.lua takes a lock that expires, or renews or releases locks.
 --
--- KEYS  1… the locks; to take one, only the first is taken, and the others have to be ours already
--- ARGV  1 take, renew or release   2 ms that they live from now on   3… what each holds while it is ours
+-- KEYS  1… the locks; to take the first one, the caller must already hold the others
+-- ARGV  1 take, renew or release   2 ms that they live from now on   3… content of each while the caller holds it
 --
 -- Returns one of
---   {done}         also if a lock to be taken was ours already
---   {lost, key}    a lock isn't ours any more: none was taken or renewed, and the others were released
---   {busy, what the first holds, ms that it still lives}
+--   {done}         also if the caller already held the lock to be taken
+--   {lost, key}    the caller doesn't hold this lock: none was taken or renewed; to release, the others were released
+--   {busy, content of the first lock, ms until it expires}
 
 local call = redis.call
 

@@ -1,16 +1,17 @@
--- names.lua is what members are called. It is no script: others include greater.lua and it. names has for a member:
--- time of the event that said it ms, when it goes ms, the name, a blank between each. It goes once the last window
--- of the member has gone.
+-- names.lua reads and writes members' names. Other scripts include greater.lua and this file; it isn't a script by
+-- itself. names has for each member: the time of the event with the name (ms), when the entry expires (ms), and the
+-- name, separated by blanks. An entry expires with the member's last window.
 
-local function readName(text) -- {time, when it goes, name}, or nil
+local function readName(text) -- {time, expiry, name}, or nil
   local time, at, name = string.match(text or '', '^(%d+) (%d+) (.*)$')
   return time and {tonumber(time), tonumber(at), name}
 end
 
-local function nameText(is) return string.format('%.0f %.0f ', is[1], is[2]) .. is[3] end -- at a NUL %s would end
+local function nameText(is) return string.format('%.0f %.0f ', is[1], is[2]) .. is[3] end -- %s would end at a NUL
 
--- Of two names the one of the later event counts, of one time the greater bytes, and it stays as long as either.
--- An empty one is none: so a piece without a name has a name stay longer, where it begins a window that does.
+-- Merges two names. The name of the later event applies, and for equal times the greater one by bytes. The entry
+-- expires at the later of the two expiries. An empty name is no name: an event without a name only extends the entry,
+-- if it opens a window that expires later.
 local function laterName(is, time, at, name)
   if not is then return name ~= '' and {time, at, name} or nil end
   at = math.max(is[2], at)

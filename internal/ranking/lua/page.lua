@@ -1,19 +1,19 @@
 -- page.lua reads a page of sorted sets, as of one moment.
 --
--- KEYS  1 the lock that keeps others out, or the first set if there is none   2… the sorted sets
--- ARGV  1 what the lock holds while it is ours, '' if there is none
---       2 what is read: ranks, then for each set the first and the last, from 0, as ZREVRANGE counts; scan, then where
---         a scan of the first set goes on and about how many members; or members, then those, at most 7,000
+-- KEYS  1 a lock that the caller must hold, or the first set if there is no lock   2… the sorted sets
+-- ARGV  1 content of the lock while the caller holds it, '' if there is no lock
+--       2 what to read: ranks, then for each set the first and the last rank, from 0, as in ZREVRANGE; scan, then a
+--         cursor of the first set and the approximate number of members; or members, then at most 7,000 members
 --
--- Returns {lost} if the lock isn't ours any more, else
---   {rows, {member, score, …}, …}    of ranks, a list for each set
---   {scores, where the scan goes on (0 at its end, or of members), {member, …}, {score or '', …}, …}
---     a list of scores for each set
+-- Returns {lost} if the caller no longer holds the lock, else
+--   {rows, {member, score, …}, …}    for ranks, a list for each set
+--   {scores, next cursor (0 at the end, or for members), {member, …}, {score or '', …}, …}
+--     with a list of scores for each set
 --
--- A scan gives every member that is there from its begin to its end, some of them twice; its order is none.
+-- A scan returns every member that exists from its start to its end, some of them twice, in no order.
 
 local call = redis.call
-local SLICE = 1000 -- members a command; unpack carries at most 8,000 values
+local SLICE = 1000 -- members per command; unpack returns at most 8,000 values
 
 if ARGV[1] ~= '' and call('GET', KEYS[1]) ~= ARGV[1] then return {'lost'} end
 if ARGV[2] == 'ranks' then

@@ -1,29 +1,29 @@
--- read.lua reads a window's rows, or members, and what says whether that is all of it, as
--- of one moment.
+-- read.lua reads rows or members of a window, and the state that tells whether the window is complete, as of one
+-- moment.
 --
--- KEYS  1 schema   2 windows   3 origin   4 ledger   5 workers   6 the window's sorted set
---       7 its hidden set
+-- KEYS  1 schema   2 windows   3 origin   4 ledger   5 workers   6 the window's sorted set   7 its hidden set
 -- ARGV  1 schema   2 name in the listing
---       3 what the place is counted from that rows are read around: top, bottom, member (the
---       first to look up), pivot or next (below the pivot's own row), or '' to read none
---       4 how many rows it is below that; of bottom above   5 score and   6 member of the pivot
---       7 rows above the place   8 rows below it   9 1 to read those beyond an end on the other
---       side   10 least score of the rows, or ''   11 1 to look members up who are hidden, too
---       12 bits of ticks of a wide score, 0 of a readable one, to return ties; or ''
---       13 number of scores that are counted   14… those, then the members to look up
+--       3 origin of the place around which rows are read: top, bottom, member (the first to look up), pivot, next
+--         (below the pivot's own row), or '' to read no rows
+--       4 number of rows from the origin down to the place; with bottom, up to it   5 score and   6 member of the pivot
+--       7 rows above the place   8 rows below it
+--       9 1 to read rows on the other side in place of those past an end   10 lowest score of the rows, or ''
+--       11 1 to also look up hidden members
+--       12 bits of ticks of a wide score, or 0 for readable scores, to return ties; '' for no ties
+--       13 number of scores to count   14… the scores, then the members to look up
 --
--- Returns {schema, what it is or '', now ms, workers fields, ledger fields, number of
--- windows} where that differs, else
---   {window, listing or '', number of members, origin fields, first row,
+-- Returns {schema, found schema or '', now ms, workers fields, ledger fields, number of windows} if the schema
+-- differs, else
+--   {window, listing or '', number of members, origin fields, rank of the first row from 0,
 --    {member, score, …}, {rank from 0 or -1, score or '', …},
---    now ms, ledger fields, workers fields, why what is there isn't shown or '',
---    number of members above the place, {number with at least each score, …},
---    {number with more than the first row, with at least as much as the last, then of each
---     that is looked up with more and with at least as much, or -1 and -1}, empty without ties}
--- A window whose retention is over has no listing, no rows and no members. Why is
---   board_lost      it is listed, and its key and its hidden set are gone
---   board_unlisted  it isn't listed, and its key is there
---   ledger_lost     windows are listed, and there is no ledger: its rows are shown
+--    now ms, ledger fields, workers fields, problem or '',
+--    number of members above the place, {number of members with at least each score, …},
+--    {number with more than the first row, number with at least as much as the last, then for each looked-up member the
+--     number with more and with at least as much, or -1 and -1}, empty without ties}
+-- If its retention is over, a window has no listing, no rows and no members. The problem is one of
+--   board_lost      the window is listed, and its keys are gone: it has no rows
+--   board_unlisted  the window isn't listed, and a key of it exists: it has no rows
+--   ledger_lost     windows are listed, and there is no ledger: the rows are returned
 
 local call = redis.call
 
@@ -47,7 +47,7 @@ local ledger = call('HGETALL', KEYS[4])
 local members, why = call('ZCARD', KEYS[6]), ''
 local l = listing and readListing(listing)
 if listing and (not l or l.expires <= now) then
-  listing, members = false, 0 -- its key lives a day longer
+  listing, members = false, 0 -- its key expires a day later
 elseif listing and (members == 0 or l.sets) and not whole(l.sets, present(KEYS[6], KEYS[7])) then
   why, members = 'board_lost', 0
 elseif not listing and (members > 0 or call('EXISTS', KEYS[7]) == 1) then
@@ -56,7 +56,7 @@ elseif listing and #ledger == 0 then
   why = 'ledger_lost'
 end
 
--- How many members are above a place: of equal scores the greater id, by bytes, is first.
+-- Returns the number of members above a place. Equal scores are sorted by id, by bytes, the greatest first.
 local function above(score, id)
   local low, high, own = 0, members, score + 0 -- not tonumber: see layouts.lua
   while low < high do
@@ -68,8 +68,8 @@ local function above(score, id)
   return low
 end
 
--- Where the scores of a tuple, or of points, are (codec's TupleLayout.Bounds), whatever their ticks: the least score, and
--- the first one above all of them. bits is how many of a double are ticks where the layout is wide, else 0.
+-- Returns the range of the scores with the same points or tuple, whatever their ticks (codec's TupleLayout.Bounds):
+-- the lowest score, and the first score above all of them. bits is the number of tick bits of a wide score, else 0.
 local function bounds(bits, score)
   score = score + 0 -- not tonumber: see layouts.lua
   if bits == 0 then
@@ -77,12 +77,12 @@ local function bounds(bits, score)
     return low, low + 1
   end
   local fraction, exponent = math.frexp(score)
-  local step = 2 ^ (bits - 53) -- what one more of a tuple adds to the fraction
+  local step = 2 ^ (bits - 53) -- value of 1 of a tuple in the fraction
   local low = fraction - fraction % step
   return math.ldexp(low, exponent), math.ldexp(low + step, exponent)
 end
 
--- How many members have at least a score.
+-- Returns how many members have at least a score.
 local function least(score)
   return members > 0 and call('ZCOUNT', KEYS[6], score, '+inf') or 0
 end
@@ -96,13 +96,13 @@ for i = start, #ARGV do
   elseif ARGV[11] == '1' and listing then
     score = call('ZSCORE', KEYS[7], ARGV[i]) or ''
     rank = score ~= '' and above(score, ARGV[i])
-    unseen[#looked + 2] = 1 -- who isn't among those that are counted
+    unseen[#looked + 2] = 1 -- a hidden member, who isn't counted
   end
   looked[#looked + 1] = rank or -1
   looked[#looked + 1] = score
 end
 
--- The place, as the number of members above it; nil for none.
+-- Returns the place as the number of members above it; nil for none.
 local function placed()
   local from, skip = ARGV[3], tonumber(ARGV[4])
   if from == 'top' then return skip end

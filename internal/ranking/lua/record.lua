@@ -1,17 +1,16 @@
--- record.lua reads and writes the record of a window's seals. It is no script: others include it.
+-- record.lua reads and writes the record of a window's seals. Other scripts include it; it isn't a script by itself.
 --
--- final has a record for every window that was ever sealed, by its name in the listing: JSON with sorted
--- keys.
---   at         of which instant the seal is, Unix µs
---   passed     [[from, to], …]: events passed the window by that the ledger counts. They are those that the
---              ledger of the instant to has, and that of the instant from hasn't: from is a seal, and to the
---              end of that. Of the instant 0 there is no ledger: nobody knows which events they are
---   reopened   if the seal was taken back, until when nothing seals the window by itself, Unix ms
+-- final maps the name in the listing of every window that was ever sealed to its record, JSON with sorted keys:
+--   at         instant of the seal, Unix µs
+--   passed     [[from, to], …]: events that the ledger counts and the window lacks. They are the events that the ledger
+--              of the instant to counts and that of the instant from doesn't. from is a seal, to its removal. If from
+--              is 0, there is no ledger, and the events are unknown
+--   reopened   if the window was reopened: until when no job seals it by itself, Unix ms
 --   revision   of the seal, from 1
---   why        the seal, or that of the revision before, was taken back
--- By @ and an instant final also has the ledger of that.
+--   why        the reason for reopening this revision, or the one before
+-- A field @<instant> of final is the ledger of that instant.
 
-local function readRecord(text) -- nil for what is no record
+local function readRecord(text) -- nil if the text isn't a valid record
   local ok, r = pcall(cjson.decode, text or '')
   if not ok or type(r) ~= 'table' or not r.revision then return nil end
   r.passed = r.passed or {}

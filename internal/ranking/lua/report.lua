@@ -1,14 +1,13 @@
--- report.lua writes the lines of workers with the time of this moment, or removes lines.
+-- report.lua writes workers' status lines with Redis's time, or removes lines.
 --
 -- KEYS  1 workers
--- ARGV  for each line: the field (<topic>/<partition>), the line (a JSON object with a
---       field at least) or '' to remove what is stored, and for that the stored line:
---       another one stays
+-- ARGV  for each line: the field (<topic>/<partition>), the line (a JSON object with at least one field), or '' to
+--       remove the stored line, and in that case the stored line: if another one is stored, it stays
 --
--- Returns {now ms, for each line the one that was stored before, or ''}.
+-- Returns {now ms, for each line the line that was stored before, or ''}.
 --
--- Readers age lines by the clock of this server: by the clocks of two machines that differ,
--- a live worker would look gone, or a dead one alive.
+-- Readers compute the age of a line by this server's clock. By the differing clocks of two machines, a live worker
+-- could look dead, or a dead one alive.
 
 local call = redis.call
 local time = call('TIME')

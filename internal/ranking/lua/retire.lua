@@ -1,14 +1,15 @@
--- retire.lua removes entries of a hash that are over for good: listings of windows, and names of members.
+-- retire.lua removes entries of a hash that are over: listings of windows, and names of members.
 --
--- KEYS  1 the hash   2 another one whose fields of the same names go first, or the first again   3… keys of the
---       entries
--- ARGV  1 how many keys an entry has; then for each entry its field, what it is as it was read, and until when
---       that was in use, Unix ms
+-- KEYS  1 the hash   2 another hash whose fields of the same names are removed first, or the first again
+--       3… keys of the entries
+-- ARGV  1 number of keys of an entry; then for each entry its field, its value as it was read, and until when it was in
+--         use, Unix ms
 --
 -- Returns {number of entries removed}.
 --
--- An entry goes two days after that time, if it is as it was read. The keys of a window go a day after it. If one
--- is still there (its expiry was removed by hand), the window stays listed: a key without a listing would halt.
+-- An entry is removed two days after that time, if its value is unchanged. The keys of a window expire one day after
+-- it. If one still exists (its expiry was removed by hand), the window stays listed: a key without a listing halts
+-- workers.
 
 local call, tonumber = redis.call, tonumber
 local TWO_DAYS = 2 * 86400000

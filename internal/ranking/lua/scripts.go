@@ -1,6 +1,6 @@
-// Package lua holds the scripts that run in Redis: one file each, which lists its keys, its
-// arguments and what it returns at its head, and one registry of them all. What several are
-// built with is a file, too, and included by a line of its own (layouts.lua).
+// Package lua holds the scripts that run in Redis, and a registry of all of them. Each script is a file
+// that lists its keys, arguments and replies at its head. Code that several scripts share is a file too,
+// which they include with a line of its own (see layouts.lua).
 package lua
 
 import (
@@ -13,14 +13,14 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// Script is a script and the name that Redis knows it by.
+// Script is a script with the names by which this package and Redis know it.
 type Script struct {
-	Name   string // of its file: apply.lua
+	Name   string // file name: apply.lua
 	Source string
 	SHA    string
 }
 
-// Standings and what stands beside them.
+// Scripts for the standings and their ledger, listing and other keys.
 var (
 	Apply      = load("apply.lua")
 	Start      = load("start.lua")
@@ -43,7 +43,7 @@ var (
 	Try        = load("try.lua")
 )
 
-// A rebuild's and a reshard's.
+// Scripts of a rebuild and a reshard.
 var (
 	Lock   = load("lock.lua")
 	Keep   = load("keep.lua")
@@ -52,7 +52,7 @@ var (
 	Switch = load("switch.lua")
 )
 
-// include is the line in a script that stands for the text of another file.
+// include matches a line in a script that load replaces by the text of another file.
 var include = regexp.MustCompile(`(?m)^-- include ([a-z]+\.lua)\n`)
 
 func load(name string) Script {
@@ -66,7 +66,7 @@ func load(name string) Script {
 func read(name string) string {
 	text, err := files.ReadFile(name)
 	if err != nil {
-		panic(err) // the binary has it, or doesn't start
+		panic(err) // the files are embedded, so this is a bug
 	}
 	return string(text)
 }

@@ -26,7 +26,7 @@ func TestEveryFileIsAScriptOfTheRegistryOrBuiltIntoOne(t *testing.T) {
 	}
 }
 
-// A head is what a reviewer, and whoever calls the script, goes by.
+// Reviewers and callers of a script rely on its head.
 func TestEveryScriptListsItsKeysAndWhatItReturns(t *testing.T) {
 	keys, args := regexp.MustCompile(`\bKEYS\b`), regexp.MustCompile(`\bARGV\b`)
 	for _, s := range all {
@@ -46,8 +46,7 @@ func TestEveryScriptListsItsKeysAndWhatItReturns(t *testing.T) {
 	}
 }
 
-// Before Redis 7.2 a right that is missing is named by the line of the script alone
-// (redisconn.NameRight).
+// Before Redis 7.2 an error about a missing right names only the script's line (redisconn.NameRight).
 func TestALineOfAScriptCallsOneCommand(t *testing.T) {
 	called := regexp.MustCompile(`\bcall\('([A-Z]+)'`)
 	for _, s := range all {

@@ -2,30 +2,29 @@
 --
 -- KEYS  1 ledger   2 schema   3 hold   4 windows   5 a rebuild's lock   6 final
 --       7… of each window its sorted set, and its hidden set
--- ARGV  1 schema   2 number of partitions   3… of each its field of the ledger, and the offset
---       before which every event has to count: the log's end as it was found once the last of
---       the windows took nothing any more
---       then for each window: its name in the listing, its listing as it was read ('' where this
---         shard has none), the listing that it has on a shard that has it, ms that it takes events
---         after its end, and its least revision: what another shard was sealed with already
+-- ARGV  1 schema   2 number of partitions   3… of each its field of the ledger, and the offset before which every event
+--         must be counted: the log's end, as read after the last of the windows stopped accepting events
+--       then for each window: its name in the listing, its listing as it was read ('' if this shard has none), its
+--         listing on a shard that has one, ms for which it accepts events after its end, and its lowest revision: the
+--         one that another shard has sealed it with
 --
 -- Returns one of
---   {sealed, what each window is by now…}
---   {schema, what it is, or ''}
---   {held}                        a rebuild is about to swap, or a reshard to switch over
---   {busy}                        a rebuild is under way, which may replace any of them
---   {behind, field, position}     a partition doesn't count that far yet
--- A window is
---   a number     final, of this revision; it may have been before
---   open         it takes events still, by the clock of Redis
---   listing      it isn't listed as it was read any more, or its retention is over
---   lost         a key of it is gone: it has to be rebuilt first
+--   {sealed, result for each window…}
+--   {schema, found schema or ''}
+--   {held}                        a rebuild is about to swap, or a reshard to switch
+--   {busy}                        a rebuild is running, which may replace any of the windows
+--   {behind, field, position}     a partition isn't counted up to its offset
+-- A window's result is
+--   a number     the window is final with this revision, perhaps since an earlier call
+--   open         it still accepts events, by Redis's clock
+--   listing      its listing has changed since it was read, or its retention is over
+--   lost         one of its keys is gone: it must be rebuilt first
 --
--- Late events of a member on any shard would open a window that is listed on others alone, so
--- every shard lists a final window.
+-- Every shard lists a final window, also without a member. Otherwise a late event of a member on a shard without the
+-- listing would open the window there.
 --
--- The first write is the ledger, the second the revision, the last the listing: a script that dies
--- between them has sealed nothing, and the next call gives the same revision again.
+-- The script writes the ledger first, then the revision, and the listing last. If it dies between them, nothing is
+-- sealed, and the next call uses the same revision.
 
 local call, tonumber = redis.call, tonumber
 
@@ -37,11 +36,11 @@ if schema ~= ARGV[1] then return {'schema', schema or ''} end
 if call('EXISTS', KEYS[3]) == 1 then return {'held'} end
 if call('EXISTS', KEYS[5]) == 1 then return {'busy'} end
 
--- Offsets are whole and below 2^53, or the log would have to be 250 years old at a million a second.
+-- Offsets are below 2^53: even a log with a million records a second reaches that only after 250 years.
 local arg = 3 + 2 * tonumber(ARGV[2])
 for i = 3, arg - 1, 2 do
   local position = call('HGET', KEYS[1], ARGV[i]) or ''
-  local from = tonumber(string.match(position, '^%d+') or '') -- of torn:… nothing
+  local from = tonumber(string.match(position, '^%d+') or '') -- nil for torn:…
   if not from or from < tonumber(ARGV[i + 1]) then return {'behind', ARGV[i], position} end
 end
 
@@ -75,8 +74,8 @@ for i = 1, (#KEYS - 6) / 2 do
       call('HSET', KEYS[6], string.format('@%.0f', instant), counted)
       noted = true
     end
-    -- It has been final all the while, and is called by a later revision: the shard went back to before it
-    -- was reopened, and others didn't. Where its record is lost nobody knows since when: no ledger is of 0.
+    -- The window was final all the time, and now gets a later revision: this shard went back to before the window was
+    -- reopened, and other shards didn't. If the record is lost, it is unknown since when: instant 0 has no ledger.
     if revision > 0 then table.insert(r.passed, {r.at, instant}) end
     r.at, revision = instant, r.revision
     call('HSET', KEYS[6], name, recordText(r))

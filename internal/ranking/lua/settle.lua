@@ -1,14 +1,14 @@
--- settle.lua settles where windows of calendars start and end, once.
+-- settle.lua settles where calendar windows start and end. A settled border never moves.
 --
 -- KEYS  1 borders
--- ARGV  1 1 to settle what isn't settled, '' only to read
---       for each border: its name, where the caller has it ms, until when it is kept ms
+-- ARGV  1 1 to settle borders, '' only to read them
+--       for each border: its name, the caller's instant for it ms, until when it is kept ms
 --
--- Returns {ms, …}: where each border is settled, or '' if it isn't, as where it would no longer
--- be kept.
+-- Returns {ms, …}: where each border is settled, or '' if it isn't. A border that would no longer be kept isn't
+-- settled.
 --
--- A border is kept for longer than any window that starts or ends there. Those that are over are
--- removed as another one is settled.
+-- A border is kept longer than any window that starts or ends there. When a border is settled, the script removes the
+-- borders that are no longer kept.
 
 local call, tonumber = redis.call, tonumber
 local time = call('TIME')

@@ -3,31 +3,30 @@
 -- KEYS  1 ledger   2 schema   3 origin   4 windows   5 hold   6 workers
 -- ARGV  1 schema   2 ms that a rebuild's shadow lives, '' for live boards
 --       for each partition, to the end:
---         field of the ledger, what the ledger is expected to hold ('' for
---         nothing, 'beside others' for nothing where it holds other fields), the
---         position to write, the origin to write ('' to leave it; of what is there
---         and this the later offset and the later time, as an origin doesn't go down,
---         and the log of this), up
---         to which offset a Redis that was lost is read again ('' for none)
+--         field of the ledger
+--         expected value in the ledger; '' for none, 'beside others' for none while the ledger has other fields
+--         position to write
+--         origin to write, '' to keep it. The script writes the later offset and the later time of the old and the new
+--         origin, as an origin never decreases, and the new one's log
+--         offset up to which a lost Redis is refilled, '' for none
 --
 -- Returns one of
 --   {applied}
 --   {moved, field, what the ledger holds, or ''}
---   {schema, what it is}
+--   {schema, found schema}
 --   {held}
 --   {orphaned}      windows are listed, and the ledger is empty
 --
--- Whoever comes first decides for all; whoever comes second finds the ledger
--- moved and reads it. The ledger is written last and by one command, so that a script
--- that dies midway is simply called again: with a part of it there, the other
--- partitions would look as if they had been added since.
+-- The first caller decides for all. A later caller finds that the ledger moved, and reads it. One command writes the
+-- ledger, at the end, so after a script has died the same call can be repeated. With a part of the ledger written,
+-- the other partitions would look as if they had been added later.
 --
--- A partition that has a position keeps what says how far it is refilled; one that begins
--- gets its own, so that nothing of a ledger that was deleted stays.
+-- A partition that has a position keeps its refill offset. A new one gets its own, so that nothing remains of a
+-- ledger that was deleted.
 
 local call = redis.call
 
--- later is the greater of two whole numbers, as text: a double would round large ones.
+-- later returns the greater of two integers as text: a double would round large ones.
 local function later(a, b)
   if #a ~= #b then return #a > #b and a or b end
   return a > b and a or b
@@ -65,7 +64,7 @@ for i = 3, #ARGV, 5 do
   fields[#fields + 1] = ARGV[i]
   fields[#fields + 1] = ARGV[i + 2]
 end
-local SLICE = 7000 -- values; unpack carries at most 8,000
+local SLICE = 7000 -- values; unpack returns at most 8,000
 for first = 1, #fields, SLICE do
   call('HSET', KEYS[1], unpack(fields, first, math.min(first + SLICE - 1, #fields)))
 end

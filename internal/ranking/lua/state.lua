@@ -1,9 +1,9 @@
 -- state.lua reads keys as of one moment.
 --
 -- KEYS  1… the keys
--- ARGV  1… what is read of each: text, hash (its fields), size (the number of its fields) or there
+-- ARGV  1… what to read of each: text, hash (its fields), size (the number of its fields) or there (whether it exists)
 --
--- Returns {now ms, what was read, …}: a text or '', {name, value, …}, a number, 1 or 0.
+-- Returns {now ms, value, …}: a text or '', {name, value, …}, a number, or 1 or 0.
 
 local call = redis.call
 local time = call('TIME')

@@ -1,14 +1,15 @@
--- stay.lua changes until when windows are readable.
+-- stay.lua changes the time until which windows are readable.
 --
 -- KEYS  1 windows   2… of each window its sorted set, and its hidden set
--- ARGV  for each window: its name in the listing, its listing as it was read, and as it becomes, and until when it
---       is readable by either, Unix ms
+-- ARGV  for each window: its name in the listing, its old listing, its new listing, and the time until which it is
+--       readable in each, Unix ms
 --
--- Returns {changed, how many are}. A window that is listed otherwise meanwhile, or whose time is over, stays as it is.
+-- Returns {changed, number of windows changed}. A window stays unchanged if its listing is not the old one, or if the
+-- old time is over.
 --
--- A key outlives its window's time in the listing by a day, and never less: of a longer time the keys
--- are first, of a shorter one the listing is. If the script dies between them a key lives longer than
--- that, which retire.lua waits for.
+-- A key must live a day longer than its window's time in the listing, and never shorter. So the script extends the
+-- keys first, and shortens the listing first. If it dies in between, a key lives longer, and retire.lua waits for
+-- that.
 
 local call, tonumber = redis.call, tonumber
 local DAY = 86400000 -- a key expires this long after its window's time

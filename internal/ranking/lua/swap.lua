@@ -1,62 +1,60 @@
--- swap.lua puts a rebuild's shadow in the place of live boards, or writes nothing and
--- says why.
+-- swap.lua replaces live boards by a rebuild's shadow, or writes nothing and returns the reason.
 --
 -- KEYS  1 hold   2 lock   3 ledger   4 schema   5 origin   6 windows
 --       7 shadow's ledger   8 shadow's schema   9 shadow's windows   10 dropped
 --       11 banned   12 final   13 workers
---       for each window to be replaced: its live sorted set and hidden set, the shadow's two
--- ARGV  1 what the hold holds if it is ours, '' to swap without one   2 what the lock holds
---       3 schema   4 ms that the mark lives by which this is known to have swapped
+--       for each window to be replaced: its live sorted set and hidden set, and those of the shadow
+-- ARGV  1 content of the hold while the caller owns it, '' to swap without a hold   2 content of the lock
+--       3 schema   4 ms that the mark of a finished swap lives
 --       5 number of windows that the shadow lists   6 number of the ledger's fields
---       7 the version of banned that the shadow's hidden sets are by, '' for none
---       8 number of periods that are counted from an earlier time on   9 number of live windows
---         that the caller saw listed
---       for each field: its name, what the live ledger holds ('' for nothing), the
---         shadow's position, the origin to write ('' to leave it)
+--       7 the version of banned that the shadow's hidden sets are based on, '' for none
+--       8 number of periods that are counted from an earlier time on
+--       9 number of live windows that the caller found in the listing
+--       for each field: its name, the live ledger's position ('' for none), the shadow's position, the origin to write
+--         ('' to keep it)
 --       for each of these periods: its field in the origins, that time, ms, '0' from the beginning
---       for each window: its listing, whichever sets that says, '' if the shadow has nothing of it
+--       for each window: its listing, whose sets are ignored; '' if the shadow doesn't have the window
 --
 -- Returns one of
---   {swapped}                     also if it was before, and the answer was lost
---   {unheld}                      the hold has lapsed, or another has one
---   {unlocked}                    so has the lock
---   {banned}                      somebody was banned since, or shown again
---   {schema, what it is, or ''}   of the live boards
---   {moved, field, live, shadow}  the two ledgers, or what the caller saw of them, differ; without a hold: the
---                                 live one is behind the shadow's
---   {again}                       without a hold: more is listed than the caller saw
---   {damaged, what}               the shadow isn't what the caller saw: a key of it is
---                                 gone, or is there and isn't listed, or it lists others
+--   {swapped}                     also if an earlier call did it, whose answer was lost
+--   {unheld}                      the hold has expired, or another job has one
+--   {unlocked}                    the same for the lock
+--   {banned}                      a ban has changed since
+--   {schema, found schema or ''}  of the live boards
+--   {moved, field, live, shadow}  the two ledgers differ from each other, or from what the caller read; without a
+--                                 hold: the live ledger is behind the shadow's
+--   {again}                       without a hold: more windows are listed than the caller read
+--   {damaged, what}               the shadow isn't as the caller read it: a key is gone, or exists without a
+--                                 listing, or other windows are listed
 --
--- Everything is compared before the first write. A ledger that is torn:p denotes what p
--- does once its scores are replaced.
+-- Everything is compared before the first write. A ledger that is torn:p counts what p denotes once its scores are
+-- replaced.
 --
--- Under a hold, windows may be kept, and nothing less than equal ledgers will do: with a live one that is behind,
--- events would count twice in the windows that are kept, and with one that is ahead, never in the others.
--- Without a hold, every window that takes events is replaced, so the shadow's ledger may be behind. It replaces the
--- live one, as if Redis had gone back: workers continue from it, and the boards are refilled up to where they were.
--- If the live ledger is behind the shadow's, Redis went back, and the caller starts again. No window becomes final
--- meanwhile, as seal.lua seals nothing during a rebuild.
+-- Under a hold, windows may be kept, so the two ledgers must be equal. If the live one were behind, events would
+-- count twice in the windows that are kept; if it were ahead, events would never count in the others. Without a hold,
+-- every window that accepts events is replaced, so the shadow's ledger may be behind. It replaces the live one, as if
+-- Redis had gone back: workers continue from it, and the boards are refilled up to where they were. If the live
+-- ledger is behind the shadow's, Redis went back, and the caller starts again. No window becomes final meanwhile:
+-- seal.lua seals nothing during a rebuild.
 --
--- The first write marks the whole ledger as torn, the last moves it: a script that dies
--- between them leaves the mark, and another rebuild settles it. The mark is written by one
--- command: of a ledger that was lost a part would be back, and the other partitions would
--- look as if they had been added since. Before it comes the schema, which is there unless
--- it was lost with the ledger: a ledger without one could be settled by nobody. Names move
--- and no score does, and what is replaced is freed in the background: what this takes
--- depends on the number of windows, not of members. It ends the hold, too.
+-- The first write to the ledger marks all of it as torn, and the last one moves it. If the script dies between them,
+-- the mark remains, and another rebuild repairs the ledger. One command writes the mark: otherwise a part of a lost
+-- ledger could exist, and the other partitions would look as if they had been added later. The schema is written
+-- before the mark, because no rebuild could repair a ledger without one; it only changes if it was lost with the
+-- ledger. The script renames keys and moves no scores, and Redis frees the replaced keys in the background. So its
+-- duration depends on the number of windows, not of members. It also ends the hold.
 --
--- A final window that is replaced was lost, and what takes its place isn't what was final: it is open,
--- and noted as reopened before it is, so that the next seal is another revision (seal.lua). No
--- event has passed it by any more.
+-- If a final window is replaced, its data was lost, and the new data isn't what was final. So the window becomes
+-- open. The script records the reopening first, so that the next seal gets another revision (seal.lua). No event is
+-- missing in the window any more.
 
 local call, unpack = redis.call, unpack
 
 -- include listing.lua
 -- include record.lua
 
-local DAY = 86400000 -- a key outlives its window by so much, see apply.lua
-local SLICE = 1000   -- keys a command; unpack carries at most 8,000 values
+local DAY = 86400000 -- a key lives longer than its window by this, see apply.lua
+local SLICE = 1000   -- keys per command; unpack returns at most 8,000 values
 
 if call('GET', KEYS[8]) == 'swapped' then return {'swapped'} end
 local takesOver = ARGV[1] == ''
@@ -68,10 +66,10 @@ if call('GET', KEYS[8]) ~= ARGV[3] then return {'damaged', 'schema'} end
 
 if (call('HGET', KEYS[11], 'version') or '') ~= ARGV[7] then return {'banned'} end
 
-local first, live = 10, 0 -- the first field's first argument; fields that the live ledger has
+local first, live = 10, 0 -- index of the first field's first argument; number of fields in the live ledger
 if takesOver and call('HLEN', KEYS[6]) ~= tonumber(ARGV[9]) then return {'again'} end
-local refills = {} -- up to which offset a partition is read again
-local periods = first + 4 * fields -- the first period's argument
+local refills = {} -- the offset up to which each partition is read again
+local periods = first + 4 * fields -- index of the first period's argument
 for i = first, periods - 1, 4 do
   local name, seen, at = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local found, shadow = call('HGET', KEYS[3], name) or '', call('HGET', KEYS[7], name) or ''
@@ -88,15 +86,15 @@ end
 if call('HLEN', KEYS[3]) ~= live or live ~= 0 and live ~= fields then return {'moved', '', '', ''} end
 if fields == 0 or call('HLEN', KEYS[7]) ~= fields then return {'moved', '', '', ''} end
 
--- The shadow's listing only grows, by pieces, which move its ledger: where that is what the
--- caller saw, so is the listing, if it counts as many. Read is which sets its windows have: what
--- the caller saw of that may be of before a ban.
-local windows = periods + 2 * tonumber(ARGV[8]) -- the first window's argument
+-- Only pieces add to the shadow's listing, and they move its ledger. So if the ledger is as the caller read it and
+-- the number of windows is equal, the listing is unchanged. The sets of its windows are read again, because a ban may
+-- have changed them since.
+local windows = periods + 2 * tonumber(ARGV[8]) -- index of the first window's argument
 if call('HLEN', KEYS[9]) ~= tonumber(ARGV[5]) then return {'damaged', 'windows'} end
-local tag = string.len(KEYS[3]) - string.len('ledger') -- of every key, before its name
+local tag = string.len(KEYS[3]) - string.len('ledger') -- length of every key before its name
 local all = (#KEYS - 13) / 4
-local sets = {} -- which of its two sets each of the shadow's windows has, by its number
-local known = {} -- windows of a period are listed alike
+local sets = {} -- which of its two sets each of the shadow's windows has, by number
+local known = {} -- parsed listings; windows of a period have equal ones
 local function entry(listing)
   known[listing] = known[listing] or readListing(listing) or {}
   return known[listing]
@@ -139,7 +137,7 @@ end
 local now -- Unix ms
 local function reopen(names)
   local listings, records = call('HMGET', KEYS[6], unpack(names)), call('HMGET', KEYS[12], unpack(names))
-  for n = 1, #names do -- by its record or by its listing: the other may be lost
+  for n = 1, #names do -- from its record or its listing: the other may be lost
     local final, r = entry(listings[n]).final, readRecord(records[n])
     local reopened = not final and (not r or r.reopened)
     if not reopened or r and #r.passed > 0 then
@@ -153,7 +151,7 @@ local function reopen(names)
     end
   end
 end
-local droppedBefore = call('EXISTS', KEYS[10]) == 1 -- boards that are wanted again
+local droppedBefore = call('EXISTS', KEYS[10]) == 1 -- an operator may want dropped boards again
 for from = 0, all - 1, SLICE do
   local to = math.min(from + SLICE, all) - 1
   local old, names, listed, dropped = {}, {}, {}, {}
@@ -198,7 +196,7 @@ end
 for name, to in pairs(refills) do call('HSET', KEYS[13], name, to) end
 for i = first, periods - 1, 4 do call('HSET', KEYS[3], ARGV[i], ARGV[i + 2]) end
 
--- What is left is for whoever has to ask again, and for the consumers that wait.
+-- The rest is for a caller who lost the answer, and for the consumers that wait.
 call('UNLINK', KEYS[7])
 call('SET', KEYS[8], 'swapped', 'PX', ARGV[4])
 call('UNLINK', KEYS[1])

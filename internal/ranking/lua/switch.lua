@@ -1,15 +1,15 @@
--- switch.lua writes a text: how many shards a prefix has, that a shard was left, or whose copy a shard is.
+-- switch.lua writes a text: the number of a prefix's shards, that members of a shard have moved, or who owns a copy.
 --
--- KEYS  1 what is written   2 a lock that has to be ours; the first again for none   3 a schema that no boards may have
---       if nothing was written before, if that matters
--- ARGV  1 what the lock holds while it is ours   2 the text   3 ms that it lives, '' for ever   4 what is expected there,
---       '' for nothing; absent if that doesn't matter
+-- KEYS  1 the key to write   2 a lock that the caller must hold, or the first key for no lock
+--       3 the schema of a shard that must have no boards if key 1 is empty; may be absent
+-- ARGV  1 content of the lock while the caller holds it   2 the text   3 ms until it expires, '' for never
+--       4 the expected old text, '' for none; absent if any will do
 --
 -- Returns one of
---   {written}            also if it was written before, by a call whose answer never came
---   {lost}               the lock isn't ours any more
---   {other, what is there}
---   {stands}             boards stand there
+--   {written}            also if an earlier call wrote it, whose answer was lost
+--   {lost}               the caller no longer holds the lock
+--   {other, the found text}
+--   {stands}             the shard has boards
 
 local call = redis.call
 

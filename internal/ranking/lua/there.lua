@@ -1,14 +1,14 @@
--- there.lua says of some windows whether the keys are there that they have to have.
+-- there.lua checks whether windows have the keys that they must have.
 --
 -- KEYS  1 windows   2… of each its sorted set, and its hidden set
 -- ARGV  1… their names in the listing
 --
 -- Returns {word, …}:
---   whole   it is listed, and has lost no key (listing.lua)
---   lost    it is listed, and has lost one
---   over    so it has, but its retention is over
---   stray   it isn't listed, and has a key
---   none    neither
+--   whole   the window is listed, and has all keys that it must have (listing.lua)
+--   lost    the window is listed, and a key is missing
+--   over    as lost, but the window's retention is over
+--   stray   the window isn't listed, and has a key
+--   none    the window isn't listed, and has no key
 
 -- include listing.lua
 

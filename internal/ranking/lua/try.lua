@@ -1,8 +1,9 @@
--- try.lua uses commands of the scripts on scratch keys: a right that is missing is found here, and not in the middle of
--- a piece, or of a swap.
+-- try.lua runs commands of the scripts on scratch keys, so that a missing right is found here and not in the middle
+-- of a piece or a swap.
 --
--- KEYS  1 a hash   2 a sorted set   3 another one   4 a text; gone at its end, or after a minute
--- ARGV  1… the commands, those that create the keys first
+-- KEYS  1 a hash   2 a sorted set   3 another sorted set   4 a text; the script removes them, or they expire in a
+--       minute
+-- ARGV  1… the commands; those that create the keys come first
 --
 -- Returns {ok}.
 
@@ -38,6 +39,6 @@ local used = {
 }
 for _, command in ipairs(ARGV) do used[command]() end
 
--- A time that is over removes a key, and needs no other right.
+-- A time in the past removes a key, and needs no other right.
 for _, key in ipairs(KEYS) do call('PEXPIREAT', key, 1) end
 return {'ok'}

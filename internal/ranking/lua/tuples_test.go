@@ -1,7 +1,7 @@
 package lua_test
 
-// The arithmetic of layouts.lua is that of packages codec and rules, to the last bit: golden
-// vectors that neither worked out, and random ones, through a server and back.
+// The arithmetic of layouts.lua equals that of packages codec and rules, to the last bit. The tests send
+// golden vectors, which neither of the two computed, and random ones through a server and back.
 
 import (
 	"context"
@@ -42,16 +42,16 @@ redis.call('ZADD', KEYS[1], unpack(out))
 return {'put'}
 `)
 
-// source is the text of a file that scripts are built with.
+// source returns the text of a file that scripts include.
 func source(name string) string {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		panic(err) // it is beside this
+		panic(err) // the file is in this directory
 	}
 	return string(text)
 }
 
-// window is a window of a layout, as the script gets it.
+// window is a window as an argument of the script.
 type window struct {
 	First int64           `json:"first"`
 	Last  int64           `json:"last"`
@@ -75,7 +75,7 @@ type board struct {
 
 var boards int
 
-// server is a Redis that is left without the boards of the test.
+// server returns a Redis client, and removes the test's boards at the end.
 func server(t *testing.T) *redis.Client {
 	t.Helper()
 	client, before := testenv.Redis(t).Client(t), boards
@@ -87,7 +87,7 @@ func server(t *testing.T) *redis.Client {
 	return client
 }
 
-// newBoard has a window in which each of a layout's ticks has a time.
+// newBoard returns a board with a window in which each of the layout's ticks has a time.
 func newBoard(client *redis.Client, r rules.Rule, l codec.TupleLayout) *board {
 	boards++
 	end := int64(1_800_000_000_000)
@@ -131,7 +131,7 @@ func (b *board) scores(t require.TestingT, ids ...string) []float64 {
 	return scores
 }
 
-// at is a time that has these ticks.
+// at returns a time with these ticks.
 func (b *board) at(ticks int64) int64 { return b.end - 1 - ticks*b.layout.Tick }
 
 func newRule(t require.TestingT, score rules.Score, fields codec.Fields) rules.Rule {
@@ -140,8 +140,8 @@ func newRule(t require.TestingT, score rules.Score, fields codec.Fields) rules.R
 	return r
 }
 
-// event is the value of an event that has this tuple: of a sum that begins, the change from 0
-// in every field.
+// event returns the value of an event with this tuple. For a member's first event of a sum, the tuple is
+// the change from 0 in every field.
 func event(r *rules.Rule, tuple codec.Tuple, at int64) rules.Value {
 	v := r.Value(&tuple, at)
 	return rules.Value{Packed: v.Packed, Time: at}
@@ -203,7 +203,7 @@ func TestTheScriptWritesTheGoldenScoresAndRefusesTheStrangers(t *testing.T) {
 				for _, v := range g.Refused {
 					stranger := floatOf(t, v.Bits)
 					if math.IsNaN(stranger) {
-						continue // no sorted set holds it
+						continue // a sorted set can't hold NaN
 					}
 					require.NoError(t, client.ZAdd(background, b.key, redis.Z{Score: stranger, Member: "u1"}).Err())
 					require.Equal(t, []any{"foreign", "u1"}, b.put(t, changes[0], changes[1]), "%v of %v", stranger, l)
@@ -213,7 +213,7 @@ func TestTheScriptWritesTheGoldenScoresAndRefusesTheStrangers(t *testing.T) {
 	}
 }
 
-// The text of a score may have no point and more digits than 64 bits hold, or an exponent alone.
+// A score's text may be an integer of more than 64 bits without a point, or have an exponent but no point.
 func TestTheScriptMergesIntoAScoreWhateverItsText(t *testing.T) {
 	client := server(t)
 	fields, err := codec.NewFields(codec.Field{Name: "n", Max: 1023<<11 - 1})
@@ -237,7 +237,7 @@ func TestTheScriptMergesIntoAScoreWhateverItsText(t *testing.T) {
 	}
 }
 
-// near draws from [lo, hi], often close to its ends or to zero.
+// near draws from [lo, hi], often near its ends or zero.
 func near(lo, hi int64) *rapid.Generator[int64] {
 	return rapid.OneOf(
 		rapid.Int64Range(lo, hi),
@@ -285,7 +285,7 @@ func TestTheScriptMergesAsTheRulesDo(t *testing.T) {
 					if r.Score == rules.Sum || field.Signed {
 						low = -field.Max
 					}
-					// A change that the standing has room for, most of the time.
+					// Usually a change that fits the range.
 					from, to := low, field.Max
 					if had := standings[id]; r.Score == rules.Sum && rapid.IntRange(0, 9).Draw(t, "room") > 0 {
 						from = 0
@@ -297,7 +297,7 @@ func TestTheScriptMergesAsTheRulesDo(t *testing.T) {
 					values[f] = near(from, to).Draw(t, "value")
 				}
 				if had := standings[id]; r.Score != rules.Sum && had != nil && rapid.IntRange(0, 3).Draw(t, "alike") == 0 {
-					values = had.Tuple // its time decides
+					values = had.Tuple // the times decide
 				}
 				v := r.Value(&values, b.at(near(0, 1<<l.K-1).Draw(t, "ticks")))
 				changes = append(changes, change{id, v})
@@ -325,8 +325,8 @@ func TestTheScriptMergesAsTheRulesDo(t *testing.T) {
 	})
 }
 
-// A sum that is refused is refused for the field that has no room, though the packed sum
-// would be in range: with two fields from 0 to 9, 0/9 and 0/9 more isn't 1/8.
+// A sum is refused because of one field, even if the packed sum is in range: with two fields from 0 to 9,
+// 0/9 plus 0/9 isn't 1/8.
 func TestTheScriptRefusesASumByItsFields(t *testing.T) {
 	client := server(t)
 	fields, err := codec.NewFields(codec.Field{Name: "a", Max: 9}, codec.Field{Name: "b", Max: 9})
@@ -345,8 +345,8 @@ func TestTheScriptRefusesASumByItsFields(t *testing.T) {
 	}
 }
 
-// BenchmarkTuples merges pieces of a thousand members into a window of as many, by ways of
-// counting, in turn; points/layouts is layouts.lua, which the default rule has.
+// BenchmarkTuples merges pieces of a thousand members into a window of a thousand, with several
+// implementations in turn. points/layouts is layouts.lua with the default rule.
 //
 //	go test -run - -bench Tuples -benchtime 300x ./internal/ranking/lua
 func BenchmarkTuples(b *testing.B) {
@@ -399,7 +399,7 @@ return {'put'}
 	b.ReportMetric(0, "ns/op")
 }
 
-// redisCPU is what the server's process has used so far.
+// redisCPU returns the CPU time that the server's process has used so far.
 func redisCPU(b *testing.B, client *redis.Client) time.Duration {
 	b.Helper()
 	info, err := client.InfoMap(background, "cpu").Result()

@@ -1,16 +1,17 @@
--- unseal.lua takes a window's seal back: what comes for it counts again.
+-- unseal.lua reopens a final window: later events count in it again.
 --
 -- KEYS  1 windows   2 final   3 a rebuild's lock   4 ledger   5 hold
--- ARGV  1 the window's name in the listing   2 until when nothing seals it by itself, Unix ms   3 why
+-- ARGV  1 the window's name in the listing   2 until when no job seals it by itself, Unix ms   3 the reason
 --
--- Returns {unsealed, its revision}, {open} where it isn't final, {over} where its retention is over, so that
--- nothing would count in it and nothing would seal it again, {busy} while a rebuild is under way, which has
--- decided to leave the window alone, or {held} while one is about to swap, or a reshard copies what is there.
+-- Returns {unsealed, the revision of the seal}; {open} if the window isn't final; {over} if its retention is over, so
+-- that no event would count in it and no job would seal it again; {busy} while a rebuild is running, which has
+-- decided to keep the window; or {held} while a rebuild is about to swap, or a reshard copies the shard.
 --
--- That it was taken back is noted before it is, so that the next seal is another revision. Between the
--- seal and now events have passed the window by, and nothing brings them back but a rebuild: they are those
--- that the ledger counts by now and didn't then, so it is noted beside the seal's (record.lua). Where the record
--- is lost, or the ledger, nobody knows which: then the instant 0, or this one, has no ledger.
+-- The script records the reopening before it removes the seal, so that the next seal gets another revision. Events
+-- that came since the seal are missing in the window, and only a rebuild adds them: they are the events that the
+-- ledger counts now and didn't count at the seal. The script adds the two instants to the window's record
+-- (record.lua). If the record or the ledger is lost, these events are unknown: then instant 0, or this instant, has
+-- no ledger.
 
 -- include listing.lua
 -- include record.lua
@@ -28,7 +29,7 @@ local r = readRecord(call('HGET', KEYS[2], ARGV[1])) or {at = 0, passed = {}}
 local ledger = call('HGETALL', KEYS[4])
 local counted = cjson.encode(ledger)
 if #ledger > 0 then call('HSET', KEYS[2], string.format('@%.0f', now), counted) end
--- A call that died before its last write has noted an earlier end of the same.
+-- If a call died before its last write, the record already has an earlier end for the same seal.
 local last = r.passed[#r.passed]
 if last and last[1] == r.at then table.remove(r.passed) end
 table.insert(r.passed, {r.at, now})

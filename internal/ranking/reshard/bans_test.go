@@ -18,8 +18,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// ban hides some members of fixed, on all boards and on one, and erases one. Of what they have in
-// the small board nothing else is left.
+// ban hides some members of fixed, on all boards and on one, and erases one. The small board has no other
+// member left.
 func (f *fixture) ban(t testing.TB) {
 	t.Helper()
 	all := f.of(f.number(t)).Shards()
@@ -31,7 +31,7 @@ func (f *fixture) ban(t testing.TB) {
 	require.NoError(t, ranking.BanEach(t.Context(), all, ranking.Ban{Member: "m4", Erased: true}, (*ranking.Store).Ban))
 }
 
-// hides is what is in hidden sets, and who is banned: on the shards that they belong on.
+// hides returns the scores in hidden sets, and the bans. It requires each to be on its member's shard.
 func (f *fixture) hides(t testing.TB, of ledger.Shards) (scores map[string]map[string]float64, banned map[string]string) {
 	t.Helper()
 	scores, banned = map[string]map[string]float64{}, map[string]string{}
@@ -41,7 +41,7 @@ func (f *fixture) hides(t testing.TB, of ledger.Shards) (scores map[string]map[s
 			for _, z := range f.client.ZRangeWithScores(t.Context(), hidden, 0, -1).Val() {
 				member := z.Member.(string)
 				if member == "" {
-					continue // nobody
+					continue // the placeholder
 				}
 				require.Equal(t, i, of.Of(xxhash.Sum64String(member)), "%s is on a shard that isn't its own", member)
 				if scores[name] == nil {
@@ -69,8 +69,8 @@ func (f *fixture) hides(t testing.TB, of ledger.Shards) (scores map[string]map[s
 	return scores, banned
 }
 
-// rounds is by how many ms the time may differ at which two keys expire, of which one got its own
-// from the other's: miniredis keeps what is left, not when that is.
+// rounds returns how far, in ms, the expiries of two keys may differ if one was computed from the other:
+// miniredis stores the time to live, not the time of expiry.
 func (f *fixture) rounds(t testing.TB) float64 {
 	t.Helper()
 	if testenv.Redis(t).Embedded() {
@@ -102,7 +102,7 @@ func TestAReshardTakesBansAlong(t *testing.T) {
 				job.page = pageSize{rows: page, windows: 200}
 				result, err := job.Run(t.Context())
 				require.NoError(t, err)
-				// m4 has nothing any more, and m1 in eu.
+				// m4 has no standing left, and m1 has none in eu.
 				require.EqualValues(t, 2*(62-2), result.Standings)
 				now := f.holds(t, n[1])
 				maps.DeleteFunc(was.scores, func(_ string, of map[string]float64) bool { return len(of) == 0 })
@@ -113,7 +113,7 @@ func TestAReshardTakesBansAlong(t *testing.T) {
 				gotScores, gotBanned := f.hides(t, n[1])
 				require.Equal(t, scores, gotScores)
 				require.Equal(t, banned, gotBanned)
-				// Of the old ones nothing is left, and no window of the new ones is lost.
+				// No bans of the old shards remain, and no window of the new ones is lost.
 				for _, s := range f.of(n[0]).Shards() {
 					require.Zero(t, f.client.Exists(t.Context(), s.Keys().Banned()).Val())
 					for name := range was.listed {
@@ -125,7 +125,7 @@ func TestAReshardTakesBansAlong(t *testing.T) {
 					require.NoError(t, err)
 					require.Empty(t, lost)
 				}
-				// It goes on: what is hidden grows, and comes back.
+				// Ingestion continues: hidden standings grow, and are shown again.
 				f.add(t, rand.New(rand.NewPCG(9, 9)), "global", 60)
 				f.unban(t, "m0", "m3")
 				shown := f.holds(t, n[1]).scores
@@ -143,8 +143,8 @@ func TestAReshardTakesBansAlong(t *testing.T) {
 	}
 }
 
-// A ban that comes while the members are copied waits, finds them gone, and is done where they
-// are then, by whoever has called it.
+// A ban arrives while the members are copied. It waits, finds that its member has moved, and its caller
+// repeats it on the new shards.
 func TestABanThatComesMeanwhileIsNotLost(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	const from, to = 2, 3
@@ -153,7 +153,6 @@ func TestABanThatComesMeanwhileIsNotLost(t *testing.T) {
 	_, banned := f.hides(t, from)
 	var ended []chan error
 	j := f.job(t, to)
-	j.Linger = time.Second // for those who wait
 	j.Watch.Step = func(step Step) {
 		call := func(do func(*ranking.Store, context.Context, ranking.Ban) error, member string) {
 			done := make(chan error, 1)
@@ -192,7 +191,7 @@ func TestABanThatComesMeanwhileIsNotLost(t *testing.T) {
 	}
 }
 
-// One that was cut short stays so, and is ended by whoever finds it there.
+// A ban that was interrupted stays in progress, and the process that finds it completes it.
 func TestABanThatIsOnItsWayIsCopiedAsThat(t *testing.T) {
 	const from, to = 3, 2
 	f := fixed(t, from, codec.Readable)
@@ -211,7 +210,7 @@ func TestABanThatIsOnItsWayIsCopiedAsThat(t *testing.T) {
 	}
 }
 
-// Somebody writes who is banned past the hold.
+// A client writes bans in spite of the hold.
 func TestAReshardWhoseBansChangeDoesNotSwitch(t *testing.T) {
 	const from, to = 2, 3
 	f := fixed(t, from, codec.Readable)
@@ -228,8 +227,8 @@ func TestAReshardWhoseBansChangeDoesNotSwitch(t *testing.T) {
 	require.EqualValues(t, from, f.number(t))
 }
 
-// Who was banned before anything was counted is kept, and what a copy that died has left of bans
-// is none of the next one's.
+// Bans from before any event was counted are kept, and the next copy does not contain bans that a dead copy
+// left.
 func TestACopyHasNoBansOfAnEarlierOne(t *testing.T) {
 	const from, to = 2, 3
 	f := fixed(t, from, codec.Readable)
@@ -244,7 +243,7 @@ func TestACopyHasNoBansOfAnEarlierOne(t *testing.T) {
 	require.Empty(t, banned)
 }
 
-// What a copy lists is what it has to have: of its sets each is missed once it is gone.
+// The copy lists the sets that each window must have, so that the loss of any of them is noticed.
 func TestACopyListsWhichSetsItsWindowsHave(t *testing.T) {
 	f := fixed(t, 1, codec.Readable)
 	f.ban(t)

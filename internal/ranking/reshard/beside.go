@@ -1,7 +1,7 @@
 package reshard
 
-// What stands beside the scores of the copy's shards: each has of the shards whose members it
-// takes what claims least.
+// The state next to the scores of the copy's shards. It is merged from the old shards whose members the new
+// shard gets, so that it claims no more than each of them.
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// finish writes what stands beside the scores, the schema last, compares that, and looks whether
-// the old shards are as they were: what is switched to then is what they are.
+// finish writes the state next to the scores, the schema last, and compares it. It then checks that the old
+// shards are unchanged, so that the copy equals them at the switch.
 func (c *copier) finish(ctx context.Context) error {
 	dropped := make([]map[string]string, len(c.from))
 	for i, s := range c.from {
@@ -69,9 +69,9 @@ func (c *copier) finish(ctx context.Context) error {
 	return c.stillHeld(ctx)
 }
 
-// bannedOn is who is banned on some shards. Nothing changes that while they are held: ban.lua
-// waits, as apply.lua does, and whoever has called it finds out that the members have moved, and
-// does it where they are then.
+// bannedOn returns the bans on some shards. They do not change while the shards are held: ban.lua is
+// refused, as apply.lua is. Its caller then finds that the members have moved, and repeats the ban on the
+// new shards.
 func bannedOn(ctx context.Context, shards []*ranking.Store) ([]map[string]string, error) {
 	all := make([]map[string]string, len(shards))
 	for i, s := range shards {
@@ -82,8 +82,8 @@ func bannedOn(ctx context.Context, shards []*ranking.Store) ([]map[string]string
 	return all, nil
 }
 
-// bannedOfCopy is who is banned on each shard of the copy: a ban goes where its member goes. One
-// that is on its way stays so, and whoever finds it goes through the windows.
+// bannedOfCopy returns the bans of each shard of the copy; each ban goes to the shard of its member. A ban
+// in progress stays in progress, and the process that finds it there completes it.
 func (c *copier) bannedOfCopy() []map[string]string {
 	all := make([]map[string]string, len(c.to))
 	for i := range all {
@@ -100,7 +100,7 @@ func (c *copier) bannedOfCopy() []map[string]string {
 	return all
 }
 
-// stillHeld looks whether nothing has happened to the old shards since they were held.
+// stillHeld checks that the old shards have not changed since they were held.
 func (c *copier) stillHeld(ctx context.Context) error {
 	if err := tries(ctx, func() error { return c.lease.prolong(ctx) }); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *copier) stillHeld(ctx context.Context) error {
 	return nil
 }
 
-// beside is what stands beside the scores of a shard of the copy.
+// beside returns the state next to the scores of a shard of the copy.
 func (c *copier) beside(shard int) ledger.State {
 	st := ledger.State{Ledger: c.states[0].Ledger, Origins: map[string]string{}, Since: map[string]int64{}, Refills: map[string]int64{}, Rules: map[string]string{}} // they are level
 	for i := range c.states {
@@ -141,7 +141,7 @@ func (c *copier) beside(shard int) ledger.State {
 	return st
 }
 
-// droppedOf is what nothing opens any more in a shard of the copy: what any of its shards says.
+// droppedOf returns the windows that a shard of the copy must not open again, merged from its old shards.
 func (c *copier) droppedOf(shard int, dropped []map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, i := range c.View.Shards.Overlapping(shard, c.To) {
@@ -152,9 +152,9 @@ func (c *copier) droppedOf(shard int, dropped []map[string]string) map[string]st
 	return all
 }
 
-// finalOf is what a shard of the copy keeps of windows that were ever sealed: what any of its shards
-// keeps, of two that differ the later. A window that was final and is open in the copy has passed by
-// what nothing says which events it is.
+// finalOf returns the seal records of a shard of the copy, merged from its old shards; of two different
+// records the later is kept. If a window was final on some shards and is open in the copy, its record says
+// that unknown events are missing from it.
 func (c *copier) finalOf(shard int, final []map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, i := range c.View.Shards.Overlapping(shard, c.To) {
@@ -171,11 +171,11 @@ func (c *copier) finalOf(shard int, final []map[string]string) map[string]string
 	return all
 }
 
-// valuesAtOnce is how many values of hashes are written a call.
+// valuesAtOnce is the number of hash values that one call writes.
 const valuesAtOnce = 2000
 
-// writeBeside writes it: windows that are over and have no members, what was dropped, the
-// borders of windows, what is final, who is banned, origins, rules and refills, and last positions and schema.
+// writeBeside writes the state: windows that are over and have no members, dropped windows, borders, seal
+// records, bans, origins, rules and refills, and last the positions and the schema.
 func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.State, dropped, borders, final, banned map[string]string) error {
 	k := s.Keys()
 	over, refills, origins := map[string]string{}, map[string]string{}, maps.Clone(st.Origins)
@@ -183,7 +183,7 @@ func (c *copier) writeBeside(ctx context.Context, s *ranking.Store, st *ledger.S
 		origins[ranking.SinceField(key)] = strconv.FormatInt(ms, 10)
 	}
 	for name, l := range c.listings {
-		if l.over && l.Final == 0 { // those are listed already
+		if l.over && l.Final == 0 { // these are listed already
 			over[name] = l.Text()
 		}
 	}

@@ -1,7 +1,7 @@
 package reshard
 
-// The copy is read again, all of it, and compared with what was read of the old shards: how many
-// members each window has, and a sum over its members and scores that doesn't depend on their
+// The comparison reads the whole copy, and compares it with the rows that were read from the old shards:
+// the number of members of each window, and a sum over its members and scores that does not depend on their
 // order.
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// sum is how many rows a window has, and the sum of their hashes.
+// sum is the number of rows of a window, and the sum of their hashes.
 type sum struct {
 	members int64
-	hash    uint64 // the sum of those of the rows, modulo 2^64
+	hash    uint64 // sum over the rows, modulo 2^64
 }
 
-// add adds a page's rows, and returns how many they are.
+// add adds the rows of a page to the sums, and returns their number.
 func (c *copier) add(to map[string]sum, page []span, rows [][]row) (n int64) {
 	var b []byte
 	sums := make([]sum, len(page))
 	for i, p := range page {
 		for _, r := range rows[i] {
-			// The score first: its length is known, so that no two rows read alike.
+			// The score comes first: its length is fixed, so different rows have different bytes.
 			b = binary.LittleEndian.AppendUint64(b[:0], r.bits)
 			b = append(append(append(b, p.set()...), 0), r.member...)
 			sums[i].hash += xxhash.Sum64(b)
@@ -48,7 +48,7 @@ func (c *copier) add(to map[string]sum, page []span, rows [][]row) (n int64) {
 	return n
 }
 
-// compare reads the copy.
+// compare reads the copy and compares it.
 func (c *copier) compare(ctx context.Context) error {
 	var all [][][]span
 	for i, s := range c.to {
@@ -91,7 +91,8 @@ func (c *copier) compare(ctx context.Context) error {
 	return nil
 }
 
-// listed are the pages of what a shard of the copy lists, which has to be as it was copied.
+// listed returns the pages of a shard of the copy. It fails if the shard's listings differ from those
+// copied.
 func (c *copier) listed(ctx context.Context, shard int, s *ranking.Store) ([][]span, error) {
 	var names map[string]string
 	if err := tries(ctx, func() (err error) { names, err = s.Listings(ctx); return err }); err != nil {

@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// copyLives is how long the keys of a copy live that never becomes what is read.
+	// copyLives is the expiry of a copy's keys until the switch.
 	copyLives = 24 * time.Hour
-	// pagesAtOnce is how many pages of a shard are on their way, and most how many in all.
+	// pagesAtOnce is the number of concurrent pages per shard, and most the number over all shards.
 	pagesAtOnce, most = 3, 24
 )
 
-// pageSize is what a call reads.
+// pageSize limits what a call reads.
 type pageSize struct {
 	rows    int64
 	windows int
 }
 
-// pageSize is a few milliseconds of Redis's time.
+// pageSize returns a size that takes Redis a few milliseconds.
 func (j *Job) pageSize() pageSize {
 	if j.page == (pageSize{}) {
 		return pageSize{rows: 2000, windows: 200}
@@ -40,23 +40,24 @@ func (j *Job) pageSize() pageSize {
 	return j.page
 }
 
-// listing is a window as it is listed, the same for all shards of the copy.
+// listing is a window's listing, the same for all shards of the copy.
 type listing struct {
-	// Final is 0 where a shard's takes events still or is of another revision. opened: then some have it final.
+	// Final is 0 if the window is not final with one revision on every shard. opened means that some shards
+	// have it final.
 	ranking.Listing
 	opened bool
-	over   bool // its retention is: its key may be gone
-	shards int  // how many list it
+	over   bool // its retention is over: its key may be gone
+	shards int  // number of shards that list it
 }
 
-// span is a range of the rows of a window, or of its hidden set.
+// span is a range of the rows of a window or of its hidden set.
 type span struct {
 	window      string
 	hidden      bool
 	first, last int64
 }
 
-// set is which of the window's two sets it is of.
+// set returns the name of the set that the span belongs to.
 func (p span) set() string {
 	if p.hidden {
 		return p.window + ranking.HiddenSuffix
@@ -64,21 +65,21 @@ func (p span) set() string {
 	return p.window
 }
 
-// copier copies what is held.
+// copier copies the shards that are held.
 type copier struct {
 	*run
 	states   []ledger.State // of the old shards
 	listings map[string]listing
 	pages    [][][]span          // by old shard
-	banned   []map[string]string // likewise
+	banned   []map[string]string // by old shard
 
 	copied atomic.Int64
 	mu     sync.Mutex
-	sums   map[string]sum               // by window, of what was read
-	sets   []map[string]ranking.Present // by new shard and window: those that have rows there
+	sums   map[string]sum               // by window, of the rows read
+	sets   []map[string]ranking.Present // by new shard and window: the sets that have rows there
 }
 
-// newCopier reads what is listed.
+// newCopier reads the bans and listings of the old shards.
 func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, error) {
 	c := &copier{run: r, states: states, listings: map[string]listing{}, sums: map[string]sum{}}
 	for range r.to {
@@ -113,8 +114,8 @@ func newCopier(ctx context.Context, r *run, states []ledger.State) (*copier, err
 	return c, nil
 }
 
-// list notes what a shard lists, and returns it. Shards may differ in how long a window can be read: the longest
-// counts, since nothing of it may go before.
+// list records a shard's listing, and returns it. Shards may differ in a window's expiry; the latest
+// counts, so that no shard's part expires early.
 func (c *copier) list(name, text string, now time.Time) (own ranking.Listing, err error) {
 	if own, err = ranking.ParseListing(name, text); err != nil {
 		return own, err
@@ -133,13 +134,13 @@ func (c *copier) list(name, text string, now time.Time) (own ranking.Listing, er
 	if opened {
 		l.Final = 0
 	}
-	l.Sets = "" // by the rows that are copied
+	l.Sets = "" // set later by the copied rows
 	c.listings[name] = listing{Listing: l, opened: opened, over: l.Expires <= now.UnixMilli(), shards: was.shards + 1}
 	return own, nil
 }
 
-// seal has those be final in the copy that are so on every shard, of one revision. Where a call that
-// seals is on its way, some are on a part of the shards: the copy is sealed once more.
+// seal makes those windows final in the copy that are final on every shard, with one revision. A call that
+// seals may have reached only some of the shards; such windows are sealed again in the copy.
 func (c *copier) seal() {
 	for name, l := range c.listings {
 		if l.shards < len(c.from) {
@@ -150,7 +151,7 @@ func (c *copier) seal() {
 	}
 }
 
-// cut cuts the windows of a shard, and their hidden sets, into pages.
+// cut divides the windows of a shard, and their hidden sets, into pages.
 func (c *copier) cut(ctx context.Context, shard int, s *ranking.Store, listed []ranking.Listing) (pages [][]span, err error) {
 	windows := make([]ledger.Window, len(listed))
 	for i := range listed {
@@ -209,13 +210,13 @@ func (c *copier) copy(ctx context.Context) error {
 	return err
 }
 
-// eachPage does something with every page, some at once.
+// eachPage calls do for every page, several pages concurrently.
 func (c *copier) eachPage(ctx context.Context, stores []*ranking.Store, pages [][][]span, do func(context.Context, *ranking.Store, []span) error) error {
 	group, going := errgroup.WithContext(ctx)
 	group.SetLimit(min(most, pagesAtOnce*len(stores)))
 	for n := 0; ; n++ {
 		left := false
-		for i, all := range pages { // of every shard in turn
+		for i, all := range pages { // from every shard in turn
 			if n < len(all) && going.Err() == nil {
 				left = true
 				group.Go(func() error { return do(going, stores[i], all[n]) })
@@ -231,14 +232,14 @@ func (c *copier) eachPage(ctx context.Context, stores []*ranking.Store, pages []
 	return context.Cause(ctx)
 }
 
-// row is a member's score, as Redis writes it.
+// row is a member and its score, as Redis formats it.
 type row struct {
 	member, score string
 	bits          uint64 // of the score
 	hash          uint64 // of the member
 }
 
-// read reads a page while a lock is ours.
+// read reads a page while this reshard has the given lock.
 func (c *copier) read(ctx context.Context, s *ranking.Store, lock string, page []span) ([][]row, error) {
 	keys, args := []string{lock}, []any{c.lease.text, "ranks"}
 	for _, p := range page {
@@ -265,7 +266,7 @@ func (c *copier) read(ctx context.Context, s *ranking.Store, lock string, page [
 			member, _ := words[j].(string)
 			score, _ := words[j+1].(string)
 			if member == "" {
-				continue // nobody, who keeps a shard's window listed; the copy lists it by its members
+				continue // the placeholder that keeps a window listed here; the copy lists windows by their members
 			}
 			value, err := strconv.ParseFloat(score, 64)
 			if err != nil {
@@ -278,8 +279,8 @@ func (c *copier) read(ctx context.Context, s *ranking.Store, lock string, page [
 	return all, nil
 }
 
-// paste adds rows to the copy: to each shard its own, and what lists their windows there, in one
-// call.
+// paste adds rows to the copy. One call per shard adds the shard's rows together with the listings of their
+// windows.
 func (c *copier) paste(ctx context.Context, page []span, rows [][]row) error {
 	type part struct {
 		keys   []string
@@ -321,14 +322,14 @@ func (c *copier) paste(ctx context.Context, page []span, rows [][]row) error {
 	return c.pasted(ctx, calls)
 }
 
-// text is how a window is listed on a shard of the copy where it has these sets.
+// text returns the listing of a window on a shard of the copy that has these sets.
 func (c *copier) text(name string, is ranking.Present) string {
 	was := c.listings[name]
 	listing := was.With(is)
 	return listing.Text()
 }
 
-// has notes that a shard of the copy has rows of a set.
+// has records that a shard of the copy has rows of a set.
 func (c *copier) has(shard int, of span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -337,8 +338,8 @@ func (c *copier) has(shard int, of span) {
 	c.sets[shard][of.window] = is
 }
 
-// listSets lists which sets each window has on each shard of the copy, once all pages are there:
-// they come in no order, and whoever is hidden may be on one shard alone.
+// listSets updates, after all pages are written, the listings of windows that have a hidden set, or that
+// are final without shown members. Pages are written in no order, and all rows of a shard may be hidden.
 func (c *copier) listSets(ctx context.Context) error {
 	for shard, windows := range c.sets {
 		var listed []any
@@ -359,7 +360,7 @@ func (c *copier) listSets(ctx context.Context) error {
 	return nil
 }
 
-// pasted sends calls of load.lua. To send one again changes nothing.
+// pasted sends calls of load.lua, which can be repeated without effect.
 func (c *copier) pasted(ctx context.Context, calls []ranking.ScriptCall) error {
 	if len(calls) == 0 {
 		return nil

@@ -1,7 +1,7 @@
 package reshard
 
-// What the tests here share: standings of some boards and windows under a prefix, written by the
-// store itself, and a look at all that a number of shards holds.
+// Helpers of these tests: standings of some boards and windows under a prefix, written by the store itself,
+// and a function that reads everything that a number of shards holds.
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type fixture struct {
 	next   int64
 }
 
-// fixed has a few hundred members in windows of two boards, one of which is small.
+// fixed returns a fixture with a few hundred members in windows of two boards, one of them small.
 func fixed(t testing.TB, of ledger.Shards, kind codec.Kind) *fixture {
 	t.Helper()
 	f := begun(t, of, kind)
@@ -69,14 +69,14 @@ func begun(t testing.TB, of ledger.Shards, kind codec.Kind) *fixture {
 	return f
 }
 
-// of are the boards, were they of so many shards.
+// of returns the boards with the given number of shards.
 func (f *fixture) of(n ledger.Shards) *boards.Boards {
 	c := f.config
 	c.Shards = n
 	return boards.New(c)
 }
 
-// windows are a board's present ones.
+// windows returns a board's current windows.
 func (f *fixture) windows(t testing.TB, board string) (all []ledger.Window) {
 	t.Helper()
 	for _, p := range []periods.Period{periods.Weekly, periods.Yearly} {
@@ -87,7 +87,7 @@ func (f *fixture) windows(t testing.TB, board string) (all []ledger.Window) {
 	return all
 }
 
-// add adds points to some members on whatever number of shards there is now.
+// add adds points to members, on the current shards.
 func (f *fixture) add(t testing.TB, random *rand.Rand, board string, members int) {
 	t.Helper()
 	var all []ledger.Member
@@ -120,7 +120,7 @@ func (f *fixture) apply(ctx context.Context, of ledger.Shards, windows []ledger.
 	return nil
 }
 
-// number is how many shards are read.
+// number returns the number of shards that is read.
 func (f *fixture) number(t testing.TB) ledger.Shards { t.Helper(); return f.view(t, 1).Shards }
 
 func (f *fixture) view(t testing.TB, expected ledger.Shards) *ranking.View {
@@ -130,23 +130,23 @@ func (f *fixture) view(t testing.TB, expected ledger.Shards) *ranking.View {
 	return v
 }
 
-// job is a reshard with short waits.
+// job returns a reshard with short waits.
 func (f *fixture) job(t testing.TB, to ledger.Shards) *Job {
 	t.Helper()
 	return &Job{
-		View: f.view(t, 1), To: to, Owner: "the test", Lease: 10 * time.Second, Level: time.Second, Linger: time.Millisecond,
+		View: f.view(t, 1), To: to, Owner: "the test", Lease: 10 * time.Second, Level: time.Second,
 		Watch: Watch{Step: func(Step) {}, Copied: func(int64) {}, Note: func(string) {}},
 	}
 }
 
-// held is all that some shards hold, without what is of a number of shards alone: scores by
-// window and member, with the shard's own positions beside.
+// held is everything that some shards hold, independent of the number of shards: scores by window and
+// member, and the shards' positions.
 type held struct {
 	scores   map[string]map[string]float64
 	ledgers  []map[string]string
 	listed   map[string]string
 	origins  []map[string]string
-	forEver  int // keys without an expiry
+	forEver  int // number of keys without an expiry
 	expiring int
 	expires  map[string]time.Time // of each window's key, on one shard
 }
@@ -184,7 +184,7 @@ func (f *fixture) holds(t testing.TB, of ledger.Shards) held {
 	return h
 }
 
-// keys are all of the prefix with their kinds of expiry.
+// keys returns all keys of the prefix, and whether each expires.
 func (f *fixture) keys(t testing.TB) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -196,7 +196,7 @@ func (f *fixture) keys(t testing.TB) map[string]bool {
 	return all
 }
 
-// sameAs compares what is read after a reshard with what was before.
+// sameAs requires the state after a reshard to equal the state before.
 func (h held) sameAs(t testing.TB, was held) {
 	t.Helper()
 	require.Equal(t, was.scores, h.scores)
@@ -208,15 +208,15 @@ func (h held) sameAs(t testing.TB, was held) {
 	require.Equal(t, was.expires, h.expires)
 }
 
-// dying is a client whose calls fail from one on: before they reach Redis, or after.
+// dying is a client whose calls fail from one call on, before they reach Redis or after.
 type dying struct {
 	after    int
-	executed bool // the one that fails first still reaches Redis
+	executed bool // the first call that fails still reaches Redis
 	mu       sync.Mutex
 	n        int
 }
 
-// errDead is an answer that isn't waited out.
+// errDead is a permanent error.
 var errDead deadError
 
 type deadError struct{}
@@ -255,7 +255,7 @@ func (d *dying) call(do func() error, cmds []redis.Cmder) error {
 	return errDead
 }
 
-// ours leaves out the locks, which expire by themselves.
+// ours removes the locks, which expire by themselves, from keys.
 func ours(keys map[string]bool) map[string]bool {
 	maps.DeleteFunc(keys, func(key string, _ bool) bool {
 		return strings.HasSuffix(key, "~reshard") || strings.HasSuffix(key, "~rebuild") || strings.HasSuffix(key, ":hold")

@@ -1,6 +1,6 @@
 package reshard
 
-// Where the members of several shards make up one, what that is to keep of what each of them has.
+// Merging of the state of several old shards whose members form one new shard.
 
 import (
 	"cmp"
@@ -12,13 +12,13 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// laterOrigin returns the later offset and the later time of two origins, and the log of the later leader: a window of
-// both shards is complete if it is complete on each.
+// laterOrigin returns an origin with the later offset, the later time and the later leader's log of two
+// origins: a window that spans both shards is complete if it is complete on each.
 func laterOrigin(a, b string) string {
 	x, errX := ledger.ParseOrigin(a)
 	y, errY := ledger.ParseOrigin(b)
 	if errX != nil || errY != nil {
-		return cmp.Or(b, a) // one alone; what can't be read stays so
+		return cmp.Or(b, a) // one is missing; an unreadable origin is copied as it is
 	}
 	if y.Log.Epoch > x.Log.Epoch || x.Log == (ledger.Log{}) {
 		x.Log = y.Log
@@ -27,16 +27,16 @@ func laterOrigin(a, b string) string {
 	return x.String()
 }
 
-// laterSeal is, of two records of a window that was ever sealed, the one of the higher revision, of one
-// revision that of the later instant, and of one instant that which was reopened, until later. What had
-// passed the window by differs by shard, as their ledgers do: unless both say the same, nothing says
-// which events those are of the members of either.
+// laterSeal merges two seal records of a window. It chooses the record with the higher revision, then the
+// later seal, then the later end of its reopening. The events that the window missed while it was final
+// differ by shard, as the ledgers do: unless both records name the same ones, the merged record says that
+// they are unknown.
 func laterSeal(a, b string) string {
 	x, errX := ranking.ParseSealRecord(a)
 	y, errY := ranking.ParseSealRecord(b)
 	switch {
 	case errX != nil && errY != nil:
-		return max(a, b) // whoever reads it says so
+		return max(a, b) // readers report the error
 	case errX != nil:
 		return b
 	case errY != nil:
@@ -52,7 +52,7 @@ func laterSeal(a, b string) string {
 	return x.Text()
 }
 
-// lastOf is the last end of what passed a window by.
+// lastOf returns the latest end of the given intervals.
 func lastOf(all ...[]ranking.Passed) (last time.Time) {
 	for _, passed := range all {
 		for _, p := range passed {
@@ -64,7 +64,7 @@ func lastOf(all ...[]ranking.Passed) (last time.Time) {
 	return last
 }
 
-// laterTime is the later of two times in Unix ms, which may be before 1970.
+// laterTime returns the later of two times in Unix ms, which may be before 1970.
 func laterTime(a, b string) string {
 	x, err1 := strconv.ParseInt(a, 10, 64)
 	y, err2 := strconv.ParseInt(b, 10, 64)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of two records the one is kept that the next seal has to know of, in whichever order they come.
+// The record that the next seal must know is kept, whichever comes first.
 func TestTheLaterOfTwoRecordsOfASealIsKept(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"", `{"at":7,"revision":1}`, `{"at":7,"revision":1}`},
@@ -17,7 +17,7 @@ func TestTheLaterOfTwoRecordsOfASealIsKept(t *testing.T) {
 		{`{"at":7,"revision":2,"why":"why"}`, `{"at":7,"reopened":8,"revision":2,"why":"why"}`, `{"at":7,"reopened":8,"revision":2,"why":"why"}`},
 		{`{"at":7,"reopened":8,"revision":2,"why":"why"}`, `{"at":7,"reopened":9,"revision":2,"why":"a"}`, `{"at":7,"reopened":9,"revision":2,"why":"a"}`},
 		{"damaged", `{"at":7,"revision":1}`, `{"at":7,"revision":1}`},
-		// What passed by, of the one by its own ledgers, is of the same events if they are the same.
+		// If both records name the same missed events, these are known.
 		{`{"at":7,"passed":[[3,4]],"revision":2}`, `{"at":7,"passed":[[3,4]],"revision":2}`, `{"at":7,"passed":[[3,4]],"revision":2}`},
 		{`{"at":7,"passed":[[3,4]],"revision":2}`, `{"at":7,"passed":[[3,4]],"reopened":8,"revision":2,"why":"why"}`, `{"at":7,"passed":[[3,4]],"reopened":8,"revision":2,"why":"why"}`},
 		{`{"at":7,"revision":2,"why":"why"}`, `{"at":7,"passed":[[3,4]],"reopened":8,"revision":2,"why":"me"}`, `{"at":7,"passed":[[0,4]],"reopened":8,"revision":2,"why":"me"}`},

@@ -1,8 +1,8 @@
 package reshard
 
-// What keeps others out while the standings are copied: the lock that makes it the only reshard,
-// by which consumers pause; the lock of rebuilds on every shard; and on every shard the hold,
-// while which nothing is applied. All of them expire together.
+// The locks of a reshard: one for the prefix, which excludes other reshards and makes consumers pause; the
+// rebuild lock of every shard; and the hold of every shard, during which nothing is applied. All expire
+// together.
 
 import (
 	"context"
@@ -19,23 +19,23 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// BusyError says that another reshard, or a rebuild, is under way.
+// BusyError reports that another reshard or a rebuild is running.
 type BusyError struct {
 	What  string // a reshard, a rebuild
 	Owner string
-	Left  time.Duration // until its lock ends, unless it is renewed
+	Left  time.Duration // until its lock expires, unless it is renewed
 }
 
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("%s is under way already, by %s; if that one is gone, its lock ends in %v", e.What, e.Owner, e.Left.Round(time.Second))
 }
 
-// lease is all that a reshard holds, renewed until its end.
+// lease is all locks of a reshard, renewed until end.
 type lease struct {
 	prefix string
 	shards []*ranking.Store
-	text   string // what every lock holds
-	token  string // in it: this reshard's alone
+	text   string // the value of every lock
+	token  string // unique to this reshard; part of text
 	length time.Duration
 	ctx    context.Context //nolint:containedctx // ends where the lease is lost
 	cancel context.CancelCauseFunc
@@ -45,14 +45,15 @@ type lease struct {
 	held []*ranking.Store
 }
 
-// take takes the locks, and renews them from then on. *BusyError says that one can't be had.
+// take takes the locks, and renews them from then on. It returns a *BusyError if another job has one of
+// them.
 func take(ctx context.Context, j *Job, shards []*ranking.Store) (*lease, error) {
 	token := strings.ToLower(rand.Text())
 	text, err := json.Marshal(ranking.Reshard{
 		Token: token, Owner: j.Owner, Began: time.Now().UTC().Truncate(time.Millisecond), From: j.View.Shards, To: j.To,
 	})
 	if err != nil {
-		panic(err) // texts, numbers and a time
+		panic(err) // cannot fail: texts, numbers and a time
 	}
 	l := &lease{prefix: j.View.Prefix, shards: shards, text: string(text), token: token, length: j.Lease}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
@@ -76,10 +77,10 @@ func (l *lease) lock() error {
 	return nil
 }
 
-// home is a store for keys that are the prefix's, whatever the number of shards.
+// home returns a store for keys of the prefix, which do not depend on the number of shards.
 func (l *lease) home() *ranking.Store { return l.shards[0] }
 
-// one takes a lock, also if it is ours already.
+// one takes one lock. It succeeds if this reshard already has it.
 func (l *lease) one(ctx context.Context, s *ranking.Store, key, what string) error {
 	err := s.TakeLock(ctx, ranking.Lock{Key: key, Holds: l.text}, l.length)
 	if other, ok := errors.AsType[*ranking.LockedError](err); ok {
@@ -96,8 +97,8 @@ func (l *lease) one(ctx context.Context, s *ranking.Store, key, what string) err
 	return nil
 }
 
-// hold has nothing be applied any more to some shards, until release. It returns a *BusyError
-// where one is held by another.
+// hold stops ingestion on the given shards until release. It returns a *BusyError if another job has one of
+// the holds.
 func (l *lease) hold(ctx context.Context, shards []*ranking.Store) error {
 	for _, s := range shards {
 		if err := l.one(ctx, s, s.Keys().Hold(), "a rebuild's swap"); err != nil {
@@ -110,7 +111,7 @@ func (l *lease) hold(ctx context.Context, shards []*ranking.Store) error {
 	return nil
 }
 
-// release ends the hold of these.
+// release ends the hold of the given shards.
 func (l *lease) release(ctx context.Context, shards []*ranking.Store) error {
 	l.mu.Lock()
 	l.held = nil
@@ -118,7 +119,7 @@ func (l *lease) release(ctx context.Context, shards []*ranking.Store) error {
 	return ranking.ReleaseLocks(ctx, shards, l.holds(shards))
 }
 
-// holds are the holds of shards.
+// holds returns the holds of the given shards.
 func (l *lease) holds(shards []*ranking.Store) []ranking.Lock {
 	locks := make([]ranking.Lock, len(shards))
 	for i, s := range shards {
@@ -127,7 +128,7 @@ func (l *lease) holds(shards []*ranking.Store) []ranking.Lock {
 	return locks
 }
 
-// rebuilds are the locks of rebuilds on all shards.
+// rebuilds returns the rebuild locks of all shards.
 func (l *lease) rebuilds() []ranking.Lock {
 	locks := make([]ranking.Lock, len(l.shards))
 	for i, s := range l.shards {
@@ -136,12 +137,12 @@ func (l *lease) rebuilds() []ranking.Lock {
 	return locks
 }
 
-// own is the lock that makes it the only reshard.
+// own returns the lock that excludes other reshards.
 func (l *lease) own() []ranking.Lock {
 	return []ranking.Lock{{Key: ranking.ReshardKey(l.prefix), Holds: l.text}}
 }
 
-// renew lets everything live on, until the context ends.
+// renew renews all locks until the context ends.
 func (l *lease) renew() {
 	tick := time.NewTicker(l.length / 5)
 	defer tick.Stop()
@@ -164,7 +165,7 @@ func (l *lease) renew() {
 	}
 }
 
-// prolong is ErrHeld where anything isn't ours any more.
+// prolong renews all locks once. It returns ErrHeld if another job has one of them or it has expired.
 func (l *lease) prolong(ctx context.Context) error {
 	l.mu.Lock()
 	held := l.held
@@ -185,10 +186,10 @@ func (l *lease) prolong(ctx context.Context) error {
 	return nil
 }
 
-// leaveTime is how long the end tries to let go; what it can't expires.
+// leaveTime is how long end tries to release the locks. Locks that it cannot release expire.
 const leaveTime = 5 * time.Second
 
-// end lets go of everything.
+// end stops the renewal and releases all locks.
 func (l *lease) end() {
 	l.cancel(nil)
 	l.ended.Wait()
@@ -198,11 +199,11 @@ func (l *lease) end() {
 	held := l.held
 	l.mu.Unlock()
 	_ = ranking.ReleaseLocks(ctx, slices.Concat(held, l.shards), slices.Concat(l.holds(held), l.rebuilds()))
-	// The last: whoever pauses for it finds nothing held any more.
+	// This lock is released last, so that consumers that pause for it find no hold.
 	_ = ranking.ReleaseLocks(ctx, []*ranking.Store{l.home()}, l.own())
 }
 
-// TryCommands checks that this user may run all that a reshard runs, on every shard.
+// TryCommands checks that the Redis user may run every command of a reshard, on every shard.
 func TryCommands(ctx context.Context, v *ranking.View) error {
 	for _, s := range v.Stores() {
 		if err := s.TryUsed(ctx, ranking.UsedByReshard); err != nil {

@@ -1,7 +1,6 @@
 package reshard
 
-// The moment that is copied: the same events count in all shards, and none is in the middle of
-// a sweep.
+// The instant of the copy: the same events count on all shards, and no sweep is in progress.
 
 import (
 	"context"
@@ -17,7 +16,7 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// LevelError says that the shards weren't at the same positions in time.
+// LevelError reports that the shards did not reach the same positions in time.
 type LevelError struct {
 	Waited time.Duration
 	What   string
@@ -28,7 +27,7 @@ func (e *LevelError) Error() string {
 		"see that one runs for this partition, of a version that knows reshard (consumer status), and start it again", e.Waited.Round(time.Second), e.What)
 }
 
-// level waits until the shards are level, and holds them there.
+// level waits until the shards are level, and holds them.
 func (r *run) level(ctx context.Context) ([]ledger.State, error) {
 	for began := time.Now(); ; {
 		what, err := r.unlevel(ctx)
@@ -51,7 +50,7 @@ func (r *run) level(ctx context.Context) ([]ledger.State, error) {
 	}
 }
 
-// unlevel says what isn't level, if anything.
+// unlevel describes a difference between the shards' positions, or returns "".
 func (r *run) unlevel(ctx context.Context) (what string, err error) {
 	states, err := r.states(ctx, r.from)
 	if err != nil {
@@ -60,8 +59,8 @@ func (r *run) unlevel(ctx context.Context) (what string, err error) {
 	return unlevel(states, r.View.Schema)
 }
 
-// hold holds all shards, and returns what stands there if they are level then. Else they go on,
-// since of what.
+// hold holds all shards, and returns their states if they are level. Otherwise it releases them and
+// describes the reason.
 func (r *run) hold(ctx context.Context) (states []ledger.State, what string, err error) {
 	err = tries(ctx, func() error { return r.lease.hold(ctx, r.from) })
 	busy, ok := errors.AsType[*BusyError](err)
@@ -100,9 +99,8 @@ func (r *run) states(ctx context.Context, of []*ranking.Store) (states []ledger.
 	return states, err
 }
 
-// unlevel says which partition isn't at the same position in all shards, or is in the middle of
-// a sweep; nothing where none is. A shard that is torn, that has been lost or left, is an error:
-// no consumer brings it back.
+// unlevel names a partition that is not at the same position on all shards, or is in mid-sweep, or returns "". A
+// shard that is torn, lost or left is an error, since consumers cannot repair it.
 func unlevel(states []ledger.State, schema string) (what string, err error) {
 	fields := map[string]bool{}
 	for i := range states {

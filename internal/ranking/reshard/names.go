@@ -7,8 +7,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// copyNames copies what members are called: a name goes where its member goes. Nothing changes them
-// while the old shards are held.
+// copyNames copies the names of members, each to the shard of its member. Names do not change while the old
+// shards are held.
 func (c *copier) copyNames(ctx context.Context) error {
 	for i, s := range c.from {
 		err := tries(ctx, func() error {

@@ -11,10 +11,10 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// A reshard that is paused for longer than its lease finds another in its place when it goes on:
-// whatever it is about to do then, the boards that are read stay.
+// A reshard is paused for longer than its lease, and another one takes its place. Whatever the first one
+// does when it continues, the boards that are read stay.
 
-// lapses has everything expire that reshards hold.
+// lapses makes all locks of reshards expire.
 func (f *fixture) lapses(t *testing.T) {
 	t.Helper()
 	for key := range f.keys(t) {
@@ -45,7 +45,7 @@ func TestOneThatIsPausedWhileItCopiesLeavesWhatAnotherHasSwitchedTo(t *testing.T
 		}
 		result, err := j.Run(t.Context())
 		require.True(t, paused)
-		if at == Switching { // its own switch is what the other has done
+		if at == Switching { // the other reshard has made the same switch
 			require.True(t, result.Switched || err != nil)
 		} else {
 			require.Error(t, err, "%d", at)
@@ -71,7 +71,7 @@ func TestOneThatIsPausedBeforeItsFirstStepIsRefused(t *testing.T) {
 	r.forget(t.Context())
 	f.holds(t, 3).sameAs(t, was)
 
-	// And one that had looked whose they are, before another has begun to copy to them.
+	// This one has read the marks before another reshard starts its copy.
 	f = fixed(t, 2, codec.Readable)
 	s := f.of(3).Shards()[0]
 	j = f.job(t, 3)
@@ -89,7 +89,7 @@ func TestOneThatIsPausedBeforeItsFirstStepIsRefused(t *testing.T) {
 	require.Equal(t, []any{"stands"}, reply)
 }
 
-// Others have gone back to the old number meanwhile.
+// Other reshards have returned to the old number meanwhile.
 func TestOneThatIsPausedBeforeItRemovesTheOldShardsLeavesThem(t *testing.T) {
 	f := fixed(t, 2, codec.Readable)
 	was := f.holds(t, 2)

@@ -1,19 +1,18 @@
-// Package reshard copies the standings under a prefix to another number of shards, beside the
-// ones there are, and switches over.
+// Package reshard copies the standings under a prefix to another number of shards, next to the existing
+// ones, and switches to the copy.
 //
-//	lock ─▶ level ─▶ hold ─▶ copy ─▶ compare ─▶ switch ─▶ keep ─▶ leave the old ones, remove
-//	  └── consumers pause between two batches ──┘  └─ they take up the new number
+//	lock ─▶ level ─▶ hold ─▶ copy ─▶ compare ─▶ switch ─▶ keep ─▶ mark the old shards, remove them
+//	  └── consumers pause between two batches ──┘  └─ they adopt the new number
 //
-// What makes it safe: a position is a set of counted events, and the copy's scores and
-// positions are those of one moment, at which the same events counted in every shard (level).
-// So whatever becomes of the old shards after that, a late piece of a paused process for
-// instance, the new ones say themselves from where the log is to be read.
+// This is safe because a position denotes a set of counted events, and the copy's scores and positions are
+// those of one instant at which the same events counted on every shard (level). Whatever happens to the old
+// shards later, such as a late piece of a paused process, the positions of the new shards determine where
+// the log is read from.
 //
-// The switch is one write of one key, the record of the prefix's number of shards, which whoever
-// reads or writes goes by. Until then nothing of the old shards was changed, and all keys of the
-// copy expire. After it the copy is made to stay, first what it consists of and last the mark
-// that says that it is a copy: where a reshard dies between the two, whoever takes the copy up
-// does that (Keep).
+// The switch is one write of one key: the record of the prefix's number of shards, which all readers and
+// consumers follow. Before it, nothing of the old shards changes, and all keys of the copy expire. After
+// it, Keep removes the expiry of the copy's keys, and last the mark that it is a copy. If a reshard dies
+// between the two, the first process that uses the copy calls Keep.
 package reshard
 
 import (
@@ -27,63 +26,61 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// Job is a reshard to be done.
+// Job is a reshard to run.
 type Job struct {
-	View  *ranking.View // of what there is
+	View  *ranking.View // the current shards
 	To    ledger.Shards
-	Owner string // whose it is, for others
+	Owner string // the owner's name, shown to others
 
 	// Lease is how long consumers wait for a reshard that has died.
 	Lease time.Duration
-	// Level is how long is waited for consumers to bring all shards to the same positions.
+	// Level is how long the reshard waits for consumers to bring all shards to the same positions.
 	Level time.Duration
-	// Linger is how long the old shards stay after the switch, for those who are reading them.
-	Linger time.Duration
 
 	Watch Watch
 
-	page pageSize // that a call reads; zero: as much as Redis takes in a few milliseconds
+	page pageSize // what a call reads; zero: the default
 }
 
-// Watch receives how it goes on. None of them may be nil.
+// Watch receives the progress of a reshard. No field may be nil.
 type Watch struct {
 	Step   func(Step)
-	Copied func(standings int64) // so far
+	Copied func(standings int64) // standings so far
 	Note   func(line string)
 }
 
-// Step is what is being done.
+// Step is a step of a reshard.
 type Step int
 
-// Steps, in their order.
+// The steps, in order.
 const (
 	Leveling  Step = iota // consumers finish their batches
-	Copying               // ingestion is held up
+	Copying               // ingestion is held
 	Comparing             // the copy is read again
-	Switching             // readers and consumers take the copy up
-	Removing              // what was copied goes
+	Switching             // readers and consumers adopt the copy
+	Removing              // the old shards are removed
 )
 
-// Plan is what there is to be copied.
+// Plan is the extent of a reshard.
 type Plan struct {
 	From, To  ledger.Shards
-	Windows   int   // each once, on however many shards it is
-	Standings int64 // a member in a window
+	Windows   int   // a window on several shards counts once
+	Standings int64 // members, summed over windows
 }
 
-// Result is what came of it.
+// Result is the result of a reshard.
 type Result struct {
 	Plan
 	Switched bool
-	// Unsure: the switch was sent, and no answer of it ever came.
+	// Unsure: the switch was sent, and its reply was lost.
 	Unsure   bool
-	Checksum uint64        // of every window, member and score, in any order
+	Checksum uint64        // over every window, member and score, in any order
 	Held     time.Duration // from asking consumers to pause to the switch
 	Took     time.Duration
-	Removed  int // keys of the old shards
+	Removed  int // number of removed keys of the old shards
 }
 
-// StandsError says that there are boards of the wanted number of shards already.
+// StandsError reports that the prefix already has boards of the wanted number of shards.
 type StandsError struct {
 	Prefix string
 	Shards ledger.Shards
@@ -93,14 +90,14 @@ func (e *StandsError) Error() string {
 	return fmt.Sprintf("under the prefix %q there are boards of %d shards already, beside those that are read: they have to be dropped first (consumer drop)", e.Prefix, int(e.Shards))
 }
 
-// ErrSame says that the prefix has the wanted number of shards.
+// ErrSame reports that the prefix already has the wanted number of shards.
 var ErrSame = errors.New("it has that number of shards already")
 
-// ErrHeld says that the reshard lost what it held, the lock or a hold: it was paused for longer
-// than its lease, or Redis went back in time.
+// ErrHeld reports that the reshard has lost its lock or a hold: it was paused for longer than its lease, or
+// Redis was rolled back.
 var ErrHeld = errors.New("the reshard's lease is over, or Redis has lost it")
 
-// Survey counts what there is to be copied.
+// Survey counts the windows and standings to copy.
 func Survey(ctx context.Context, v *ranking.View, to ledger.Shards) (*Plan, error) {
 	p := &Plan{From: v.Shards, To: to}
 	windows := map[string]bool{}
@@ -126,8 +123,8 @@ func Survey(ctx context.Context, v *ranking.View, to ledger.Shards) (*Plan, erro
 	return p, nil
 }
 
-// Run does it. With an error the old shards are as they were, unless the result says that it
-// has switched, or isn't sure.
+// Run runs the reshard. If it returns an error the old shards are unchanged, unless the result is Switched
+// or Unsure.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
 	began := time.Now()
 	r := &run{Job: j, from: j.View.Stores(), to: j.View.Sibling(j.To), result: &Result{Plan: Plan{From: j.View.Shards, To: j.To}}}
@@ -139,14 +136,14 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	return r.result, nil
 }
 
-// run is a reshard under way.
+// run is a running reshard.
 type run struct {
 	*Job
 	from, to []*ranking.Store
 	result   *Result
 	lease    *lease
-	before   string // the record, as it is expected
-	schema   string // of the copy
+	before   string // the record's expected value
+	schema   string // the schema of the copy
 }
 
 func (r *run) run(ctx context.Context) error {
@@ -170,7 +167,7 @@ func (r *run) run(ctx context.Context) error {
 	}
 	if !r.result.Switched {
 		if !r.result.Unsure {
-			r.forget(ctx) // what stays expires
+			r.forget(ctx) // the keys that it cannot remove expire
 		}
 		if ctx.Err() == nil && going.Err() != nil {
 			return context.Cause(going)
@@ -181,7 +178,7 @@ func (r *run) run(ctx context.Context) error {
 	return r.after(ctx)
 }
 
-// prepare looks whether it can be done at all.
+// prepare checks that the reshard is possible.
 func (r *run) prepare(ctx context.Context) error {
 	number, err := r.View.Number(ctx)
 	if err != nil {
@@ -210,7 +207,7 @@ func (r *run) prepare(ctx context.Context) error {
 	return nil
 }
 
-// copied has the copy stand beside, complete and compared.
+// copied makes a complete and compared copy next to the old shards.
 func (r *run) copied(ctx context.Context) error {
 	if err := r.mark(ctx); err != nil {
 		return err
@@ -244,10 +241,10 @@ func (r *run) copied(ctx context.Context) error {
 	return c.finish(ctx)
 }
 
-// betweenTries is how long is waited before Redis is asked once more.
+// betweenTries is the back-off between calls to Redis.
 var betweenTries = retry.Policy{First: 20 * time.Millisecond, Longest: time.Second}
 
-// tries calls do until it succeeds or fails with what doesn't pass.
+// tries calls do until it succeeds or fails with a permanent error.
 func tries(ctx context.Context, do func() error) error {
 	return betweenTries.Do(ctx, func(err error) bool {
 		return ctx.Err() == nil && !errors.Is(err, ErrHeld) && ranking.Classify(err) == ledger.Retry

@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// passedText is "from-to,…", in Unix µs.
+// passedText returns "from-to,…" in Unix µs.
 func passedText(all []ranking.Passed) string {
 	texts := make([]string, len(all))
 	for i, p := range all {
@@ -26,8 +26,8 @@ func passedText(all []ranking.Passed) string {
 	return strings.Join(texts, ",")
 }
 
-// Final windows stay so, on shards where nobody of them is, too; one that was sealed on a part of the
-// shards isn't final, and isn't so in the copy.
+// Final windows stay final, also on shards that have none of their members. A window that was sealed on
+// some of the shards is not final, and is not final in the copy.
 func TestAReshardTakesSealsAlong(t *testing.T) {
 	t.Parallel()
 	for _, numbers := range [][2]ledger.Shards{{1, 4}, {4, 1}, {3, 5}} {
@@ -55,7 +55,7 @@ func TestAReshardTakesSealsAlong(t *testing.T) {
 			_, err = f.of(from).Shards()[from-1].Unseal(t.Context(), us.Listing(), time.Now(), "a test")
 			require.NoError(t, err)
 
-			// Of another all shards say that something had passed it by.
+			// All shards have a record of another window that names the events that it missed.
 			span := func(s *ranking.Store) (string, map[string]string) {
 				final, err := s.Final(t.Context())
 				require.NoError(t, err)

@@ -1,6 +1,6 @@
 package reshard
 
-// The switch, and what comes after it.
+// The switch, and the steps after it.
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// askTime is how long the outcome of the switch is asked for once it is to end.
+// askTime is how long the reshard tries to learn the outcome of the switch after its context has ended.
 const askTime = 15 * time.Second
 
-// outlive is a context that ends a while after another.
+// outlive returns a context that ends the duration by after ctx.
 func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
 	return longer, func() { stop(); cancel() }
 }
 
-// switched writes the record, until it is known whether it was.
+// switched writes the record, and repeats the call until the outcome is known.
 func (r *run) switched(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -60,8 +60,8 @@ func (r *run) switched(ctx context.Context) error {
 	return nil
 }
 
-// lost is asked where the lock is gone: the record may have been written by a call before that,
-// whose answer never came.
+// lost is called if the lock is gone: an earlier call may have written the record although its reply was
+// lost.
 func (r *run) lost(ctx context.Context) error {
 	number, err := r.View.Number(ctx)
 	if err != nil {
@@ -74,24 +74,26 @@ func (r *run) lost(ctx context.Context) error {
 	return ErrHeld
 }
 
-// after has the copy stay, and the old shards go.
+// after makes the copy permanent, and marks and removes the old shards. It marks them within moments of the
+// switch: until then readers of the old shards show members that were banned since.
 func (r *run) after(ctx context.Context) error {
 	keeping, cancel := outlive(ctx, askTime)
 	defer cancel()
 	if err := tries(keeping, func() error { return Keep(keeping, r.to) }); err != nil {
 		return fmt.Errorf("it has switched over, and the copy isn't complete in that its keys still expire; consumers or the same command again repair that: %w", err)
 	}
-	r.Watch.Step(Removing)
-	if err := retry.Sleep(ctx, r.Linger); err != nil {
-		return fmt.Errorf("it has switched over, and the same command again removes what was copied: %w", context.Cause(ctx))
+	err := r.leftMarks(keeping, r.from)
+	if err == nil {
+		r.Watch.Step(Removing)
+		err = r.discardLeft(ctx, r.from)
 	}
-	if err := r.leave(ctx, r.from); err != nil {
+	if err != nil {
 		return fmt.Errorf("it has switched over, and the same command again removes what was copied: %w", err)
 	}
 	return nil
 }
 
-// again is a reshard to the number that there is: it finishes one that has switched.
+// again handles a reshard to the current number of shards: it finishes an earlier one that has switched.
 func (r *run) again(ctx context.Context) error {
 	number, err := r.View.Number(ctx)
 	if err != nil {
@@ -117,7 +119,11 @@ func (r *run) again(ctx context.Context) error {
 		if err := r.lease.hold(ctx, old); err != nil {
 			return err
 		}
-		if err := errors.Join(r.leave(ctx, old), r.lease.release(ctx, old)); err != nil {
+		err := r.leftMarks(ctx, old)
+		if err == nil {
+			err = r.discardLeft(ctx, old)
+		}
+		if err := errors.Join(err, r.lease.release(ctx, old)); err != nil {
 			return err
 		}
 	}
@@ -127,15 +133,7 @@ func (r *run) again(ctx context.Context) error {
 	return nil
 }
 
-// leave marks old shards that are held, so that whoever still goes by them is told, and removes
-// what is there.
-func (r *run) leave(ctx context.Context, old []*ranking.Store) error {
-	if err := r.leftMarks(ctx, old); err != nil {
-		return err
-	}
-	return r.discardLeft(ctx, old)
-}
-
+// leftMarks marks old shards, which are held, as left, so that processes that still use them are refused.
 func (r *run) leftMarks(ctx context.Context, old []*ranking.Store) error {
 	mark := ranking.LeftMark(r.To)
 	for _, s := range old {
@@ -168,8 +166,8 @@ func (r *run) discardLeft(ctx context.Context, old []*ranking.Store) error {
 	return nil
 }
 
-// keysOf are the keys of a shard, but for its schema and its locks: windows first, and what lists
-// them last, so that what is interrupted can be gone on with.
+// keysOf returns the keys of a shard except its schema and locks: windows first and the keys that list them
+// last, so that an interrupted removal can be continued.
 func keysOf(ctx context.Context, s *ranking.Store) (keys []string, err error) {
 	var names map[string]string
 	if err := tries(ctx, func() (err error) { names, err = s.Listings(ctx); return err }); err != nil {
@@ -187,20 +185,20 @@ func keysOf(ctx context.Context, s *ranking.Store) (keys []string, err error) {
 			return nil, err
 		}
 		if len(st.Ledger) == 0 && len(st.Workers) == 0 {
-			return []string{k.Banned()}, nil // of who was banned before anything was counted
+			return []string{k.Banned()}, nil // members may be banned before any event is counted
 		}
 	}
 	return append(keys, k.Ledger(), k.Origin(), k.Rules(), k.Dropped(), k.Borders(), k.Final(), k.Names(), k.Banned(), k.Workers(), k.Windows()), nil
 }
 
 const (
-	// discardPause is between two calls that remove discardedAtOnce keys.
+	// discardPause is the pause between calls that each remove discardedAtOnce keys.
 	discardPause    = 2 * time.Millisecond
 	discardedAtOnce = 500
 )
 
-// discard removes keys of a shard while one of its locks is ours: a reshard that was paused, and
-// whose place another has taken, removes nothing of what has come since.
+// discard removes keys of a shard while this reshard has one of its locks. So a reshard that was paused and
+// replaced by another removes nothing that was written since.
 func (r *run) discard(ctx context.Context, s *ranking.Store, lock string, keys []string) (removed int, err error) {
 	for some := range slices.Chunk(keys, discardedAtOnce) {
 		err := tries(ctx, func() error {
@@ -227,9 +225,9 @@ func (r *run) discard(ctx context.Context, s *ranking.Store, lock string, keys [
 	return removed, nil
 }
 
-// mark has the shards of the copy be this reshard's: what another has on its way is refused.
-// Whose they were is read first, and then looked whether the lock is still ours: so whoever
-// that was had lost it, and can't switch to them any more.
+// mark marks the shards of the copy as this reshard's, so that writes still in flight from another reshard
+// are refused. It first reads the present marks, and then checks that this reshard still has the lock. So
+// any other reshard whose mark it replaces had lost the lock, and cannot switch to these shards.
 func (r *run) mark(ctx context.Context) error {
 	was := make([]string, len(r.to))
 	for i, s := range r.to {
@@ -245,7 +243,7 @@ func (r *run) mark(ctx context.Context) error {
 		return err
 	}
 	if number.Shards == r.To {
-		return ErrHeld // another has switched meanwhile
+		return ErrHeld // another reshard has switched meanwhile
 	}
 	for i, s := range r.to {
 		err := tries(ctx, func() error {
@@ -269,8 +267,8 @@ func (r *run) mark(ctx context.Context) error {
 	return nil
 }
 
-// clear removes what an earlier reshard has left of a copy, or of shards that were left, from
-// shards that are marked as ours.
+// clear removes, from the shards that carry this reshard's mark, the remains of earlier copies and of
+// shards that were left.
 func (r *run) clear(ctx context.Context) error {
 	for _, s := range r.to {
 		keys, err := keysOf(ctx, s)
@@ -284,13 +282,13 @@ func (r *run) clear(ctx context.Context) error {
 	return nil
 }
 
-// forget removes the copy, as far as that is possible in a while, and its marks.
+// forget removes the copy and its marks, as far as possible within askTime.
 func (r *run) forget(ctx context.Context) {
 	going, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
 	err := r.clear(going)
 	if errors.Is(err, ErrHeld) {
-		return // nothing was marked, or it is another's by now
+		return // nothing was marked, or another reshard has replaced the mark
 	}
 	for _, s := range r.to {
 		if err == nil {
@@ -302,8 +300,8 @@ func (r *run) forget(ctx context.Context) {
 	}
 }
 
-// Keep has a copy that was switched to stay. The mark that it is a copy goes last: while it is
-// there, keys may still expire.
+// Keep makes a copy permanent after the switch. It removes the mark of the copy last: while the mark
+// exists, keys may still expire.
 func Keep(ctx context.Context, stores []*ranking.Store) error {
 	for _, s := range stores {
 		copied, err := s.CopyOf(ctx)
@@ -317,7 +315,7 @@ func Keep(ctx context.Context, stores []*ranking.Store) error {
 	return nil
 }
 
-// keptAtOnce is how many keys a call is for.
+// keptAtOnce is the number of keys that one call makes permanent.
 const keptAtOnce = 500
 
 func keep(ctx context.Context, s *ranking.Store, copied string) error {
@@ -347,13 +345,13 @@ func keep(ctx context.Context, s *ranking.Store, copied string) error {
 			return err
 		}
 		if len(reply) == 2 && reply[0] == "lost" {
-			return nil // another has done it meanwhile
+			return nil // another process has done it meanwhile
 		}
 	}
 	return s.Unlink(ctx, []string{k.Copy()}, 0, nil)
 }
 
-// full says what to do where Redis has no room for the copy.
+// full adds the remedy to an error that reports that Redis has no memory for the copy.
 func full(err error) error {
 	if !redisconn.IsFull(err) {
 		return err

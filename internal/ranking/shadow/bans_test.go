@@ -8,14 +8,14 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// shownAndHidden are a window's members in its two sets.
+// shownAndHidden returns a window's members in its two sets.
 func (f *fixture) shownAndHidden(t testing.TB, n int) (shown, hidden []string) {
 	t.Helper()
 	set, beside := f.store.Keys().Both(f.piece.Windows[n].Listing())
 	return f.client.ZRange(t.Context(), set, 0, -1).Val(), f.client.ZRange(t.Context(), beside, 0, -1).Val()
 }
 
-// alone makes the fixtures of a test those of the only shard, which all members are of.
+// alone makes the test's fixtures use the only shard, which has all members.
 func alone(t testing.TB) {
 	t.Helper()
 	i, n := shard, of
@@ -66,8 +66,8 @@ func TestARebuildForgetsNoBan(t *testing.T) {
 	}
 }
 
-// Paused: the hold lapses. Ban: goes through. Hold: is taken again. Swap: would bring back whom
-// the ban took out.
+// The rebuild is paused, and its hold lapses. A ban is carried out. The rebuild takes the hold again and
+// swaps: the swap would show the banned member again.
 func TestASwapByBansThatHaveChangedChangesNothing(t *testing.T) {
 	alone(t)
 	f, r := rebuilding(t)
@@ -82,7 +82,7 @@ func TestASwapByBansThatHaveChangedChangesNothing(t *testing.T) {
 	f.unchanged(t, func() { require.ErrorIs(t, r.swap(t.Context(), p, version), ErrUnheld) })
 }
 
-// Nobody is banned, somebody is and is taken, and nobody is: the same version as at first.
+// There is no ban, then one that the shadow takes over, then none: the version is the same as at first.
 func TestABanThatWasTakenBackBetweenTwoLooksIsTakenBack(t *testing.T) {
 	alone(t)
 	f := someone(t)
@@ -96,7 +96,7 @@ func TestABanThatWasTakenBackBetweenTwoLooksIsTakenBack(t *testing.T) {
 	require.NoError(t, r.Prepare(t.Context()))
 	require.Equal(t, was, r.taken, "it was taken once more")
 	require.NoError(t, f.store.Unban(t.Context(), ranking.Ban{Member: "u1"}))
-	r.taken.Live = "" // as of a look at nobody that read somebody right after it
+	r.taken.Live = "" // as if the version was read before the ban, and the bans after it
 	f.held(t, r)
 	_, err := r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)

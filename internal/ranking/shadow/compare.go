@@ -1,24 +1,23 @@
 package shadow
 
-// The live boards compared with a rebuild's shadow, exactly, while both are written.
+// An exact comparison of the live boards with a rebuild's shadow, while both are written.
 //
-// It is done in two steps. The first pages through both, without a hold, and keeps the
-// members that differ. The second asks again for the members that the shadow's pieces
-// touched since the first began; done under the hold, when both ledgers stand at the same
-// positions and no piece is on its way, what differs then, differs. The argument:
+// A comparison has two steps. The first step pages through both copies without a hold, and remembers the
+// members that differ. The second step reads again the members that pieces of the shadow touched since the
+// first step began. It runs under the hold, when both ledgers are equal and no piece is in flight, so its
+// result is exact. Proof:
 //
-// Let a member's scores have been compared at some moment after the first step began at t,
-// and let no piece of the shadow have touched it since t. The shadow's ledger is never past
-// the live one. So at t the live boards had every event that the shadow had, and each that
-// they got since, or had more at t, is one that the shadow got since t, too: it stands now
-// where they do. If it got none of this member since t, they got none either. Both scores
-// are what they were when they were compared.
+// Let the first step begin at t. Consider a member that was compared after t and that no piece of the
+// shadow has touched since t. The shadow's ledger is never past the live one, so at t the live boards had
+// every event that the shadow had. The ledgers are equal now, so every event that the live boards had in
+// excess at t, or received since t, reached the shadow after t. None of these events belongs to the member, since
+// no piece touched it. So neither of its two scores has changed since t, and the comparison is still valid.
 //
-// (Where Redis went back in time and the live ledger with it, the shadow's may be past it.
-// Then ledgers differ until the rebuild begins anew, and its comparison with it.)
+// (If Redis was rolled back, the shadow's ledger may be past the live one. The ledgers then differ until
+// the rebuild, and its comparison, start again.)
 //
-// A piece is noted when its call has returned: a step between its execution and that may
-// see its scores or not, and the step after notices it.
+// Apply notes a piece after its call has returned. A step that runs between the execution of the script and
+// the note may or may not see the piece's scores; the next step reads those members again.
 
 import (
 	"context"
@@ -30,28 +29,27 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Comparison is what differs between the live boards and a rebuild's. It isn't safe for
-// concurrent use.
+// Comparison is the difference between the live boards and a rebuild's. It is not safe for concurrent use.
 type Comparison struct {
 	r      *Rebuild
 	choice Choice
 	bound  int
 	window map[string]*comparedWindow // by listing
-	size   int                        // members that are known to differ
+	size   int                        // number of members known to differ
 	exact  bool
 }
 
 type comparedWindow struct {
 	Planned
 
-	members map[string][2]string // those that differ: scores, live and rebuilt
+	members map[string][2]string // members that differ: live score, rebuilt score
 }
 
-// Compare pages through the windows that a choice replaces, live and rebuilt, waiting for
-// pause between two calls. A shadow that is behind differs wherever it is, so it is called
-// close to the live ledger. It keeps bound members that differ, at most. One comparison of
-// a rebuild is under way at a time. progress, which may be nil, is called for each window.
-// It waits for what passes, as Update does.
+// Compare pages through the windows that choice replaces, live and rebuilt, and pauses between calls. Every
+// member that the shadow has not caught up with differs, so the caller first brings the shadow close to the
+// live ledger. The comparison records at most bound members that differ. A rebuild may run one comparison
+// at a time. Compare calls progress, which may be nil, for each window. Like Update, it retries transient
+// errors.
 func (r *Rebuild) Compare(ctx context.Context, choice Choice, bound int, pause time.Duration, progress func(done, all int)) (*Comparison, error) {
 	c := &Comparison{r: r, choice: choice, bound: bound, window: map[string]*comparedWindow{}, exact: true}
 	r.shadow.touched.Store(newTouched())
@@ -90,7 +88,7 @@ func (c *Comparison) of(w *comparedWindow) ranking.Sets {
 	}
 }
 
-// plan takes in the windows that there are by now.
+// plan updates the compared windows to those that exist now.
 func (c *Comparison) plan(ctx context.Context) error {
 	var p *Plan
 	if err := Retry(ctx, func() (err error) { p, err = c.r.plan(ctx, c.choice); return err }); err != nil {
@@ -114,7 +112,7 @@ func (c *Comparison) plan(ctx context.Context) error {
 	return nil
 }
 
-// keep remembers a member if it differs.
+// keep returns a function that records a member that differs.
 func (w *comparedWindow) keep(c *Comparison) func(member, live, rebuilt string) error {
 	return func(member, live, rebuilt string) error {
 		if _, known := w.members[member]; !known {
@@ -129,10 +127,9 @@ func (w *comparedWindow) keep(c *Comparison) func(member, live, rebuilt string) 
 	}
 }
 
-// Update asks again for what was touched since Compare began, or Update was called last.
-// Under the hold, with equal ledgers and no call to the shadow under way, it makes the
-// comparison exact; called now and then before, it leaves little to be done there. After an
-// error the next one asks for all of it.
+// Update compares again the members that were touched since Compare began or Update was last called. Under
+// the hold, with equal ledgers and no call to the shadow in flight, it makes the comparison exact. Earlier
+// calls leave less work for that one. After an error the next call compares the same members again.
 func (c *Comparison) Update(ctx context.Context) error {
 	t := c.r.shadow.touched.Load()
 	if t == nil {
@@ -148,7 +145,7 @@ func (c *Comparison) update(ctx context.Context, t *touched) (err error) {
 	windows, over := t.take()
 	c.exact = c.exact && !over
 	defer func() {
-		if err != nil { // as where the hold is over
+		if err != nil { // for example, the hold has lapsed
 			t.again(windows)
 		}
 	}()
@@ -173,20 +170,20 @@ func (c *Comparison) update(ctx context.Context, t *touched) (err error) {
 	return nil
 }
 
-// Exact reports whether nothing had to be left out: neither more members that differ than
-// the bound, nor more that were touched than can be remembered.
+// Exact reports whether the comparison is complete: no more members differ than bound, and no more were
+// touched than can be recorded.
 func (c *Comparison) Exact() bool { return c.exact }
 
-// WindowDifference is how many standings of a window differ.
+// WindowDifference counts the standings of a window that differ.
 type WindowDifference struct {
 	Planned
 
-	Differ int // members: those that follow, and those with other points or another time
+	Differ int // members: the two counts below, and members with other points or another time
 	OnlyA  int // members that only the live board has
-	OnlyB  int // members that only the rebuilt one has
+	OnlyB  int // members that only the rebuilt board has
 }
 
-// Windows are those that were compared, by board, period and start.
+// Windows returns the compared windows by board, period and start.
 func (c *Comparison) Windows() []WindowDifference {
 	var all []WindowDifference
 	for _, w := range c.sorted() {
@@ -208,8 +205,8 @@ func (c *Comparison) sorted() []*comparedWindow {
 	return slices.SortedFunc(maps.Values(c.window), func(a, b *comparedWindow) int { return a.Compare(b.Window) })
 }
 
-// Differences are the first so many standings that differ, by window and member: A is the
-// live board, B the rebuilt one.
+// Differences returns the first limit standings that differ, by window and member. A is the live board, B
+// the rebuilt one.
 func (c *Comparison) Differences(limit int) ([]ranking.Difference, error) {
 	var all []ranking.Difference
 	for _, w := range c.sorted() {

@@ -54,7 +54,7 @@ func TestAComparisonThatFindsMoreThanItMayKeepSaysSo(t *testing.T) {
 	require.Len(t, list, 5)
 }
 
-// As where a hold is over in the middle of it.
+// An example is a hold that lapses during an update.
 func TestWhatAnUpdateThatIsCutShortHadToAskForIsLeftToTheNext(t *testing.T) {
 	f, r := rebuilding(t)
 	c := f.compare(t, r)
@@ -76,8 +76,8 @@ func TestWhatAnUpdateThatIsCutShortHadToAskForIsLeftToTheNext(t *testing.T) {
 	}
 }
 
-// A live board and its rebuild are written by turns and at once, by pieces of the same
-// log, while they are compared: at the end exactly what was tampered with differs.
+// Pieces of the same log are written to a live board and its rebuild, in turns and concurrently, while the
+// boards are compared. In the end exactly the modified standings differ.
 func TestAComparisonIsExactAlthoughBothSidesAreWritten(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	f := someone(t)
@@ -130,7 +130,7 @@ func TestAComparisonIsExactAlthoughBothSidesAreWritten(t *testing.T) {
 	require.Equal(t, map[string][]string{"m7": {"monthly"}, "stranger": {"monthly"}, "m8": {"yearly"}}, seen)
 }
 
-// eavesdropper is told the arguments of every call, and says if it is to fail.
+// eavesdropper receives the arguments of every call, and decides whether the call fails.
 type eavesdropper func(args []any) error
 
 func (eavesdropper) DialHook(next redis.DialHook) redis.DialHook { return next }

@@ -15,7 +15,7 @@ func TestARebuildBringsBackWhatWasDropped(t *testing.T) {
 	eu := f.both(t, f.member("u1", 5))
 	listing := f.piece.Windows[eu[0]].Listing()
 	for i := range int(of) {
-		if i != shard { // the others have begun, too
+		if i != shard { // the other shards have started too
 			g := newFixture(t, f.client, f.prefix)
 			g.store = g.storeOf(t, func(c *ranking.Config) { c.Shard = i })
 			g.begin(t)
@@ -39,7 +39,7 @@ func TestARebuildBringsBackWhatWasDropped(t *testing.T) {
 		p.Windows[i].Board = "eu"
 	}
 	p.Expected, p.Next = ledger.At(f.next), ledger.At(f.next+10)
-	a, _, err := f.store.Apply(t.Context(), &p) // the live one goes on: nobody's in eu
+	a, _, err := f.store.Apply(t.Context(), &p) // the live ledger moves on, and eu has no members
 	require.NoError(t, err)
 	require.Equal(t, ledger.Applied, a.Outcome)
 	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 5)}}}

@@ -1,7 +1,7 @@
 package shadow
 
-// What the tests here share: a store with three windows around the present, and
-// ways to look at all that stands under its prefix.
+// Helpers of these tests: a store with three current windows, and functions that read all keys under its
+// prefix.
 
 import (
 	"context"
@@ -37,8 +37,8 @@ type tester interface {
 	Context() context.Context
 }
 
-// TestMain runs the tests with the only shard of a prefix, and again with one of several:
-// there is nothing that a store does otherwise. What is measured or fuzzed is so once.
+// TestMain runs the tests with the only shard of a prefix, and again with one of several shards, since a
+// store behaves the same in both. Benchmarks and fuzz tests run once.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	once := flag.Lookup("test.bench").Value.String() + flag.Lookup("test.fuzz").Value.String()
@@ -48,19 +48,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shard is which of how many shards a fixture's store is.
+// shard and of are the number of the fixture's shard, and the number of shards.
 var shard, of = 0, ledger.Shards(1)
 
 type fixture struct {
 	client *redis.Client
 	prefix string
 	store  *ranking.Store
-	now    int64 // ms; a while ago, but in every window
-	next   int64 // the offset at which the ledger stands
+	now    int64 // ms; some time ago, but in every window
+	next   int64 // the offset of the ledger's position
 	piece  ledger.Piece
 }
 
-// fixed is a store on the shared Redis, with a begun ledger and a prefix of its own.
+// fixed returns a store on the shared Redis, with a ledger and a prefix of its own.
 func fixed(t testing.TB) *fixture {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
@@ -68,7 +68,7 @@ func fixed(t testing.TB) *fixture {
 	return f
 }
 
-// lately is an hour ago, or the beginning of today if that was later: no window has ended since.
+// lately returns an hour ago, or the beginning of today if that is later: no window has ended since.
 func lately(now time.Time) time.Time {
 	today, hour := now.Truncate(24*time.Hour), now.Add(-time.Hour)
 	if hour.Before(today) {
@@ -84,7 +84,7 @@ func newFixture(t tester, client *redis.Client, prefix string) *fixture {
 	return f
 }
 
-// storeOf is a store like this one but for some of its configuration.
+// storeOf returns a store like the fixture's with a changed configuration.
 func (f *fixture) storeOf(t tester, change func(*ranking.Config)) *ranking.Store {
 	t.Helper()
 	c := ranking.Config{
@@ -100,7 +100,7 @@ func (f *fixture) storeOf(t tester, change func(*ranking.Config)) *ranking.Store
 	return ranking.New(c)
 }
 
-// newPiece has the present week, month and year of a board, and no members.
+// newPiece returns a piece with the current week, month and year of a board, and no members.
 func (f *fixture) newPiece() ledger.Piece {
 	var calendar periods.Calendar
 	p := ledger.Piece{Partition: ledger.Partition{Topic: "events", Number: 3}, Expected: ledger.At(f.next), Next: ledger.At(f.next + 10)}
@@ -114,7 +114,7 @@ func (f *fixture) newPiece() ledger.Piece {
 	return p
 }
 
-// window is the calendar's window that the piece's n-th one is.
+// window returns the piece's n-th window as a calendar window.
 func (f *fixture) window(n int) periods.Window {
 	w := f.piece.Windows[n]
 	return periods.Window{Period: periods.Period(w.Period), Name: w.Name, Start: w.Start, End: w.End}
@@ -127,7 +127,7 @@ func (f *fixture) begin(t tester) {
 	require.Equal(t, ledger.Began, begun)
 }
 
-// apply sends the piece as it is.
+// apply sends the piece unchanged.
 func (f *fixture) apply(t tester) ledger.Answer {
 	t.Helper()
 	a, _, err := f.store.Apply(t.Context(), &f.piece)
@@ -135,7 +135,7 @@ func (f *fixture) apply(t tester) ledger.Answer {
 	return a
 }
 
-// mustApply sends the piece from where the ledger stands.
+// mustApply sends the piece from the ledger's position.
 func (f *fixture) mustApply(t tester) {
 	t.Helper()
 	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
@@ -154,10 +154,10 @@ func (f *fixture) member(id string, points int64) ledger.Member {
 	return ledger.Member{ID: []byte(id), Points: points, Time: f.now}
 }
 
-// key is the sorted set of the piece's n-th window.
+// key returns the sorted set of the piece's n-th window.
 func (f *fixture) key(n int) string { return f.store.Keys().Window(&f.piece.Windows[n]) }
 
-// contents is all that stands under a prefix, as text, with when it expires.
+// contents returns all keys under a prefix as text, with their expiry.
 func contents(t tester, client *redis.Client, prefix string) map[string]string {
 	t.Helper()
 	ctx := t.Context()
@@ -189,7 +189,7 @@ func contents(t tester, client *redis.Client, prefix string) map[string]string {
 	return all
 }
 
-// unchanged runs f and requires that it left everything under the prefix as it was.
+// unchanged runs do and requires that it changes no key under the prefix.
 func (f *fixture) unchanged(t tester, do func()) {
 	t.Helper()
 	before := contents(t, f.client, f.prefix)
@@ -197,8 +197,8 @@ func (f *fixture) unchanged(t tester, do func()) {
 	require.Equal(t, before, contents(t, f.client, f.prefix))
 }
 
-// expiresAt requires a key to expire at a time, Unix ms, to a second: what is left was
-// told at some moment between two looks at the clock.
+// expiresAt requires a key to expire at want, Unix ms, to within a second: the time to live is read between
+// two readings of the clock.
 func (f *fixture) expiresAt(t tester, key string, want int64) {
 	t.Helper()
 	before := time.Now().UnixMilli()
@@ -212,13 +212,13 @@ func (f *fixture) expiresAt(t tester, key string, want int64) {
 
 func redisZ(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
 
-// keyed is a store, live or a shadow.
+// keyed is a store: the live one or a shadow.
 type keyed interface {
 	Keys() ranking.Keys
 	Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error)
 }
 
-// someone is a fixture whose next piece adds to a member who is there.
+// someone returns a fixture whose next piece adds points to an existing member.
 func someone(tb testing.TB) *fixture {
 	tb.Helper()
 	f := fixed(tb)
@@ -227,7 +227,7 @@ func someone(tb testing.TB) *fixture {
 	return f
 }
 
-// answers requires an answer, and that it changed nothing.
+// answers requires an answer, and that the call changed nothing.
 func (f *fixture) answers(t tester, want ledger.Answer) {
 	t.Helper()
 	f.unchanged(t, func() {
@@ -239,7 +239,7 @@ func beginning(partition int, found string, at int64, origin *ledger.Origin) led
 	return ledger.StartPosition{Partition: ledger.Partition{Topic: "events", Number: partition}, Found: found, At: ledger.At(at), Origin: origin}
 }
 
-// entry is how a window is listed, of a board by the default rule.
+// entry returns the listing of a window, of a board with the default rule.
 func entry(w ledger.Window, expires int64) string {
 	l := ranking.Listing{Window: w, Expires: expires}
 	return l.Text()
@@ -256,12 +256,12 @@ func (f *fixture) listing(t tester, w ledger.Window) string {
 	return text
 }
 
-// private is a fixture on a server of its own, with a member who has 10 points and
-// a piece that adds 10 more.
+// private returns a fixture on a server of its own, with a member who has 10 points and a piece that adds
+// 10.
 func private(t *testing.T, args ...string) (*fixture, *testenv.RedisServer) {
 	t.Helper()
 	server := testenv.PrivateRedis(t, args...)
-	// Ours, which doesn't try again by itself.
+	// The project's client, which does not retry.
 	client := redisconn.NewClient(redisconn.Settings{Addresses: []string{server.Addr()}, Timeout: 20 * time.Second})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	f := newFixture(t, client.(*redis.Client), "lb")
@@ -271,7 +271,7 @@ func private(t *testing.T, args ...string) (*fixture, *testenv.RedisServer) {
 	return f, server
 }
 
-// as is a client of a user with some rights.
+// as returns a client of a user with the given ACL rules.
 func (f *fixture) as(t *testing.T, server *testenv.RedisServer, rules ...string) redis.UniversalClient {
 	t.Helper()
 	args := []any{"acl", "setuser", "worker", "reset", "on", ">p"}
@@ -284,7 +284,7 @@ func (f *fixture) as(t *testing.T, server *testenv.RedisServer, rules ...string)
 	return client
 }
 
-// redisCPU is what the server's process has used so far.
+// redisCPU returns the CPU time that the Redis server has used.
 func redisCPU(b *testing.B, client *redis.Client) time.Duration {
 	b.Helper()
 	info, err := client.Info(b.Context(), "cpu").Result()
@@ -302,13 +302,12 @@ func redisCPU(b *testing.B, client *redis.Client) time.Duration {
 	return time.Duration(sum * float64(time.Second))
 }
 
-// incomplete lists the partitions whose origin lies after the start of a week, as readers do.
+// incomplete lists the partitions whose origin is after the start of a week, as readers do.
 func incomplete(origins map[string]string, start int64) (all []string, err error) {
 	return ranking.Incomplete(&ledger.State{Origins: origins}, "global", "weekly", start)
 }
 
-// of are the windows of a board, behind those that the piece has; it returns their
-// numbers.
+// of appends the windows of a board to the piece, and returns their numbers.
 func (f *fixture) of(board string) (numbers []int) {
 	for _, w := range f.newPiece().Windows {
 		w.Board = board

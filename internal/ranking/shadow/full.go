@@ -1,7 +1,7 @@
 package shadow
 
-// A rebuild that doesn't fit into Redis. A consumer waits for room; a rebuild takes the
-// room that consumers wait for, and ends.
+// A rebuild that does not fit into Redis. A consumer waits for memory; a rebuild ends, since it uses the
+// memory that consumers wait for.
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// FullError says that Redis refuses a rebuild what it would write, for its maxmemory.
+// FullError reports that Redis refused a rebuild's write because of maxmemory.
 type FullError struct {
-	Used, Max int64 // bytes; 0 where Redis doesn't tell
+	Used, Max int64 // bytes; 0 if Redis does not report them
 	Err       error
 }
 
@@ -33,7 +33,7 @@ func (e *FullError) Error() string {
 
 func (e *FullError) Unwrap() error { return e.Err }
 
-// Full is a *FullError of a refusal for maxmemory; any other error is as it was.
+// Full turns a refusal because of maxmemory into a *FullError, and returns any other error unchanged.
 func Full(err error) error {
 	if _, already := errors.AsType[*FullError](err); already || !redisconn.IsFull(err) {
 		return err
@@ -45,8 +45,8 @@ func Full(err error) error {
 	return full
 }
 
-// Classify says what an error of a rebuild asks for: a full Redis ends it, all else is as
-// of a store.
+// Classify returns the verdict on an error of a rebuild. A full Redis ends the rebuild; other errors are
+// classified as those of a store.
 func Classify(err error) ledger.Verdict {
 	if _, full := errors.AsType[*FullError](err); full {
 		return ledger.Refuse

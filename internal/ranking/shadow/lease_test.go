@@ -1,6 +1,6 @@
 package shadow
 
-// What a rebuild has lives by one lease.
+// All keys of a rebuild have one lease.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// own are the keys of rebuilds, and when each expires, ms from now.
+// own returns the keys of rebuilds with their time to live, ms.
 func (f *fixture) own(t testing.TB) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -50,8 +50,8 @@ func TestALeaseIsRenewedForAllAtOnce(t *testing.T) {
 	require.Positive(t, f.client.Exists(t.Context(), f.key(0)).Val())
 }
 
-// If the clock of Redis goes back, a piece writes keys that expire before those that are there. A ledger that outlived
-// the listing would be that of a shadow without windows, and the swap would believe it.
+// If Redis's clock goes back, a piece writes keys that expire before the existing ones. If the ledger
+// outlived the listing, the shadow would appear to have no windows, and the swap would accept that.
 func TestTheLedgerExpiresNoLaterThanTheListing(t *testing.T) {
 	f := someone(t)
 	r, err := Lock(t.Context(), f.store, "me", lease)
@@ -105,8 +105,8 @@ func TestARebuildThatHasLostAnythingIsTold(t *testing.T) {
 	}
 }
 
-// A rebuild is paused until its lease is over, and wakes up: nothing is left of it, and
-// it changes nothing, though it doesn't know.
+// A rebuild is paused until its lease is over, and continues. All its keys are gone, and it changes
+// nothing, although it does not know that.
 func TestARebuildThatWakesUpAfterItsLeaseDoesNotSwap(t *testing.T) {
 	f := someone(t)
 	before := contents(t, f.client, f.prefix)
@@ -115,7 +115,7 @@ func TestARebuildThatWakesUpAfterItsLeaseDoesNotSwap(t *testing.T) {
 	f.fold(t, r, ledger.Origin{}, f.member("u1", 7))
 	require.NoError(t, r.Renew(t.Context()))
 	require.NoError(t, r.Hold(t.Context(), lease))
-	// All of it has a lease, of which little is left now: a short one could be over before
+	// All keys have a lease, and the test shortens it here. A short lease from the start could end before
 	// the hold is taken.
 	own := f.own(t)
 	own[strings.TrimPrefix(r.live.Keys().Hold(), f.prefix)] = f.client.PTTL(t.Context(), r.live.Keys().Hold()).Val().Milliseconds()
@@ -166,7 +166,7 @@ func TestAHoldLapsesByItselfAndIsReleasedByItsOwnerOnly(t *testing.T) {
 	require.Eventually(t, func() bool { return f.apply(t).Outcome == ledger.Applied }, 10*time.Second, 10*time.Millisecond)
 }
 
-// A shadow begins where its origins say, or nobody could tell what it has.
+// A shadow without origins would not tell which events it has.
 func TestAShadowHasAnOriginOfEveryPartition(t *testing.T) {
 	f := someone(t)
 	r, err := Lock(t.Context(), f.store, "me", lease)
@@ -176,7 +176,7 @@ func TestAShadowHasAnOriginOfEveryPartition(t *testing.T) {
 	require.Equal(t, ledger.Halt, Classify(err))
 }
 
-// sized notes the most arguments that a call has.
+// sized records the largest number of arguments of a call.
 type sized struct{ most *int }
 
 func (sized) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -200,7 +200,7 @@ func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
 		pipe.HSet(t.Context(), r.shadow.Keys().Windows(), name, `{"end":2,"expires":9999999999999,"start":1}`)
 		pipe.ZAdd(t.Context(), r.shadow.Keys().Listed(name), redisZ(1, "u"))
 		pipe.PExpire(t.Context(), r.shadow.Keys().Listed(name), 20*time.Second)
-		if i%100 == 99 { // a client waits for all of them together, however busy a Redis is
+		if i%100 == 99 { // the client's deadline covers a whole pipeline, and Redis may be busy
 			_, err := pipe.Exec(t.Context())
 			require.NoError(t, err)
 		}
@@ -212,14 +212,14 @@ func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
 	require.Positive(t, most)
 	require.Less(t, most, windows/2, "arguments of a call")
 	all := f.own(t)
-	for key, left := range all { // as of somewhere since
-		const rounding = 10 * time.Millisecond // of Redis's clock and of what is left, to a millisecond each
+	for key, left := range all { // read some time after the renewal
+		const rounding = 10 * time.Millisecond // Redis's clock and the time to live are each rounded to 1 ms
 		require.GreaterOrEqual(t, left, (lease - time.Since(began) - rounding).Milliseconds(), key)
 	}
 	require.Greater(t, len(all), windows)
 }
 
-// A renewal in the midst of a removal isn't one of a shadow that is lost: it would end it.
+// A renewal during a removal must not report the shadow as lost, which would end the rebuild.
 func TestALeaseIsRenewedWhileTheShadowIsRemoved(t *testing.T) {
 	f := someone(t)
 	r := f.rebuild(t, f.member("u1", 10))

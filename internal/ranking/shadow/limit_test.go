@@ -1,6 +1,6 @@
 package shadow
 
-// How many windows a rebuild may open.
+// The number of windows that a rebuild may open.
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// limited is a fixture whose boards may have so many windows, with the three of global.
+// limited returns a fixture with a limit on windows. The board global has three.
 func limited(t testing.TB, windows int64) *fixture {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
@@ -22,8 +22,8 @@ func limited(t testing.TB, windows int64) *fixture {
 	return f
 }
 
-// shadowed adds u2 to a window of each of some boards, in a shadow; where the live ledger
-// is to come there too, f.mustApply does.
+// shadowed adds u2 to a window of each board in a shadow. f.mustApply brings the live ledger to the same
+// position.
 func (f *fixture) shadowed(t testing.TB, r *Rebuild, boards ...string) {
 	t.Helper()
 	p := f.newPiece()
@@ -40,7 +40,7 @@ func (f *fixture) shadowed(t testing.TB, r *Rebuild, boards ...string) {
 	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, a)
 }
 
-// actionsByBoard are the actions of a plan's windows by board.
+// actionsByBoard returns the actions of a plan's windows by board.
 func actionsByBoard(p *Plan) map[string]Action {
 	all := map[string]Action{}
 	for i := range p.Windows {
@@ -49,7 +49,8 @@ func actionsByBoard(p *Plan) map[string]Action {
 	return all
 }
 
-// What is refused in a shadow has no dead letter, and who is refused is so on every board.
+// A shadow refuses no window: a rebuild writes no dead letters, and a refused event counts on none of its
+// boards.
 func TestAShadowHasNoLimitAndASwapOpensNoWindowBeyondIt(t *testing.T) {
 	f := limited(t, 4)
 	r := f.rebuild(t, f.member("u1", 10))
@@ -74,7 +75,7 @@ func TestAShadowHasNoLimitAndASwapOpensNoWindowBeyondIt(t *testing.T) {
 	require.Equal(t, map[string]int64{"u1": 10}, f.points(t, 0))
 }
 
-// As after max_windows was lowered.
+// This happens after max_windows is lowered.
 func TestARebuildReplacesEveryWindowThatIsListedAlsoAboveTheLimit(t *testing.T) {
 	f := limited(t, 100)
 	f.store = f.storeOf(t, func(c *ranking.Config) { c.MaxWindows = 2 })
@@ -92,7 +93,7 @@ func TestARebuildReplacesEveryWindowThatIsListedAlsoAboveTheLimit(t *testing.T) 
 	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
 }
 
-// It is in the log that has been read to where the live boards are that nobody is in it.
+// Only when the shadow has read up to the live positions is it certain that a window has no members.
 func TestAWindowThatIsDroppedMakesRoomOnceTheLogIsRead(t *testing.T) {
 	f := limited(t, 6)
 	f.both(t, f.member("u1", 5))
@@ -110,8 +111,8 @@ func TestAWindowThatIsDroppedMakesRoomOnceTheLogIsRead(t *testing.T) {
 	require.Equal(t, int64(4), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
 }
 
-// The window was counted in, and its listing is what was lost: as long as its key is there
-// and it isn't listed, partitions halt.
+// Events were counted in the window, and only its listing was lost. Partitions halt as long as its key
+// exists and is not listed.
 func TestAWindowWhoseKeyIsThereIsReplacedAlsoAboveTheLimit(t *testing.T) {
 	f := limited(t, 3)
 	week := f.newPiece().Windows[0]
@@ -129,7 +130,7 @@ func TestAWindowWhoseKeyIsThereIsReplacedAlsoAboveTheLimit(t *testing.T) {
 }
 
 func TestASwapKeepsTheLastTenthForBoardsThatHaveAWindow(t *testing.T) {
-	f := limited(t, 10) // the three of global are there
+	f := limited(t, 10) // the three of global exist
 	f.piece = f.newPiece()
 	f.of("here")
 	f.piece.Groups = []ledger.Group{{Windows: []int{4}, Members: []ledger.Member{f.member("u1", 1)}}} // its month

@@ -1,8 +1,8 @@
 package shadow
 
-// What the live boards and a rebuild's shadow list. Windows may be listed by the ten
-// thousands, so the listings are read some hundred a call, before ingestion is held; under
-// the hold it is enough to count them.
+// The listings of the live boards and of a rebuild's shadow. There may be tens of thousands of windows, so
+// the listings are read a few hundred per call, before ingestion is held. Under the hold it suffices to
+// count them.
 
 import (
 	"context"
@@ -15,37 +15,36 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// listings are both sides' listings, and which of their windows have the live keys that they
-// have to have.
+// listings holds the listings of both sides, and which of their windows have all required live keys.
 //
-// They are right as long as both sides list as many. A shadow's listing only grows, and so
-// does the live one: a board can't be dropped while a rebuild is under way, and what Retire
-// takes away is over for two days; from when on that may be, they are read again. A listing
-// is written once, but for which sets its window has, which is read in the call that swaps.
+// They are valid as long as both sides still list the same number of windows. The shadow's listing only
+// grows. So does the live one: a board cannot be dropped during a rebuild, and Retire removes a window only
+// two days after it expires; from the earliest such time on, the listings are read again. An entry is written
+// once, except for the part that names the window's sets, which swap.lua reads in its own call.
 //
-// A window that is opened while they are being read may be in them or not. It is opened by a
-// piece, which moves the ledger: whoever reads the ledger, then the listings, and swaps only
-// if the ledger hasn't moved, has missed none.
+// A window that is opened while the listings are being read may be missing from them. The piece that opens
+// it moves the ledger. So a caller that reads the ledger, then the listings, and swaps only if the ledger
+// has not moved, has missed no window.
 //
-// A key may be lost without a trace, so windows for which that decides anything are looked at
+// Redis may lose a key without a trace, so the keys of windows whose action depends on them are checked
 // again.
 type listings struct {
-	names        []string // of both, sorted
+	names        []string // of both sides, sorted
 	live, shadow map[string]string
 	there        map[string]bool
-	until        int64 // from when on Retire may take one away, Unix ms
+	until        int64 // the earliest time at which Retire may remove a window, Unix ms
 }
 
-// fits reports whether the listings are those of two sides, as they were at a time, Unix ms.
+// fits reports whether the listings are those of the two sides at the given time, Unix ms.
 func (l *listings) fits(live, shadow *side, at int64) bool {
 	return l != nil && len(l.live) == live.windows && len(l.shadow) == shadow.windows && at < l.until
 }
 
-// errFewer says that less is listed than was counted just before.
+// errFewer reports that fewer windows are listed than were counted just before.
 var errFewer = ranking.Faultf("less is listed than a moment ago")
 
-// Prepare reads what both sides list, if that has changed since it was read last: what comes
-// then under the hold takes less, unless more is listed.
+// Prepare reads both listings if they have changed since they were last read. The plan made later under the
+// hold is then faster, unless more windows are listed by that time.
 func (r *Rebuild) Prepare(ctx context.Context) error {
 	if _, err := r.takeBans(ctx); err != nil {
 		return fmt.Errorf("prepare the rebuild of %q: %w", r.live.Prefix(), err)
@@ -55,7 +54,7 @@ func (r *Rebuild) Prepare(ctx context.Context) error {
 		_, _, err = r.listed(ctx, &live, &shadow, now)
 	}
 	if errors.Is(err, errFewer) {
-		return nil // what is left out here is read again
+		return nil // the next plan reads the listings again
 	}
 	if err != nil {
 		return fmt.Errorf("prepare the rebuild of %q: %w", r.live.Prefix(), err)
@@ -63,8 +62,8 @@ func (r *Rebuild) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// listed is what is listed, once both sides were seen, at a time. fresh: it was read after
-// that. errFewer says that Redis has gone back meanwhile.
+// listed returns the listings for two sides that were read at now, Unix ms. fresh reports that they were
+// read after that time. errFewer reports that Redis was rolled back meanwhile.
 func (r *Rebuild) listed(ctx context.Context, live, shadow *side, now int64) (l *listings, fresh bool, err error) {
 	r.mu.Lock()
 	l = r.read
@@ -80,7 +79,7 @@ func (r *Rebuild) listed(ctx context.Context, live, shadow *side, now int64) (l 
 		return nil, false, err
 	}
 	for name, listing := range l.live {
-		if w, err := ranking.ParseListing(name, listing); err == nil { // else no window is planned
+		if w, err := ranking.ParseListing(name, listing); err == nil { // otherwise no window is planned
 			l.until = min(l.until, w.Expires+ranking.RetireAfter.Milliseconds())
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// opens has a store take a piece that opens a board's week.
+// opens applies a piece to a store that opens a board's week.
 func (f *fixture) opens(t *testing.T, s keyed, board string) ledger.Window {
 	t.Helper()
 	p := f.newPiece()
@@ -62,17 +62,17 @@ func TestListingsThatAreAsTheyWereAreNotReadAgain(t *testing.T) {
 	require.Equal(t, map[string]int64{"u1": 7}, f.points(t, 0))
 }
 
-// Retire may take it away while another window is opened: then as many are listed as before.
+// Retire may remove a window while a piece opens another, so that the number of windows stays the same.
 func TestListingsAreReadAgainWhereAWindowMayHaveBeenRetired(t *testing.T) {
 	f, r := rebuilding(t)
 	now := time.Now().UnixMilli()
-	gone := now - 2*day - 2000 // it is over for two days
+	gone := now - 2*day - 2000 // it ended two days ago
 	f.list(t, f.store, "global:weekly:gone", listed(gone-8*day, gone-day, gone))
 	require.NoError(t, r.Prepare(t.Context()))
 	n, err := f.store.Retire(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	live := f.opens(t, f.store, "live") // which the shadow doesn't open
+	live := f.opens(t, f.store, "live") // the shadow does not open this window
 	require.NoError(t, f.client.HSet(t.Context(), r.shadow.Keys().Ledger(), "events/3", fmt.Sprint(f.next+10)).Err())
 	f.next += 10
 	f.held(t, r)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// nameMembers adds what members are called by the events that the rebuild has read to the names of
-// the live boards, once those are swapped. A name counts by the time of its event, so whatever is
-// named meanwhile, both come to the same; and whoever is erased meanwhile stays so.
+// nameMembers merges the names that the rebuild has read from events into the names of the live boards,
+// after a swap. The name with the latest event time wins, so consumers may add names concurrently with the
+// same result. A member that is erased meanwhile stays erased.
 func (r *Rebuild) nameMembers(ctx context.Context) error {
 	r.mu.Lock()
 	swapped := r.swapped

@@ -10,8 +10,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// What the log says that members are called is there after a rebuild, and what the live boards knew
-// besides stays.
+// After a rebuild the names from the log are present, and other names of the live boards are unchanged.
 func TestARebuildNamesMembers(t *testing.T) {
 	f := someone(t)
 	r := f.rebuild(t, f.member("u1", 7), f.member("u2", 3), f.member("u3", 1))

@@ -1,7 +1,7 @@
 package shadow
 
-// What a swap does to origins, and what it asks to be accepted: a window that lacks events
-// stays shown as incomplete, and one that can't be made whole isn't replaced in silence.
+// How a swap changes origins, and what it requires the operator to accept. A window that lacks events is
+// still shown as incomplete, and a window that cannot be completed is not replaced silently.
 
 import (
 	"fmt"
@@ -13,25 +13,26 @@ import (
 	"github.com/standings/standings/internal/rules"
 )
 
-// RefusedError says that a rebuild may not swap, and what would let it.
+// RefusedError reports that a rebuild may not swap, with the remedies.
 type RefusedError struct{ Reasons []string }
 
 func (e *RefusedError) Error() string { return strings.Join(e.Reasons, "\n") }
 
-// newOrigins works out the origins that the swap writes, of the live ones and the shadow's.
+// newOrigins returns the origins that the swap writes, computed from the live ones and the shadow's.
 //
-// Whoever reads calls a window incomplete if it starts before some partition's origin. The
-// windows replaced start at From or later, which is no earlier than any of the shadow's
-// origins: all of them are complete, and stay so with any origin up to From. Those kept
-// lack what they lacked: none whose start lies before a live origin may come to lie after
-// it. They start before From, so a live origin can come down to From, and no lower; but for
-// those that today's retention alone has ended, which stop it at their start. And where
-// kept windows may lack more than they did, the partitions concerned go up to From, or to
-// behind the start of such a one. Then, and only then, a window that is complete may be
-// shown as incomplete.
+// A reader shows a window as incomplete if the window starts before the origin of any partition.
+//
+//   - Replaced windows start at From or later, and From is at or after every origin of the shadow. So they are
+//     complete, and any new origin up to From leaves them complete.
+//   - Kept windows lack the events that they lacked before. One that starts before a live origin must also
+//     start before the new one. Most kept windows start before From, so a live origin may decrease to From,
+//     but no lower. A kept window that starts later, such as one that has ended only by today's retention,
+//     limits the decrease to just after its start.
+//   - If kept windows may lack more events than before, the origins of the partitions concerned increase to
+//     From, or to just after the start of such a window. Only then may a complete window be shown as incomplete.
 func (p *Plan) newOrigins(c Choice, was, since map[string]ledger.Origin) map[string]string {
 	write := map[string]string{}
-	until := p.From // whatever is incomplete starts before this
+	until := p.From // every incomplete window starts before this
 	for i := range p.Windows {
 		if w := &p.Windows[i]; w.Incomplete {
 			until = max(until, w.Start+1)
@@ -53,7 +54,7 @@ func (p *Plan) newOrigins(c Choice, was, since map[string]ledger.Origin) map[str
 			write[field] = ledger.Origin{Offset: o.Offset, Time: until, Log: o.Log}.String()
 		case whole && ok && had.Time > down:
 			write[field] = ledger.Origin{Offset: o.Offset, Time: down, Log: o.Log}.String()
-		case whole && ok && had.Log != o.Log: // what counts now was read by a later leader
+		case whole && ok && had.Log != o.Log: // the events that now count were read from a later leader
 			had.Log = o.Log
 			write[field] = had.String()
 		}
@@ -61,9 +62,9 @@ func (p *Plan) newOrigins(c Choice, was, since map[string]ledger.Origin) map[str
 	return write
 }
 
-// newSince works out since when the periods are counted that were added to the live boards, as the
-// swap writes it: what was counted before a period was added is in the windows that are replaced.
-// Those that are kept lack what they lacked, and so do those that are left out, if they begin later.
+// newSince returns the times that the swap writes for periods that were added to the live boards: the time
+// from which each is counted. Replaced windows contain the events from before the period was added. Kept
+// windows lack the same events as before, and so do windows that are left out and begin later.
 func (p *Plan) newSince(c Choice, was map[string]int64) map[string]int64 {
 	write := map[string]int64{}
 	before := &ledger.State{Since: was}
@@ -82,7 +83,7 @@ func (p *Plan) newSince(c Choice, was map[string]int64) map[string]int64 {
 			}
 		}
 		if _, others := was[ledger.SinceKey(rules.AnyBoard, period)]; others && listed && board != rules.AnyBoard && since == 0 {
-			since = counted // without its own, that of the other boards would be the board's
+			since = counted // without an entry of its own, the board would get that of the other boards
 		}
 		if since < had && (len(c.Boards) == 0 || listed && slices.Contains(c.Boards, board)) {
 			write[key] = since
@@ -91,11 +92,12 @@ func (p *Plan) newSince(c Choice, was map[string]int64) map[string]int64 {
 	return write
 }
 
-// counted is the time of a period that a board was counted in from the beginning, as lua/swap.lua removes 0.
+// counted is the time written for a period that a board counted from the beginning. swap.lua removes an
+// entry of 0.
 const counted = -1
 
-// concerns reports whether a window that is kept, or replaced in part, may lack events of
-// a partition that was read since an origin.
+// concerns reports whether a window that is kept, or replaced in part, may lack events of a partition whose
+// origin in the shadow is since.
 func (p *Plan) concerns(field string, since ledger.Origin) bool {
 	return slices.ContainsFunc(p.Windows, func(w Planned) bool {
 		switch {
@@ -154,7 +156,7 @@ func (p *Plan) refuse(c Choice) {
 	}
 }
 
-// several names the first of many.
+// several joins the names, shortened to the first ten.
 func several(all []string) string {
 	const most = 10
 	if len(all) <= most {

@@ -1,7 +1,7 @@
 package shadow
 
-// What a rebuild is to replace, and what it has to keep: the log doesn't reach back to the
-// beginning of every window.
+// The plan of a rebuild: which windows it replaces, and which it keeps because the log does not reach back
+// to their beginning.
 
 import (
 	"cmp"
@@ -18,25 +18,25 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Choice is what a rebuild is to do.
+// Choice is the scope of a rebuild.
 type Choice struct {
-	Boards []string // to be replaced; none is all
-	// AcceptIncomplete goes on where a window that is kept, or replaced in part, lacks
-	// events. It is then shown as incomplete.
+	Boards []string // boards to replace; none means all
+	// AcceptIncomplete continues although a window that is kept, or replaced in part, lacks events. The
+	// window is then shown as incomplete.
 	AcceptIncomplete bool
 }
 
-// Action is what becomes of a window.
+// Action is a rebuild's treatment of a window.
 type Action int
 
 const (
-	// Replaced by what the log says.
+	// Replaced: the window gets the standings that the log gives.
 	Replaced Action = iota
-	// Dropped: the log says that nobody is in it.
+	// Dropped: by the log, the window has no members.
 	Dropped
-	// Kept as it is.
+	// Kept: the window stays as it is.
 	Kept
-	// LeftOut: it isn't there now, and won't be.
+	// LeftOut: the window does not exist now, and the swap does not create it.
 	LeftOut
 )
 
@@ -44,54 +44,55 @@ var actions = [...]string{"replaced", "dropped", "kept", "left out"}
 
 func (f Action) String() string { return actions[f] }
 
-// Planned is what becomes of a window, and why.
+// Planned is the action on a window, with the reason.
 type Planned struct {
 	ledger.Window
 
 	Action Action
-	Why    string // it isn't replaced; empty where it is
-	Lost   bool   // it is listed, and a key that it has to have is gone
-	// Incomplete: it lacks events from now on that the log doesn't hold, or may.
+	Why    string // the reason that the window is not replaced; empty if it is
+	Lost   bool   // it is listed, but a required key is gone
+	// Incomplete: after the swap the window lacks, or may lack, events that the log no longer has.
 	Incomplete bool
 
-	listing string // to be written; empty where nothing is
-	old     bool   // kept for the log alone: what is accepted as incomplete
-	over    bool   // it lives by its listing, and not by today's retention
-	stray   bool   // its key is there, and not listed
-	opens   bool   // neither is it listed, nor has it a key
-	final   bool   // and it is kept
-	// otherRule: the live one was written by another rule of its board.
+	listing string // the listing to write; empty if none is written
+	old     bool   // kept only because of the log's start: AcceptIncomplete may replace it
+	over    bool   // alive by its listing, but over by today's retention
+	stray   bool   // its key exists, but it is not listed
+	opens   bool   // it has neither a listing nor a key
+	final   bool   // the window is kept because it is final
+	// otherRule: the live window was written by another rule of its board.
 	otherRule bool
 }
 
-// Plan is what a rebuild is about to do, as of one moment.
+// Plan lists the actions of a rebuild as of one moment.
 type Plan struct {
 	Windows []Planned // by board, period and start
-	// From is the time from which the log was read in every partition, Unix ms: windows
-	// that start earlier are kept.
+	// From is the time from which the log was read in every partition, Unix ms. Windows that start earlier
+	// are kept.
 	From int64
-	// Torn are the partitions of which a piece was written in part.
+	// Torn lists the partitions with a piece that was written in part.
 	Torn []string
 	// Orphaned: the live ledger is empty.
 	Orphaned bool
-	// Refused is why this may not be done; empty if it may.
+	// Refused lists the reasons that the plan may not be carried out; empty if it may.
 	Refused []string
 
 	Live   map[string]string // the live ledger
-	Shadow map[string]string // the shadow's
+	Shadow map[string]string // the shadow's ledger
 
-	origins map[string]string // to be written
-	since   map[string]int64  // to be written, of periods that were added; 0 to be removed
-	listed  int               // windows that the shadow lists
-	// Windows that the live boards list, and whether the shadow takes over without a hold.
+	origins map[string]string // origins to write
+	since   map[string]int64  // times to write, of periods that were added; 0 removes an entry
+	listed  int               // number of windows that the shadow lists
+	// liveListed is the number of windows that the live boards list; takesOver means that the swap runs
+	// without a hold.
 	liveListed int
 	takesOver  bool
-	boards     map[string]bool // those that have a window in the live listing
+	boards     map[string]bool // boards that have a window in the live listing
 }
 
-// Plan says what Swap would do if both ledgers stood where the live one does now. Until
-// the log is read that far, windows that only the log knows aren't in it yet, and none is
-// Dropped.
+// Plan returns what Swap would do if both ledgers were at the live ledger's positions. Until the shadow has
+// read that far, the plan lacks windows that are only in the unread part of the log, and it drops no
+// window.
 func (r *Rebuild) Plan(ctx context.Context, c Choice) (*Plan, error) {
 	p, err := r.plan(ctx, c)
 	if err != nil {
@@ -108,7 +109,7 @@ func (r *Rebuild) Plan(ctx context.Context, c Choice) (*Plan, error) {
 	return p, nil
 }
 
-// plan is made again where Redis has gone back while it was made; not for ever.
+// plan makes a plan, and starts again, at most twice, if Redis was rolled back meanwhile.
 func (r *Rebuild) plan(ctx context.Context, c Choice) (p *Plan, err error) {
 	for range 3 {
 		if p, err = r.planned(ctx, c); !errors.Is(err, errFewer) {
@@ -169,7 +170,7 @@ func (r *Rebuild) planned(ctx context.Context, c Choice) (*Plan, error) {
 	return p, nil
 }
 
-// decide chooses the action of every window.
+// decide chooses the action for every window.
 func (r *Rebuild) decide(ctx context.Context, p *Plan, c Choice, live, shadow *side, now int64) error {
 	all, fresh, err := r.listed(ctx, live, shadow, now)
 	if err != nil {
@@ -180,7 +181,7 @@ func (r *Rebuild) decide(ctx context.Context, p *Plan, c Choice, live, shadow *s
 		board, _, _ := strings.Cut(name, ":")
 		p.boards[board] = true
 	}
-	var again []string // what becomes of it hangs on whether its key is there
+	var again []string // windows whose action depends on whether their key exists
 	for _, name := range all.names {
 		w, ok, err := r.actionOf(p, c, name, all.live[name], all.shadow[name], all.there, now)
 		switch {
@@ -207,20 +208,20 @@ func (r *Rebuild) decide(ctx context.Context, p *Plan, c Choice, live, shadow *s
 	return nil
 }
 
-// actionOf decides on one window; ok is false for one that is over, which nothing touches.
+// actionOf decides on one window. ok is false for a window that is over: the swap does not touch it.
 func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there map[string]bool, now int64) (w Planned, ok bool, err error) {
-	// The shadow's bounds are today's, and so are the rules of its boards. Where the live ones
-	// are others, workers halt: this is how they are healed. Where they are the same, so is the window, and it lives as
-	// long as it was reported at first.
+	// The shadow's listing has the bounds and the rule that are configured now. If the live listing has
+	// others, workers halt until the window is replaced. If they are equal, the live listing is kept, with
+	// its expiry.
 	of, err := ranking.ParseListing(name, cmp.Or(shadow, live))
 	if err != nil {
 		return w, false, err
 	}
 	w.Window = of.Window
 	if live == "" && of.Expires <= now {
-		return w, false, nil // since the shadow began it
+		return w, false, nil // the window ended after the shadow began it
 	}
-	listed, err := ranking.ParseListing(name, live) // one that can't be read is replaced, or reported by whoever applies
+	listed, err := ranking.ParseListing(name, live) // an unreadable one is replaced, or apply reports it
 	if live != "" {
 		if err == nil && listed.Expires <= now {
 			return w, false, nil
@@ -240,7 +241,8 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 	case !configured:
 		w.Action, w.Why = Kept, fmt.Sprintf("no period %q is configured", w.Period)
 	case live != "" && w.End+rule.Retention.Milliseconds() <= now:
-		// By its listing it lives, by today's retention not: the log was read by that.
+		// The window lives by its listing, but is over by today's retention, which determined where the log
+		// was read from.
 		w.old, w.over = true, true
 		w.Action, w.Why = Kept, "periods."+w.Period+".retention was longer when it began"
 		if c.AcceptIncomplete && w.Lost {
@@ -249,7 +251,8 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 	case w.Start < p.From:
 		w.old = true
 		w.Action, w.Why = Kept, "it starts before "+time.UnixMilli(p.From).UTC().Format(time.RFC3339)+", from when on the log was read"
-		// Of what is gone, a part is better than nothing, if that is said.
+		// A part of a lost window is better than nothing, if the operator accepts that it is shown as
+		// incomplete.
 		if c.AcceptIncomplete && (w.Lost || live == "") {
 			w.Action, w.Why, w.Incomplete = Replaced, "", true
 		}
@@ -258,7 +261,7 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 		w.Action = LeftOut
 	}
 	if w.Action == Replaced {
-		of.Final = 0 // one that was final is lost, or it would be kept
+		of.Final = 0 // a final window gets here only if it is lost
 		w.listing = of.Text()
 		if shadow == "" {
 			w.Action, w.listing = Dropped, ""
@@ -268,13 +271,13 @@ func (r *Rebuild) actionOf(p *Plan, c Choice, name, live, shadow string, there m
 	return w, true, nil
 }
 
-// limit leaves out the windows that a swap would open beyond the most that may be listed:
-// as consumers do, those that begin last, and those of boards that have no window in the last tenth
-// (apply.lua), unless nothing is listed. What is listed is never left out, however many
-// there are, nor is what has a key: as long as that isn't listed, partitions halt.
+// limit leaves out windows that the swap would open in excess of most, by the rule of apply.lua: it admits
+// windows in order of their start, and reserves the last tenth for boards that already have a window,
+// unless no board has one. It never leaves out a listed window, however many there are, nor a window that
+// has a key: partitions halt as long as such a key is not listed.
 func (p *Plan) limit(most, listed int) {
 	room := most - listed
-	read := p.apart() == nil // to where the live boards are: Dropped is so
+	read := p.apart() == nil // the shadow is level with the live boards, so Dropped is certain
 	var opened []*Planned
 	for i := range p.Windows {
 		switch w := &p.Windows[i]; {
@@ -304,8 +307,8 @@ func (p *Plan) limit(most, listed int) {
 	}
 }
 
-// there says which windows have a key, and of those that are listed all that they have to have,
-// by their names in the listing.
+// there reports, by listing name, which windows have a key, and which listed windows have all the keys that
+// they must have.
 func (r *Rebuild) there(ctx context.Context, all []string) (map[string]bool, error) {
 	there := make(map[string]bool, len(all))
 	for names := range slices.Chunk(all, 1000) {

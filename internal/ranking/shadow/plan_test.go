@@ -1,7 +1,6 @@
 package shadow
 
-// What a rebuild replaces, keeps and refuses, and which windows are shown as incomplete
-// afterwards.
+// The windows that a rebuild replaces, keeps and refuses, and those shown as incomplete afterwards.
 
 import (
 	"fmt"
@@ -21,15 +20,15 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// since is a fixture and a rebuild whose shadow was read from a time on, in the present
-// month: the week is replaced, and the month and the year are kept.
+// since returns a fixture and a rebuild whose shadow was read from a time in the current month: the week is
+// replaced, and the month and the year are kept.
 func since(t *testing.T) (*fixture, *Rebuild, int64) {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
 	begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(0), Origin: &ledger.Origin{}}})
 	require.NoError(t, err)
 	require.Equal(t, ledger.Began, begun)
-	// A week that begins later than its month does, and that than its year, whatever day it is.
+	// The week starts after its month, and the month after its year, whatever today's date is.
 	from := f.now - 3_600_000
 	f.piece.Windows[0].Start, f.piece.Windows[0].End, f.piece.Windows[0].Name = from, from+7*day, "a-week"
 	f.piece.Windows[1].Start, f.piece.Windows[1].End = from-day, from+20*day
@@ -145,7 +144,7 @@ func TestOtherBoardsAndWhatIsOverAreLeftAlone(t *testing.T) {
 	now := time.Now().UnixMilli()
 	f.list(t, f.store, "eu:weekly:x", listed(now-1000, now+1000, now+day))
 	f.list(t, f.store, "global:weekly:over", listed(now-100*day, now-93*day, now-1000))
-	// By its listing it lives, by today's retention of 60 days not.
+	// Alive by its listing, but over by today's retention of 60 days.
 	f.list(t, f.store, "global:weekly:longer", listed(now-100*day, now-93*day, now+day))
 	require.NoError(t, f.client.ZAdd(t.Context(), f.store.Keys().Listed("global:weekly:longer"), redisZ(1, "u")).Err())
 	p, err := r.Plan(t.Context(), Choice{Boards: []string{"global"}})
@@ -178,8 +177,8 @@ func TestAListingIsHealedWhereItsBoundsAreOthersAndKeptWhereTheyAreNot(t *testin
 	f.mustApply(t)
 }
 
-// longer lists a window that lives by its listing, and not by today's retention of 60
-// days, and says when it began.
+// longer lists a window that is alive by its listing, but over by today's retention of 60 days. It returns
+// the window's start, Unix ms.
 func (f *fixture) longer(t *testing.T) (name string, start int64) {
 	t.Helper()
 	now := time.Now().UnixMilli()
@@ -188,7 +187,7 @@ func (f *fixture) longer(t *testing.T) (name string, start int64) {
 	return name, start
 }
 
-// shownIncomplete reports how readers show a window that begins at a time.
+// shownIncomplete reports whether readers show a window that starts at start as incomplete.
 func (f *fixture) shownIncomplete(t *testing.T, start int64) bool {
 	t.Helper()
 	all, err := incomplete(map[string]string{"events/3": f.origin(t)}, start)
@@ -244,7 +243,7 @@ func TestAnUnlistedBoardIsReplacedInPartOnlyIfThatIsAccepted(t *testing.T) {
 	f.mustApply(t)
 }
 
-// Asked again they would be no better.
+// Trying again would not help.
 func TestAnOriginThatIsNoneAndALedgerWithoutASchemaAreForAPersonToMend(t *testing.T) {
 	f, r := rebuilding(t)
 	require.NoError(t, f.client.HSet(t.Context(), f.store.Keys().Origin(), "events/3", "x").Err())
@@ -258,11 +257,10 @@ func TestAnOriginThatIsNoneAndALedgerWithoutASchemaAreForAPersonToMend(t *testin
 	require.Equal(t, ledger.Halt, Classify(err))
 }
 
-// Whatever was read since when, and however the shard is broken: what is replaced is shown
-// as complete, what was incomplete and is kept stays so, and what may lack events now is
-// shown as incomplete.
+// For any origins and any damage of the shard: replaced windows are shown as complete, kept windows that
+// were incomplete stay so, and windows that may lack events now are shown as incomplete.
 func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
-	const kept, now = 3, 9 // ms that windows of one are kept, and the time
+	const kept, now = 3, 9 // retention in ms, and the current time
 	r := &Rebuild{live: newFixture(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), "lb").storeOf(t, func(c *ranking.Config) {
 		c.Periods = map[periods.Period]ranking.Period{periods.Weekly: {Retention: kept * time.Millisecond}}
 	})}
@@ -302,8 +300,8 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 		}
 		p.refuse(all)
 		require.Empty(t, p.Refused)
-		// One that is kept for a longer retention, and shown as incomplete, has those that
-		// start before it shown so too.
+		// A window that is kept for a longer retention and shown as incomplete makes earlier windows
+		// incomplete too.
 		longest := int64(-1)
 		for _, w := range p.Windows {
 			if w.Action == Kept && w.over {
@@ -314,7 +312,7 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 		for field, o := range was {
 			then[field] = o.String()
 		}
-		counted := map[string]string{"t/0": "1"} // a partition without an origin lacks what all lack
+		counted := map[string]string{"t/0": "1"} // a partition without an origin lacks the same as the others
 		before := ledger.State{Origins: maps.Clone(then), Since: map[string]int64{}, Ledger: counted}
 		if rapid.Bool().Draw(t, "the period was added") {
 			before.Since[rapid.SampledFrom([]string{"weekly", "global:weekly", "*:weekly"}).Draw(t, "to")] = at.Draw(t, "counted since")

@@ -1,13 +1,13 @@
-// Package shadow is what a rebuild does in Redis: it takes the lock that makes it the only
-// one, keeps a shadow of the live standings into which the log is folded, plans what becomes
-// of each window, compares, and swaps, under a hold or by taking over.
+// Package shadow does the part of a rebuild that runs in Redis. It takes the lock that admits one rebuild
+// at a time, maintains a shadow of the live standings into which the log is folded, plans an action for
+// each window, compares both copies, and swaps them, either under a hold or by taking over without one.
 //
 //	Lock ─▶ Shadow().Begin, Apply, … ─▶ Plan, Compare ─▶ Hold ─▶ Swap ─▶ Unlink ─▶ Close
 //	  │                                    └─────────────▶ TakeOver ───────┘
-//	  └──── Renew: all that the rebuild has lives on for a lease ────────────┘
+//	  └──── Renew: extends everything that the rebuild has by one lease ─────┘
 //
-// The live standings change in one call, swap.lua, or not at all. Whatever a rebuild has in
-// Redis ends by itself, all at the same moment, when the rebuild does.
+// The live standings change in one call, swap.lua, or not at all. All keys of a rebuild expire at the same
+// moment unless the rebuild renews them.
 package shadow
 
 import (
@@ -29,33 +29,33 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// Rebuild is a rebuild under way: it has the lock. It is safe for concurrent use.
+// Rebuild is a rebuild that holds the lock. It is safe for concurrent use.
 type Rebuild struct {
 	live   *ranking.Store
 	shadow *Store
 	id     string
-	lock   string // what the lock holds while it is ours
+	lock   string // the lock's value while this rebuild holds it
 	lease  time.Duration
 	bans   atomic.Bool // the shadow has a hash of bans
 
 	mu      sync.Mutex
 	begun   bool // the shadow was seen to have a ledger
 	swapped bool
-	leaving bool              // the shadow is being removed, which isn't its loss
-	unsure  bool              // a swap was sent, and no answer of the script has come
-	last    *Plan             // that was tried to be carried out
-	read    *listings         // what was listed when it was read last
-	taken   ranking.BansTaken // as the shadow has them
+	leaving bool              // the shadow is being removed, so missing keys are not a loss
+	unsure  bool              // a swap was sent, and the script has not replied
+	last    *Plan             // the last plan that was sent to swap.lua
+	read    *listings         // the listings as last read
+	taken   ranking.BansTaken // the bans as the shadow has them
 }
 
-// lockText is what the lock holds: who rebuilds.
+// lockText is the value of the lock: the owner of the rebuild.
 type lockText struct {
 	Token string    `json:"token"`
 	Owner string    `json:"owner"`
 	Began time.Time `json:"began"`
 }
 
-// BusyError says that another rebuild is under way.
+// BusyError reports that another rebuild is running.
 type BusyError struct {
 	Prefix string
 	Owner  string
@@ -68,23 +68,23 @@ func (e *BusyError) Error() string {
 		e.Prefix, e.Owner, e.Began.UTC().Format(time.RFC3339), e.Until.UTC().Format(time.RFC3339))
 }
 
-// ErrLost says that a rebuild has lost its lock, or a part of its shadow: it was paused
-// for longer than its lease, or Redis went back in time. It can't go on, and has changed
+// ErrLost reports that a rebuild has lost its lock or a part of its shadow, because it was paused for
+// longer than its lease or because Redis was rolled back. The rebuild cannot continue, and has changed
 // nothing.
 var ErrLost = errors.New("the rebuild's lease is over, or Redis has lost a part of what it had rebuilt")
 
-// ErrUnheld says that a rebuild hasn't got the hold: another has it, or it has lapsed.
-// Nothing was changed; it can be taken again.
+// ErrUnheld reports that this rebuild does not have the hold: another rebuild has it, or it has lapsed.
+// Nothing was changed, and the caller may take the hold again.
 var ErrUnheld = errors.New("the hold is another's, or has lapsed")
 
-// Lock takes the lock of live boards, for an owner, whose name others see. All that the
-// rebuild has in Redis lives for lease unless Renew is called, well within it: at a third, say.
-// *BusyError says that another is rebuilding.
+// Lock takes the rebuild lock of the live boards. Other rebuilds see owner in their BusyError. All keys of
+// the rebuild expire after lease unless Renew is called, about every third of a lease. Lock returns a
+// *BusyError if another rebuild has the lock.
 func Lock(ctx context.Context, live *ranking.Store, owner string, lease time.Duration) (*Rebuild, error) {
 	id := strings.ToLower(rand.Text())
 	text, err := json.Marshal(lockText{Token: id, Owner: owner, Began: time.Now().UTC().Truncate(time.Millisecond)})
 	if err != nil {
-		panic(err) // two texts and a time
+		panic(err) // cannot fail: two texts and a time
 	}
 	r := &Rebuild{live: live, shadow: &Store{Store: live.Shadow(id, lease)}, id: id, lock: string(text), lease: lease}
 	err = live.TakeLock(ctx, r.locked(), lease)
@@ -102,12 +102,12 @@ func Lock(ctx context.Context, live *ranking.Store, owner string, lease time.Dur
 	return r, nil
 }
 
-// TryCommands checks that this user may run all that a rebuild runs, as the store's does.
+// TryCommands checks that the Redis user may run every command that a rebuild runs.
 func TryCommands(ctx context.Context, live *ranking.Store) error {
 	return live.TryUsed(ctx, ranking.UsedByRebuild)
 }
 
-// locked is the lock, and held the hold.
+// locked returns the lock, and held the hold.
 func (r *Rebuild) locked() ranking.Lock {
 	return ranking.Lock{Key: r.live.Keys().Rebuild(), Holds: r.lock}
 }
@@ -117,11 +117,11 @@ func (r *Rebuild) release(ctx context.Context, l ranking.Lock) error {
 	return ranking.ReleaseLocks(ctx, []*ranking.Store{r.live}, []ranking.Lock{l})
 }
 
-// Shadow is where the log is folded into.
+// Shadow returns the store into which the log is folded.
 func (r *Rebuild) Shadow() *Store { return r.shadow }
 
-// Renew lets the lock and all of the shadow live on for a lease. ErrLost says that there
-// is nothing left that could: the rebuild is over.
+// Renew extends the lock and the whole shadow by one lease. It returns ErrLost if the lock or a part of the
+// shadow is gone: the rebuild is then over.
 func (r *Rebuild) Renew(ctx context.Context) error {
 	if err := r.renew(ctx); err != nil {
 		return fmt.Errorf("renew the lease of the rebuild of %q: %w", r.live.Prefix(), err)
@@ -129,11 +129,11 @@ func (r *Rebuild) Renew(ctx context.Context) error {
 	return nil
 }
 
-// renew goes through the shadow's windows some hundred a call, so that Redis hardly
-// notices however many there are, and ends with what says that they are there, and the
-// lock. All get the moment that is chosen at first: so no window goes before the ledger
-// does. A window that opens meanwhile is listed; if Redis's clock has gone back, it may expire before the ledger, and
-// the swap then finds it listed and gone.
+// renew renews the shadow's windows in calls of a few hundred keys, so that a large shadow does not delay
+// Redis, then the ledger, schema, origins and listing, and the lock. All keys get the expiry that the first
+// call chooses, so no window expires before the ledger. A window that opens meanwhile is in the listing. If
+// Redis's clock goes back, such a window may expire before the ledger; the swap then finds it listed but
+// missing.
 func (r *Rebuild) renew(ctx context.Context) error {
 	k, lock := r.shadow.Keys(), r.live.Keys().Rebuild()
 	r.mu.Lock()
@@ -173,16 +173,16 @@ func (r *Rebuild) renew(ctx context.Context) error {
 			}
 		}
 	}
-	// The listing, if there is one, is renewed in the call that renews the ledger, since a piece may have created it
-	// meanwhile. The names, if there are any, live on until they are among those of the live boards.
+	// The call that renews the ledger also renews the listing, if it exists, since a piece may have created
+	// it meanwhile. The names, if they exist, live until they are merged into those of the live boards.
 	_, err = r.renewed(ctx, swapped, until, append(core, lock, k.Names(), lock, k.Windows(), lock), 4)
 	return err
 }
 
-// renewedAtOnce is how many windows are renewed a call: a millisecond of Redis's time or so.
+// renewedAtOnce is the number of windows that one call renews. Such a call takes Redis about a millisecond.
 const renewedAtOnce = 250
 
-// begins reports whether the shadow has a ledger; that it has lost it is ErrLost.
+// begins reports whether the shadow has a ledger. It returns ErrLost if the shadow had one and has lost it.
 func (r *Rebuild) begins(ctx context.Context) (bool, error) {
 	st, err := r.shadow.State(ctx)
 	if err != nil {
@@ -192,8 +192,8 @@ func (r *Rebuild) begins(ctx context.Context) (bool, error) {
 	return len(s.ledger) > 0, r.whole(&s)
 }
 
-// renewed calls the script for some keys, of which the last come in pairs, and returns until when
-// they live.
+// renewed calls the script for keys, the last of which come in pairs, and returns the time at which they
+// expire.
 func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys []string, paired int) (string, error) {
 	keys = append([]string{r.live.Keys().Rebuild()}, keys...)
 	reply, err := r.live.Call(ctx, lua.Keep, keys, r.lock, paired, cmp.Or(until, "choose"), r.lease.Milliseconds())
@@ -210,14 +210,14 @@ func (r *Rebuild) renewed(ctx context.Context, swapped bool, until string, keys 
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if (r.swapped || r.leaving) && !swapped {
-			return until, nil // meanwhile
+			return until, nil // the swap or the removal took place during the call
 		}
 		return "", fmt.Errorf("%w (%s)", ErrLost, words[1])
 	}
 	return "", ranking.Unexpected(lua.Keep, reply)
 }
 
-// whole reports that the shadow has lost its ledger.
+// whole returns ErrLost if the shadow has lost its ledger.
 func (r *Rebuild) whole(shadow *side) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,8 +229,8 @@ func (r *Rebuild) whole(shadow *side) error {
 	return nil
 }
 
-// Hold stops all ingestion of the shard until it is released, swapped, or lease is over.
-// ErrUnheld says that it is held by another, ErrLost that the lock is lost.
+// Hold stops all ingestion of the shard until Release, a swap, or the end of lease. It returns ErrUnheld if
+// another rebuild has the hold, and ErrLost if the lock is lost.
 func (r *Rebuild) Hold(ctx context.Context, lease time.Duration) error {
 	err := r.live.TakeLock(ctx, r.held(), lease, r.locked())
 	if busy, ok := errors.AsType[*ranking.LockedError](err); ok {
@@ -244,7 +244,7 @@ func (r *Rebuild) Hold(ctx context.Context, lease time.Duration) error {
 	return nil
 }
 
-// Release ends the hold, if it is still ours.
+// Release ends the hold, if this rebuild still has it.
 func (r *Rebuild) Release(ctx context.Context) error {
 	if err := r.release(ctx, r.held()); err != nil {
 		return fmt.Errorf("let ingestion under %q go on: %w", r.live.Prefix(), err)
@@ -252,8 +252,8 @@ func (r *Rebuild) Release(ctx context.Context) error {
 	return nil
 }
 
-// Close lets go of the hold and the lock, if they are still ours. What the rebuild leaves
-// behind is for Unlink, before, or expires.
+// Close releases the hold and the lock, if this rebuild still has them. Unlink, called before Close,
+// removes the rebuild's other keys; without it they expire.
 func (r *Rebuild) Close(ctx context.Context) error {
 	if err := errors.Join(r.Release(ctx), r.release(ctx, r.locked())); err != nil {
 		return fmt.Errorf("let go of the lock of the rebuild of %q: %w", r.live.Prefix(), err)
@@ -261,15 +261,15 @@ func (r *Rebuild) Close(ctx context.Context) error {
 	return nil
 }
 
-// side is what stands beside scores: live ones, or a shadow's.
+// side is the state next to the scores, of the live copy or of the shadow.
 type side struct {
 	schema          string
 	ledger, origins map[string]string
 	since           map[string]int64 // of periods that were added, as ledger.State.Since
-	windows         int              // that are listed
+	windows         int              // number of listed windows
 }
 
-// both reads what is beside the live scores and the shadow's, as of one moment.
+// both reads the state next to the live scores and next to the shadow's in one call.
 func (r *Rebuild) both(ctx context.Context) (live, shadow side, now int64, err error) {
 	var both []string
 	var kinds []any
@@ -313,7 +313,7 @@ func readSide(all []any) (s side, err error) {
 	return s, nil
 }
 
-// denotes is the position that a ledger's text stands for once its scores are replaced.
+// denotes returns the position that a ledger's text denotes once its scores are replaced.
 func denotes(text string) string {
 	return strings.TrimPrefix(text, ledger.TornMark)
 }

@@ -1,7 +1,6 @@
 package shadow
 
-// A rebuild's lock, its lease, its hold, and its swap: what each refuses, and that nothing
-// changed with it.
+// A rebuild's lock, lease, hold and swap: what each refuses, and that a refusal changes nothing.
 
 import (
 	"fmt"
@@ -16,9 +15,8 @@ import (
 
 const lease = time.Minute
 
-// rebuilding is a fixture with a live board, u1 with 10 points and u2 with 5, and a
-// rebuild whose shadow has u1 with 7 at the same position: somebody has tampered with
-// the live one.
+// rebuilding returns a fixture with a live board, u1 with 10 points and u2 with 5, and a rebuild whose
+// shadow has u1 with 7 at the same position: the live board was modified.
 func rebuilding(t testing.TB) (*fixture, *Rebuild) {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
@@ -27,7 +25,7 @@ func rebuilding(t testing.TB) (*fixture, *Rebuild) {
 	return f, f.rebuild(t, f.member("u1", 7))
 }
 
-// rebuild begins a rebuild whose shadow stands where the live ledger does.
+// rebuild starts a rebuild whose shadow is at the live ledger's positions.
 func (f *fixture) rebuild(t testing.TB, members ...ledger.Member) *Rebuild {
 	t.Helper()
 	r, err := Lock(t.Context(), f.store, "me", lease)
@@ -36,7 +34,7 @@ func (f *fixture) rebuild(t testing.TB, members ...ledger.Member) *Rebuild {
 	return r
 }
 
-// fold begins a shadow's partition at its log's begin, and brings it to where the live one is.
+// fold starts a partition of the shadow at the log's start, and brings it to the live ledger's position.
 func (f *fixture) fold(t testing.TB, r *Rebuild, origin ledger.Origin, members ...ledger.Member) {
 	t.Helper()
 	begun, err := r.Shadow().Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(0), Origin: &origin}})
@@ -53,7 +51,7 @@ func (f *fixture) fold(t testing.TB, r *Rebuild, origin ledger.Origin, members .
 	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, a)
 }
 
-// points are those of each member of the present week's board.
+// points returns each member's points in the piece's n-th window.
 func (f *fixture) points(t testing.TB, n int) map[string]int64 {
 	t.Helper()
 	b, err := f.store.Top(t.Context(), "global", f.window(n), 0, 100)
@@ -83,8 +81,8 @@ func TestASwapPutsWhatTheLogSaysInThePlaceOfTheBoards(t *testing.T) {
 		require.Equal(t, map[string]int64{"u1": 7}, f.points(t, n))
 		require.Equal(t, Replaced, p.Windows[n].Action)
 	}
-	f.expiresAt(t, f.key(0), expires) // it lives as long as its window
-	f.mustApply(t)                    // the hold is gone, and the ledger is where it was
+	f.expiresAt(t, f.key(0), expires) // it expires with its window
+	f.mustApply(t)                    // the hold is gone, and the ledger is unchanged
 	_, err = r.Swap(t.Context(), Choice{})
 	require.NoError(t, err, "asked again, it has swapped")
 

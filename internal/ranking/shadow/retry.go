@@ -10,19 +10,17 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// betweenTries is how long a rebuild waits before it asks Redis once more.
+// betweenTries is the back-off of a rebuild between calls to Redis.
 var betweenTries = retry.Policy{First: 20 * time.Millisecond, Longest: time.Second}
 
-// Retry calls do until it succeeds, or fails with what doesn't pass; a rebuild waits out
-// everything else, as a failover. The context's end ends it, with the error of the call that
-// it has ended, or else with its cause.
+// Retry calls do until it succeeds or fails with a permanent error; a failover, for example, is transient.
+// When ctx ends, Retry returns the error of the call that ctx interrupted, or else the context's cause.
 func Retry(ctx context.Context, do func() error) error {
 	return betweenTries.Do(ctx, func(err error) bool { return ctx.Err() == nil && passes(err) }, do)
 }
 
-// passes reports whether the same call may do better. What a rebuild was answered is no
-// error of Redis's own, and stays: that ledgers differ, or what isn't allowed. Nor is room
-// waited for: what takes it is the rebuild itself.
+// passes reports whether the same call may succeed later. Results of a rebuild's scripts, such as different
+// ledgers or a refusal, are permanent. So is a full Redis, since the rebuild itself uses the memory.
 func passes(err error) bool {
 	_, moved := errors.AsType[*MovedError](err)
 	_, refused := errors.AsType[*RefusedError](err)

@@ -11,8 +11,8 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// A cursor is good for the server that gave it: after a call that failed, another may
-// answer, which has members elsewhere.
+// A cursor is valid only on the server that returned it. After a failed call another server may answer, on
+// which members have other cursors.
 func TestAScanBeginsAnewAfterACallThatFailed(t *testing.T) {
 	f, r := rebuilding(t)
 	members := make([]redis.Z, 0, 2000)

@@ -6,7 +6,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// ofShard names the shard of an error where there are several.
+// ofShard adds the shard's name to an error if there are several shards.
 func ofShard(live *ranking.Store, err error) error {
 	shard, of := live.Shard()
 	if _, named := errors.AsType[*ranking.ShardError](err); err == nil || of <= 1 || named {

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// sharded are three shards of a prefix, each with a member.
+// sharded returns three shards of a prefix, each with a member.
 func sharded(t *testing.T) (all []*fixture, live []*ranking.Store) {
 	t.Helper()
 	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
@@ -26,7 +26,7 @@ func sharded(t *testing.T) (all []*fixture, live []*ranking.Store) {
 	return all, live
 }
 
-// Each shard is swapped by itself, where its ledger is.
+// Each shard is swapped on its own, at its own ledger's positions.
 func TestEachShardIsSwappedWhereItsOwnLedgerIs(t *testing.T) {
 	all, live := sharded(t)
 	var rebuilds []*Rebuild
@@ -35,7 +35,7 @@ func TestEachShardIsSwappedWhereItsOwnLedgerIs(t *testing.T) {
 		require.NoError(t, err)
 		rebuilds = append(rebuilds, r)
 	}
-	all[2].add(t, all[2].member("u1", 1)) // it is further ahead
+	all[2].add(t, all[2].member("u1", 1)) // this shard is further ahead
 	for i, f := range all {
 		f.fold(t, rebuilds[i], ledger.Origin{}, f.member("u1", int64(10*(i+1))))
 	}

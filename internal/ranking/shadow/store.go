@@ -1,7 +1,7 @@
 package shadow
 
-// The shadow as whoever folds the log into it writes: what it adds is noted for a comparison,
-// and that Redis is full ends it.
+// The shadow as its writer sees it. It notes the members of each piece for a comparison, and turns a full
+// Redis into an error that ends the rebuild.
 
 import (
 	"context"
@@ -13,16 +13,17 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Store is the shadow: a store like the live one, with a ledger of its own. Every StartPosition
-// there has an origin.
+// Store is the shadow: a store like the live one, with a ledger of its own. Each StartPosition passed to
+// Begin has an origin.
 type Store struct {
 	*ranking.Store
 
-	// touched notes every piece that was sent; nil unless the shadow is being compared.
+	// touched records every piece that was sent. It is nil unless a comparison is under way.
 	touched atomic.Pointer[touched]
 }
 
-// Apply is as the live store's.
+// Apply applies a piece as the live store does, and notes its members. It returns a *FullError if Redis is
+// full.
 func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time.Duration, error) {
 	a, took, err := s.Store.Apply(ctx, p)
 	if t := s.touched.Load(); t != nil {
@@ -31,29 +32,29 @@ func (s *Store) Apply(ctx context.Context, p *ledger.Piece) (ledger.Answer, time
 	return a, took, Full(err)
 }
 
-// Begin is as the live store's.
+// Begin starts partitions as the live store does. It returns a *FullError if Redis is full.
 func (s *Store) Begin(ctx context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
 	begun, err := s.Store.Begin(ctx, all)
 	return begun, Full(err)
 }
 
-// Classify says what an error of the shadow asks for.
+// Classify returns the verdict on an error of the shadow.
 func (*Store) Classify(err error) ledger.Verdict { return Classify(err) }
 
-// touched is which members of which windows pieces were sent for.
+// touched records, by window, the members for which pieces were sent.
 type touched struct {
 	mu      sync.Mutex
 	windows map[string]map[string]bool
 	size    int
-	over    bool // more than mostTouched
+	over    bool // there were more than mostTouched
 }
 
-// mostTouched is what a comparison remembers at most: some 100 MB.
+// mostTouched is the largest number of members that a comparison records, which takes about 100 MB.
 const mostTouched = 1 << 20
 
 func newTouched() *touched { return &touched{windows: map[string]map[string]bool{}} }
 
-// take empties it.
+// take returns the recorded members and clears the record.
 func (t *touched) take() (windows map[string]map[string]bool, over bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +79,7 @@ func (t *touched) note(p *ledger.Piece) {
 	}
 }
 
-// again notes what was taken and not asked for.
+// again records members that take returned and that were not compared.
 func (t *touched) again(windows map[string]map[string]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +102,7 @@ func (t *touched) of(name string) map[string]bool {
 	return members
 }
 
-// add reports false where no more can be remembered.
+// add returns false if the record is full.
 func (t *touched) add(members map[string]bool, id string) bool {
 	if t.size >= mostTouched {
 		t.over = true

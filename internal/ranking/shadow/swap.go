@@ -16,11 +16,11 @@ import (
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
-// MovedError says that the live ledger and the shadow's don't stand at the very same
-// positions. Nothing was changed: the shadow has to go on to where the live one is.
+// MovedError reports that the live ledger and the shadow's differ. Nothing was changed: the shadow must
+// first be brought to the live ledger's positions.
 type MovedError struct {
-	Field        string // one that differs; empty where one side has others
-	Live, Shadow string // its texts
+	Field        string // a field that differs; empty if the two sides have different fields
+	Live, Shadow string // the field's texts
 }
 
 func (e *MovedError) Error() string {
@@ -30,23 +30,22 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("%s is at %q, and the rebuild at %q", e.Field, e.Live, e.Shadow)
 }
 
-// Swap puts the shadow in the place of the live boards, in one call, or changes nothing:
-// *MovedError and ErrUnheld say that it may be tried again, ErrLost and *RefusedError that
-// it may not. It takes the hold, and ends it. After an error with an unknown outcome (see
-// Classify) it can be called again.
+// Swap replaces the live boards with the shadow in one call, or changes nothing. It requires the hold, and
+// ends it. After *MovedError and ErrUnheld the caller may try again; after ErrLost and *RefusedError it
+// must not. After an error with an unknown outcome (see Classify) Swap can be called again.
 func (r *Rebuild) Swap(ctx context.Context, c Choice) (*Plan, error) {
 	return r.replace(ctx, c, (*Plan).ready)
 }
 
-// ErrKeeps says that a plan keeps windows that take events.
+// ErrKeeps reports that a plan keeps windows that accept events.
 var ErrKeeps = errors.New("windows that take events are kept")
 
-// ErrListed says that more is listed than was planned for. Nothing was changed.
+// ErrListed reports that more windows are listed than the plan knows. Nothing was changed.
 var ErrListed = errors.New("a window was listed meanwhile")
 
-// TakeOver is like Swap, but needs no hold. The shadow's ledger may be behind the live one; consumers then continue
-// from there. ErrKeeps says that some window that takes events would be kept, which is for Swap. After ErrListed,
-// *MovedError and ErrUnheld it can be called again.
+// TakeOver is like Swap, but needs no hold. The shadow's ledger may be behind the live one; consumers then
+// continue from there. ErrKeeps reports that the plan keeps a window that accepts events, which requires
+// Swap. After ErrListed, *MovedError and ErrUnheld it can be called again.
 func (r *Rebuild) TakeOver(ctx context.Context, c Choice) (*Plan, error) {
 	return r.replace(ctx, c, (*Plan).readyToTakeOver)
 }
@@ -59,7 +58,7 @@ func (r *Rebuild) replace(ctx context.Context, c Choice, ready func(*Plan) error
 		return last, nil
 	}
 	p, err := r.plan(ctx, c)
-	if errors.Is(err, errSwapped) && last != nil { // and the answer was lost
+	if errors.Is(err, errSwapped) && last != nil { // an earlier swap succeeded, and its reply was lost
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.swapped, r.unsure = true, false
@@ -69,7 +68,7 @@ func (r *Rebuild) replace(ctx context.Context, c Choice, ready func(*Plan) error
 		if err = ready(p); err == nil {
 			err = r.swapBy(ctx, p)
 		} else {
-			r.sure(true) // it was looked at: nothing has moved
+			r.sure(true) // the plan has read both ledgers: no swap took place
 		}
 	}
 	if err != nil {
@@ -78,8 +77,8 @@ func (r *Rebuild) replace(ctx context.Context, c Choice, ready func(*Plan) error
 	return p, nil
 }
 
-// Unsure reports whether a swap was sent whose outcome nobody knows: no answer has come,
-// or the script died, perhaps midway.
+// Unsure reports whether a swap was sent with an unknown outcome: the reply was lost, or the script died,
+// perhaps after some writes.
 func (r *Rebuild) Unsure() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,13 +91,13 @@ func (r *Rebuild) sure(is bool) {
 	r.unsure = !is
 }
 
-// errSwapped says that the shadow has taken the live boards' place.
+// errSwapped reports that the shadow has already replaced the live boards.
 var errSwapped = errors.New("the boards are swapped")
 
-// swappedMark is what the shadow's schema is then.
+// swappedMark is the shadow's schema after a swap.
 const swappedMark = "swapped"
 
-// ready reports why a plan can't be carried out now.
+// ready returns an error if the plan cannot be carried out now.
 func (p *Plan) ready() error {
 	if len(p.Refused) > 0 {
 		return &RefusedError{p.Refused}
@@ -106,7 +105,8 @@ func (p *Plan) ready() error {
 	return p.apart()
 }
 
-// readyToTakeOver reports why a plan can't be carried out without a hold. The script compares the ledgers.
+// readyToTakeOver returns an error if the plan cannot be carried out without a hold. The script compares
+// the ledgers.
 func (p *Plan) readyToTakeOver() error {
 	if len(p.Refused) > 0 {
 		return &RefusedError{p.Refused}
@@ -118,12 +118,12 @@ func (p *Plan) readyToTakeOver() error {
 	return nil
 }
 
-// Keeps reports whether the plan keeps a window that takes events.
+// Keeps reports whether the plan keeps a window that accepts events.
 func (p *Plan) Keeps() bool {
 	return slices.ContainsFunc(p.Windows, func(w Planned) bool { return w.Action == Kept && !w.final })
 }
 
-// apart reports where the two ledgers differ.
+// apart returns a *MovedError if the two ledgers differ.
 func (p *Plan) apart() error {
 	if len(p.Shadow) == 0 {
 		return new(MovedError)
@@ -142,19 +142,19 @@ func (p *Plan) apart() error {
 	return nil
 }
 
-// swapBy has the shadow hide who is banned by now, which changes little under the hold, and swaps.
+// swapBy updates the shadow's bans, which changes few standings under the hold, and swaps.
 func (r *Rebuild) swapBy(ctx context.Context, p *Plan) error {
 	version, err := r.takeBans(ctx)
 	if err != nil {
-		r.sure(true) // nothing has moved
+		r.sure(true) // no swap was sent
 		return err
 	}
 	return r.swap(ctx, p, version)
 }
 
-// takeBans has the shadow hide who is banned on the live boards. The shadow has a hash of its own
-// for that, so that each of its standings is where that says, whatever becomes of the live one
-// meanwhile. It returns the version of the live hash that the shadow's is by, at least.
+// takeBans hides in the shadow the members that are banned on the live boards. The shadow has its own hash
+// of bans, and its standings are placed by that hash, independent of later changes to the live one.
+// takeBans returns the version of the live hash that the shadow includes at least.
 func (r *Rebuild) takeBans(ctx context.Context) (version string, err error) {
 	r.mu.Lock()
 	last := r.taken
@@ -172,7 +172,7 @@ func (r *Rebuild) takeBans(ctx context.Context) (version string, err error) {
 	return taken.Live, nil
 }
 
-// markFor is how long the mark lives by which a swap is known to have been done.
+// markFor is the lifetime of the mark by which a later call recognises that the swap was done.
 const markFor = 10 * time.Minute
 
 func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
@@ -205,7 +205,7 @@ func (r *Rebuild) swap(ctx context.Context, p *Plan, version string) error {
 	}
 	reply, err := r.live.Call(ctx, lua.Swap, keys, append(args, windows...)...)
 	if err != nil {
-		// What a server answers that may pass, it answers before a script's first write.
+		// Redis returns a transient error only before the script's first write.
 		_, answered := errors.AsType[redis.Error](err)
 		r.sure(answered && Classify(err) == ledger.Retry)
 		return err
@@ -232,7 +232,7 @@ func (r *Rebuild) swapAnswer(reply []any) error {
 		r.read = nil
 		r.mu.Unlock()
 		return ErrListed
-	case "banned": // while the hold had lapsed
+	case "banned": // the hold had lapsed, or TakeOver runs without one
 		return fmt.Errorf("%w: somebody was banned, or shown again", ErrUnheld)
 	case "unlocked":
 		return ErrLost
@@ -246,10 +246,9 @@ func (r *Rebuild) swapAnswer(reply []any) error {
 	return ranking.Unexpected(lua.Swap, reply)
 }
 
-// Unlink removes what the rebuild leaves behind, a few hundred keys at a time with a pause
-// after each: Redis frees them in the background, and is to notice little of it. It is
-// called once the shadow isn't written any more. Between two pauses it heeds the context's
-// end; what is left then expires.
+// Unlink removes the rebuild's keys, a few hundred at a time with a pause after each call, so that Redis,
+// which frees them in the background, is not slowed down. The caller must have stopped writing to the
+// shadow. If ctx ends between two calls, Unlink stops, and the remaining keys expire.
 func (r *Rebuild) Unlink(ctx context.Context, pause time.Duration) error {
 	if err := r.remove(ctx, pause); err != nil {
 		return fmt.Errorf("remove what the rebuild of %q leaves behind: %w", r.live.Prefix(), ofShard(r.live, err))
@@ -259,14 +258,14 @@ func (r *Rebuild) Unlink(ctx context.Context, pause time.Duration) error {
 
 func (r *Rebuild) remove(ctx context.Context, pause time.Duration) error {
 	r.mu.Lock()
-	r.leaving = true // the lock is renewed meanwhile, and nothing else
+	r.leaving = true // from now on only the lock is renewed
 	r.mu.Unlock()
 	shadow, err := r.shadow.Listings(ctx)
 	if err != nil {
 		return err
 	}
 	k := r.shadow.Keys()
-	// The ledger first: without it no piece that is still on its way is written.
+	// The ledger is removed first: without it, pieces still in flight write nothing.
 	if err := r.live.Unlink(ctx, []string{k.Ledger()}, 0, nil); err != nil {
 		return err
 	}

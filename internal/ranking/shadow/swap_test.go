@@ -1,7 +1,6 @@
 package shadow
 
-// Every refusal of swap.lua on its own, after all else said yes: that it is named, and
-// that nothing was written.
+// Each refusal of swap.lua, when every other check passes: the refusal is named, and nothing is written.
 
 import (
 	"errors"
@@ -64,7 +63,7 @@ func TestASwapComparesEverythingInTheCallThatWrites(t *testing.T) {
 			c.spoil(t, f, r)
 			f.unchanged(t, func() { requireSame(t, c.want, r.swap(t.Context(), p, "")) })
 			if name == "the ledger was torn meanwhile" {
-				return // which a new plan takes into account
+				return // a new plan takes the mark into account
 			}
 			f.unchanged(t, func() {
 				_, err := r.Swap(t.Context(), Choice{})
@@ -74,7 +73,7 @@ func TestASwapComparesEverythingInTheCallThatWrites(t *testing.T) {
 	}
 }
 
-// requireSame requires an error like another: of the same kind and about the same.
+// requireSame requires an error of the same kind, with the same values, as another.
 func requireSame(t testing.TB, want, got error) {
 	t.Helper()
 	var moved *MovedError
@@ -138,7 +137,7 @@ func TestASwapThatIsNotDueIsRefusedBeforeItIsTried(t *testing.T) {
 	swap(&MovedError{Field: "events/5", Live: "10", Shadow: ""})
 }
 
-// Whoever calls the script is held to the rule by the script itself.
+// The script itself refuses a plan that may not be carried out, whatever the caller checked.
 func TestAPlanThatIsNotDueIsRefusedByTheScriptToo(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, f *fixture, r *Rebuild)
@@ -191,7 +190,7 @@ func TestAPlanThatIsNotDueIsRefusedByTheScriptToo(t *testing.T) {
 	}
 }
 
-// Where the live ledger is lost, the shadow's is all that the caller saw.
+// If the live ledger is lost, the caller has seen only the shadow's.
 func TestALostLedgerIsReplacedByNoOtherThanTheCallerSaw(t *testing.T) {
 	f, r := rebuilding(t)
 	f.held(t, r)
@@ -203,7 +202,7 @@ func TestALostLedgerIsReplacedByNoOtherThanTheCallerSaw(t *testing.T) {
 }
 
 func TestASwapListsWhatIsNewAndDropsWhatTheLogDoesNotKnow(t *testing.T) {
-	f, r := dying(t, "hello") // which nobody needs here
+	f, r := dying(t, "hello") // the swap does not need this command
 	f.piece.Windows[1].Board = "new"
 	eu := f.piece.Windows[0]
 	eu.Board = "eu"
@@ -243,7 +242,7 @@ func TestASwapBringsBackALedgerThatIsLost(t *testing.T) {
 	p, err := r.plan(t.Context(), Choice{})
 	require.NoError(t, err)
 	require.True(t, p.Orphaned)
-	f.field(t, f.store, "events/3", "10") // somebody began meanwhile
+	f.field(t, f.store, "events/3", "10") // a worker started meanwhile
 	f.text(t, f.store.Keys().Schema(), f.store.Schema())
 	f.unchanged(t, func() {
 		requireSame(t, &MovedError{Field: "events/3", Live: "10", Shadow: "10"}, r.swap(t.Context(), p, ""))
@@ -265,7 +264,7 @@ func TestASwapWhoseAnswerIsLostHasSwappedOnce(t *testing.T) {
 	p, err := r.plan(t.Context(), Choice{})
 	require.NoError(t, err)
 	require.NoError(t, r.swap(t.Context(), p, ""))
-	r.swapped = false // as if nobody had heard
+	r.swapped = false // as if the reply was lost
 	f.mustApply(t)
 	f.unchanged(t, func() {
 		require.NoError(t, r.swap(t.Context(), p, ""))
@@ -276,12 +275,12 @@ func TestASwapWhoseAnswerIsLostHasSwappedOnce(t *testing.T) {
 	})
 }
 
-// dying is a rebuild on a server of its own, of a user without a right: of its windows one
-// is new, one is dropped, and three are replaced.
+// dying is a rebuild on a server of its own, by a user who may not run command. The swap opens one window,
+// drops one and replaces three.
 func dying(t *testing.T, command string) (*fixture, *Rebuild) {
 	t.Helper()
 	f, server := private(t)
-	f.piece.Windows[0].Board = "eu" // which the log doesn't know
+	f.piece.Windows[0].Board = "eu" // a board that is not in the log
 	f.add(t, f.member("u1", 10))
 	f.piece = f.newPiece()
 	r := f.rebuild(t, f.member("u1", 7))
@@ -289,7 +288,7 @@ func dying(t *testing.T, command string) (*fixture, *Rebuild) {
 	a, _, err := f.store.Apply(t.Context(), &p)
 	require.NoError(t, err)
 	require.Equal(t, ledger.Applied, a.Outcome)
-	p.Windows[1].Board = "new" // which the live boards don't have
+	p.Windows[1].Board = "new" // a board that is not among the live ones
 	p.Groups = []ledger.Group{{Windows: []int{1}, Members: []ledger.Member{f.member("u1", 3)}}}
 	a, _, err = r.shadow.Apply(t.Context(), &p)
 	require.NoError(t, err)
@@ -323,7 +322,7 @@ func TestASwapThatDiesMidwayLeavesALedgerThatSaysSoAndAnotherSettlesIt(t *testin
 			for key, text := range contents(t, f.client, f.prefix) {
 				require.True(t, !strings.Contains(key, "~") || strings.HasSuffix(text, "expires"), "what is left expires: %s", key)
 			}
-			r.live = f.store // with all rights again
+			r.live = f.store // the user with all rights
 			require.NoError(t, r.Close(t.Context()))
 			second := f.rebuild(t, f.member("u1", 7))
 			f.held(t, second)
@@ -338,8 +337,7 @@ func TestASwapThatDiesMidwayLeavesALedgerThatSaysSoAndAnotherSettlesIt(t *testin
 	}
 }
 
-// A window that is kept has lost nothing to such a swap, but nothing tells its mark from a
-// piece's.
+// A swap that dies midway has not changed a kept window, but its torn mark looks like that of a piece.
 func TestASwapThatDiesMidwayAndKeepsAWindowIsSettledOnceThatIsAccepted(t *testing.T) {
 	f, r := dying(t, "hdel")
 	now := time.Now().UnixMilli()
@@ -369,7 +367,7 @@ func TestASwapThatDiesMidwayAndKeepsAWindowIsSettledOnceThatIsAccepted(t *testin
 	f.mustApply(t)
 }
 
-// A ledger without a schema would be refused by the next.
+// The next rebuild would refuse a ledger without a schema.
 func TestASwapOfALostLedgerAndSchemaThatDiesMidwayIsSettledByAnother(t *testing.T) {
 	f, r := dying(t, "hdel")
 	f.del(t, f.store.Keys().Ledger())
@@ -386,7 +384,8 @@ func TestASwapOfALostLedgerAndSchemaThatDiesMidwayIsSettledByAnother(t *testing.
 	f.mustApply(t)
 }
 
-// Its key outlives it by a day: one that was over before that can't be put anywhere.
+// The key of a window lives a day longer than the window. A window that was over earlier has no key to
+// replace.
 func TestAWindowThatIsOverSinceTheShadowBeganItIsLeftAlone(t *testing.T) {
 	f, r := rebuilding(t)
 	now := time.Now().UnixMilli()

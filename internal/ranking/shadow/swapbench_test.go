@@ -1,7 +1,7 @@
 package shadow
 
-// What a swap costs by the number of windows: its script, in which Redis answers nobody,
-// and what is done for it under the hold.
+// The cost of a swap by the number of windows: the time of its script, during which Redis is blocked, and
+// the work of Swap under the hold.
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// BenchmarkSwap needs a real redis-server. It gives for each window Redis's CPU of a call to
-// Swap, and the shortest time that the script took, and that Swap did.
+// BenchmarkSwap requires a real redis-server. It reports, per window, Redis's CPU time of a call to Swap,
+// and the shortest duration of the script and of Swap.
 //
-//	go test -run - -bench Swap -benchtime 3x ./internal/ranking
+//	go test -run - -bench Swap -benchtime 3x ./internal/ranking/shadow
 func BenchmarkSwap(b *testing.B) {
 	for _, windows := range []int{1000, 50_000} {
 		b.Run(fmt.Sprint(windows), func(b *testing.B) {
@@ -61,7 +61,7 @@ func BenchmarkSwap(b *testing.B) {
 	}
 }
 
-// opened lists so many windows of a member each.
+// opened lists the given number of windows, each with one member.
 func (f *fixture) opened(b *testing.B, s keyed, windows int) {
 	b.Helper()
 	w := f.piece.Windows[0]

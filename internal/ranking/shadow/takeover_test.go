@@ -65,7 +65,7 @@ func TestATakeoverComparesEverythingInTheCallThatWrites(t *testing.T) {
 	}
 }
 
-// In a window that is kept, an event that is read again would count twice.
+// In a kept window, an event that is read again would count twice.
 func TestATakeoverThatWouldKeepAWindowIsRefusedUnlessTheWindowIsFinal(t *testing.T) {
 	f, r := rebuilding(t)
 	listing := f.listing(t, f.piece.Windows[0])

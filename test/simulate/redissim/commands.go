@@ -1,7 +1,7 @@
 package redissim
 
-// The commands that the consumer sends, itself or from a script, and those with which
-// tests look and spoil. Whatever else is sent is an error, as of a Redis too old for it.
+// The commands that the consumer sends, directly or from a script, and those with which tests inspect and corrupt
+// data. Any other command is an error, as in a Redis that is too old for it.
 
 import (
 	"math"
@@ -12,7 +12,7 @@ import (
 
 var commands map[string]command
 
-func init() { // a script calls commands, and EVAL is one
+func init() { // in init, since EVAL is a command and scripts call commands
 	commands = map[string]command{
 		"auth":    {do: func(*tx, []string) any { return ok }, least: 1, most: 2, alone: true},
 		"client":  {do: client, least: 1, most: -1, alone: true},
@@ -170,7 +170,7 @@ func typeOf(t *tx, a []string) any {
 	return Status("none")
 }
 
-// keysLike takes a pattern that ends in a star, or is a key.
+// keysLike returns the keys that match a pattern, which must be a key or end in a star.
 func keysLike(t *tx, a []string) any {
 	prefix, starred := strings.CutSuffix(a[0], "*")
 	if strings.ContainsAny(prefix, `*?[\`) {
@@ -185,7 +185,7 @@ func keysLike(t *tx, a []string) any {
 	return found
 }
 
-// object tells how Redis would keep a sorted set: small ones in a list.
+// object returns Redis's encoding of a sorted set: listpack for small ones.
 func object(t *tx, a []string) any {
 	v := t.look(a[1])
 	switch {
@@ -199,7 +199,7 @@ func object(t *tx, a []string) any {
 	return "listpack"
 }
 
-// scan gives all keys in one page.
+// scan returns all keys in one page.
 func scan(t *tx, a []string) any {
 	pattern := "*"
 	for i := 1; i+1 < len(a); i += 2 {
@@ -230,7 +230,7 @@ func pexpireat(t *tx, a []string) any {
 	return t.expireAt(a[0], at)
 }
 
-// expireAt sets when a key expires; a time that is over removes it.
+// expireAt sets when a key expires; a time in the past removes it.
 func (t *tx) expireAt(key string, at int64) any {
 	v := t.look(key)
 	if v == nil {
@@ -264,7 +264,7 @@ func pttl(t *tx, a []string) any {
 	}
 }
 
-// --- strings, and a list to be in the way -------------------------------------------
+// --- strings, and lists, which tests use as values of the wrong kind ---------------------
 
 func get(t *tx, a []string) any {
 	v, failed := t.read(a[0], textKind)
@@ -318,7 +318,7 @@ func lpush(t *tx, a []string) any {
 
 // --- numbers ------------------------------------------------------------------------
 
-// parseScore reads a score as ZADD takes it.
+// parseScore parses a score like ZADD.
 func parseScore(text string) (float64, bool) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil && !math.IsInf(f, 0) || math.IsNaN(f) || strings.ContainsAny(text, "_ ") {

@@ -1,7 +1,6 @@
 package redissim
 
-// The Lua that scripts run in: the libraries that Redis gives them, and its guard
-// around globals.
+// The Lua environment of scripts: the libraries that Redis provides, and its protection of globals.
 
 import (
 	"encoding/json"
@@ -15,16 +14,16 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// engine is a Lua state with what it runs at the moment.
+// engine is a Lua state with the execution that currently uses it.
 type engine struct {
 	lua *lua.LState
 	tx  *tx
 }
 
-// engines are used again and again: a new one costs more than a small script.
+// engines are reused: creating one costs more than a small script.
 var engines = sync.Pool{New: func() any { return newEngine() }}
 
-// Redis has room for unpack of 8,000 values, and for what stands on the stack below it.
+// The stack has room for unpack of 8,000 values, as in Redis, and for the values below them.
 const (
 	registry     = 2 << 10
 	mostRegistry = 32 << 10
@@ -70,7 +69,7 @@ func newEngine() *engine {
 	return e
 }
 
-// textOf is tostring with 14 digits, as Lua has it: who writes a score by it loses some.
+// textOf is tostring with 14 digits, as in Lua: a script that formats a score with it loses digits.
 func textOf(other lua.LValue) lua.LGFunction {
 	return func(l *lua.LState) int {
 		v := l.CheckAny(1)
@@ -158,7 +157,7 @@ func decodeJSON(l *lua.LState) int {
 	return 1
 }
 
-// fromJSON has no nil in a list: null is cjson.null, which nothing here uses.
+// fromJSON omits null in lists: it would be cjson.null, which no script uses.
 func fromJSON(l *lua.LState, v any) lua.LValue {
 	switch v := v.(type) {
 	case string:
@@ -192,8 +191,8 @@ func encodeJSON(l *lua.LState) int {
 	return 1
 }
 
-// toJSON writes lists and values; an order of fields isn't cjson's to promise, and
-// nothing here needs it.
+// toJSON encodes lists and plain values. It does not encode objects: cjson does not promise an order of fields,
+// and no script needs them.
 func toJSON(v lua.LValue) (string, error) {
 	switch v := v.(type) {
 	case lua.LString:

@@ -1,6 +1,6 @@
 package redissim
 
-// The execution of a command: faults, rights to write, keys that expire.
+// The execution of a command: faults, write permissions, expiry of keys.
 
 import (
 	"maps"
@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// Fault is what goes wrong with a command. The zero value is nothing.
+// Fault is a failure of a command. The zero value is no failure.
 type Fault struct {
-	// Refuse is answered at once, and nothing is executed: "LOADING …", "BUSY …".
+	// Refuse is returned at once without executing anything: "LOADING …", "BUSY …".
 	Refuse string
-	// Write is the answer to the first write, before which everything was executed:
-	// "OOM …", "READONLY …", "MISCONF …". What reads alone goes through.
+	// Write is returned for the first write; everything before it is executed: "OOM …", "READONLY …",
+	// "MISCONF …". Reads succeed.
 	Write string
-	// DieAt is the write of a script, from 1, that fails as if the right to it were
-	// missing: what was written before stays.
+	// DieAt is the number, from 1, of the write of a script that fails as if the permission for it were
+	// missing. Earlier writes stay.
 	DieAt int
 }
 
-// Result is what came of an execution.
+// Result is the result of an execution.
 type Result struct {
 	Reply  any
-	Writes int // that were done
-	// Struck says that the fault made itself felt.
+	Writes int // number of completed writes
+	// Struck reports whether the fault had an effect.
 	Struck bool
 }
 
@@ -34,7 +34,7 @@ func (r Result) Torn() bool {
 	return failed && r.Writes > 0
 }
 
-// Some answers of a server in trouble, as Redis gives them.
+// Error replies of a server in trouble, in Redis's words.
 const (
 	Loading     = "LOADING Redis is loading the dataset in memory"
 	Busy        = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
@@ -48,13 +48,13 @@ const (
 	NoReplicas = "NOREPLICAS Not enough good replicas to write."
 )
 
-// Execute executes the command, once or more often.
+// Execute executes the command. It may be called more than once.
 func (c *Command) Execute(f Fault) Result {
 	return c.server.execute(c.session, c.Args, f)
 }
 
-// Do executes a command at once, past the hook: for whoever looks, or spoils. The reply
-// is as of version 2 of the protocol: hashes and scored rows are flat lists of strings.
+// Do executes a command at once without the hook, for tests that inspect or corrupt data. The reply has the form
+// of protocol version 2: hashes and scored rows are flat lists of strings.
 func (s *Server) Do(args ...string) any {
 	reply := flat(s.execute(&session{proto: 2}, args, Fault{}).Reply)
 	if all, is := reply.([]any); is {
@@ -77,12 +77,12 @@ func (s *Server) execute(c *session, args []string, f Fault) Result {
 	return Result{Reply: reply, Writes: t.writes, Struck: t.struck}
 }
 
-// tx is one execution: of a command, or of a script with all that it calls.
+// tx is one execution: of a command, or of a script with all commands that it calls.
 type tx struct {
 	*Server
 	session *session
 	fault   Fault
-	ms      int64 // now, the same to the end
+	ms      int64 // now, constant during the execution
 	script  bool
 	writes  int
 	struck  bool
@@ -90,14 +90,14 @@ type tx struct {
 
 func (s *Server) begin(f Fault) *tx { return &tx{Server: s, fault: f, ms: s.now().UnixMilli()} }
 
-// command is an entry of the table of commands.
+// command is an entry of the command table.
 type command struct {
-	do    func(*tx, []string) any // the arguments without the command's name
-	least int                     // arguments
-	most  int                     // 0: as many as least; -1: any number
+	do    func(*tx, []string) any // receives the arguments without the command's name
+	least int                     // minimum number of arguments
+	most  int                     // maximum number; 0: same as least; -1: unlimited
 	write bool
 	grows bool // may need memory
-	alone bool // not from a script
+	alone bool // not allowed in a script
 }
 
 func (t *tx) run(args []string) any {
@@ -131,9 +131,8 @@ func (t *tx) run(args []string) any {
 	return reply
 }
 
-// mayWrite is the error that a write is answered with, if any. Redis looks at its
-// memory, its role and its disk before the first write of a script, at rights before
-// each.
+// mayWrite returns the error for a write, or "". Redis checks its memory, its role and its disk before the first
+// write of a script, and permissions before each write.
 func (t *tx) mayWrite(name string, grows bool) string {
 	if e := t.fault.Write; e != "" && t.writes == 0 && (grows || !strings.HasPrefix(e, "OOM ")) {
 		return e
@@ -144,7 +143,7 @@ func (t *tx) mayWrite(name string, grows bool) string {
 	return ""
 }
 
-// look is the value under a key, or nil.
+// look returns the value of a key, or nil.
 func (t *tx) look(key string) *value {
 	v := t.keys[key]
 	if v != nil && v.expires != 0 && v.expires <= t.ms {
@@ -156,7 +155,7 @@ func (t *tx) look(key string) *value {
 
 const wrongType = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 
-// read is the value under a key, which is of the kind or missing.
+// read returns the value of a key, nil if it is missing. A value of another kind is an error.
 func (t *tx) read(key string, k kind) (*value, any) {
 	v := t.look(key)
 	if v != nil && v.kind != k {
@@ -165,7 +164,7 @@ func (t *tx) read(key string, k kind) (*value, any) {
 	return v, nil
 }
 
-// write is the value under a key to be changed, made where there is none.
+// write returns the value of a key for modification, and creates it if it is missing.
 func (t *tx) write(key string, k kind) (*value, any) {
 	v, failed := t.read(key, k)
 	if failed != nil {
@@ -178,7 +177,7 @@ func (t *tx) write(key string, k kind) (*value, any) {
 	return t.own(key, v), nil
 }
 
-// own makes sure that no snapshot has the value, too.
+// own copies a value before modification if a snapshot shares it.
 func (t *tx) own(key string, v *value) *value {
 	if v.shared {
 		v = v.clone()
@@ -187,14 +186,14 @@ func (t *tx) own(key string, v *value) *value {
 	return v
 }
 
-// tidy drops a value in which nothing is left, as Redis does.
+// tidy removes an empty hash or sorted set, as Redis does.
 func (t *tx) tidy(key string, v *value) {
 	if v.kind == hashKind && len(v.hash.fields) == 0 || v.kind == zsetKind && len(v.zset.scores) == 0 {
 		delete(t.keys, key)
 	}
 }
 
-// all are the keys that there are, sorted.
+// all returns the existing keys, sorted.
 func (t *tx) all() []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(t.keys)) {

@@ -1,7 +1,7 @@
 package redissim
 
-// What a driver can do to a command, seen through the store that the consumer uses, in
-// a bubble whose time stands still until everybody waits.
+// The faults that a driver can inject into a command, as the consumer's store observes them. The tests run in a
+// bubble, in which time advances only when all goroutines are blocked.
 
 import (
 	"context"
@@ -33,10 +33,10 @@ type world struct {
 	server *Server
 	store  *ranking.Store
 	piece  ledger.Piece
-	fate   atomic.Pointer[func(*Command) Answer] // of every command; nil lets all through
+	fate   atomic.Pointer[func(*Command) Answer] // applied to every command; nil executes all
 }
 
-// writes are the piece's: the ledger twice, two boards, two listings and their expiries.
+// writes is the number of the piece's writes: the ledger twice, two boards, two listings and their expiries.
 const writes = 8
 
 // inWorld runs a test in a bubble.
@@ -79,7 +79,7 @@ func storeOn(t require.TestingT, client redis.UniversalClient) *ranking.Store {
 	return ranking.New(c)
 }
 
-// pieceOf gives each member a point in the week and the month.
+// pieceOf returns a piece that gives each member a point in the week and the month.
 func pieceOf(t require.TestingT, from, to int64, members ...string) ledger.Piece {
 	var calendar periods.Calendar
 	p := ledger.Piece{Partition: ledger.Partition{Topic: "events"}, Expected: ledger.At(from), Next: ledger.At(to)}
@@ -98,7 +98,7 @@ func pieceOf(t require.TestingT, from, to int64, members ...string) ledger.Piece
 	return p
 }
 
-// suffer gives every command to come a fate.
+// suffer sets the fate of all later commands.
 func (w *world) suffer(fate func(*Command) Answer) {
 	if fate == nil {
 		w.fate.Store(nil)
@@ -107,7 +107,7 @@ func (w *world) suffer(fate func(*Command) Answer) {
 	w.fate.Store(&fate)
 }
 
-// apply sends the piece while every command has the fate.
+// apply sends the piece while every command has this fate.
 func (w *world) apply(t *testing.T, fate func(*Command) Answer) (ledger.Answer, error) {
 	t.Helper()
 	w.suffer(fate)
@@ -116,7 +116,7 @@ func (w *world) apply(t *testing.T, fate func(*Command) Answer) (ledger.Answer, 
 	return a, err
 }
 
-// onApply gives the script a fate, once, and lets everything else through.
+// onApply gives the first call of apply.lua a fate, and executes everything else.
 func onApply(fate func(*Command) Answer) func(*Command) Answer {
 	done := false
 	return func(c *Command) Answer {
@@ -161,7 +161,7 @@ func TestALateCallIsExecutedAfterItsClientHasGivenUp(t *testing.T) {
 		close(release)
 		require.Equal(t, writes, (<-executed).Writes)
 		require.Contains(t, w.server.Dump(), `"events/0"="10"`)
-		// Sent again, it has been applied.
+		// Sent again, the piece is found to be applied.
 		a, err = w.apply(t, nil)
 		require.NoError(t, err)
 		require.Equal(t, ledger.Applied, a.Outcome)
@@ -169,7 +169,7 @@ func TestALateCallIsExecutedAfterItsClientHasGivenUp(t *testing.T) {
 	})
 }
 
-// points are somebody's in the month.
+// points returns a member's points in the month.
 func (w *world) points(t *testing.T, member string) int64 {
 	t.Helper()
 	score, err := strconv.ParseFloat(fmt.Sprint(w.server.Do("ZSCORE", "lb:{0}:global:monthly:2000-01", member)), 64)
@@ -272,8 +272,8 @@ func TestAScriptDiesAtAnyOfItsWritesAndKeepsWhatItWrote(t *testing.T) {
 	}
 }
 
-// swap rebuilds: a shadow of both partitions takes the live boards' place, while every
-// command has a fate.
+// swap runs a rebuild in which a shadow of both partitions replaces the live boards, while every command has
+// this fate.
 func (w *world) swap(t *testing.T, fate func(*Command) Answer) error {
 	t.Helper()
 	r, err := shadow.Lock(t.Context(), w.store, "me", time.Minute)
@@ -296,8 +296,8 @@ func (w *world) swap(t *testing.T, fate func(*Command) Answer) error {
 	return err
 }
 
-// Were a part of the ledger back, the partitions that aren't in it would look as if they
-// had been added since.
+// If a part of the ledger came back, the missing partitions would look as if they had been added
+// since.
 func TestASwapOfALostLedgerThatDiesAtAnyOfItsWritesLeavesNoneOrAllOfItAndAnotherSettlesIt(t *testing.T) {
 	struck := true
 	for at := 1; struck; at++ {
@@ -356,7 +356,7 @@ func TestARollbackBringsBackAllThatThereWas(t *testing.T) {
 		for _, i := range []int{3, 0, 5, 1, 1} {
 			w.server.Restore(snapshots[i])
 			require.Equal(t, dumps[i], w.server.Dump())
-			// What is written after leaves every snapshot as it was.
+			// Later writes leave all snapshots unchanged.
 			w.piece = pieceOf(t, int64(10*i), int64(10*i+10), "u1")
 			a, err := w.apply(t, nil)
 			require.NoError(t, err)
@@ -439,7 +439,7 @@ func TestAServerThatIsAwayLetsNobodyIn(t *testing.T) {
 		require.Equal(t, 1, w.server.Cut("c1"))
 		require.Zero(t, w.server.Cut("c2"))
 		synctest.Wait()
-		_, err := w.apply(t, nil) // on the connection that is gone
+		_, err := w.apply(t, nil) // on the connection that was cut
 		require.True(t, redisconn.Unreachable(err), "%v", err)
 		_, err = w.apply(t, nil)
 		require.True(t, redisconn.Unreachable(err), "%v", err)
@@ -449,7 +449,7 @@ func TestAServerThatIsAwayLetsNobodyIn(t *testing.T) {
 	})
 }
 
-// What a world of a few hundred calls costs is what a simulation can afford.
+// The cost of a call limits the size of a simulation.
 func BenchmarkApply(b *testing.B) {
 	s := New(time.Now)
 	client := clientOf(s, "bench")

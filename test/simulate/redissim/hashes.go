@@ -1,6 +1,6 @@
 package redissim
 
-// Hashes: the ledger, the origins, the listing, the workers' lines.
+// Hashes: the ledger, the origins, the listing, the workers' entries.
 
 import (
 	"hash/crc32"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// inOnePiece is how many fields Redis keeps in one piece (hash-max-listpack-entries): in the
-// order in which they came, and scanned in one page.
+// inOnePiece is the maximum number of fields in a hash that Redis keeps in one listpack (hash-max-listpack-entries):
+// they stay in insertion order and are scanned in one page.
 const inOnePiece = 512
 
 func hget(t *tx, a []string) any {
@@ -99,9 +99,9 @@ func (v *value) pairs() []any {
 	return all
 }
 
-// hscan gives a small hash in one page, as Redis does, and others in pages of about as many
-// fields as are wished for (COUNT), in the order of the names' hashes: what is there from the
-// first page to the last is given, whatever else comes or goes.
+// hscan returns a small hash in one page, as Redis does. A larger hash comes in pages of about COUNT fields, in the
+// order of the names' hashes. Fields that exist from the first page to the last are returned, whatever fields are
+// added or removed meanwhile.
 func hscan(t *tx, a []string) any {
 	v, failed := t.read(a[0], hashKind)
 	if failed != nil {

@@ -1,7 +1,7 @@
 package redissim
 
-// What the server holds: keys with a string, a hash, a sorted set or a list. Values are
-// shared with snapshots until they are written.
+// The content of the server: keys with a string, a hash, a sorted set or a list. Snapshots share values until
+// they are written.
 
 import (
 	"maps"
@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// value is what stands under a key. One of the four is used.
+// value is the value of a key. Only the member for its kind is used.
 type value struct {
 	kind    kind
 	text    string
 	hash    hash
 	zset    zset
 	list    []string
-	expires int64 // ms; 0 is never
-	// shared says that a snapshot has it, too: whoever writes takes a copy.
+	expires int64 // Unix ms; 0 is never
+	// shared is set if a snapshot shares the value: it must be copied before a write.
 	shared bool
 }
 
@@ -39,7 +39,7 @@ func (v *value) clone() *value {
 	return c
 }
 
-// hash keeps its fields in the order in which they came, as long as it is a small one (inOnePiece).
+// hash keeps its fields in insertion order while it is small (inOnePiece).
 type hash struct {
 	fields []field
 	index  map[string]int
@@ -55,7 +55,7 @@ func (h *hash) get(name string) (string, bool) {
 	return h.fields[i].value, true
 }
 
-// set reports whether the field is new.
+// set sets a field, and reports whether it is new.
 func (h *hash) set(name, text string) bool {
 	if i, there := h.index[name]; there {
 		h.fields[i].value = text
@@ -75,7 +75,7 @@ func (h *hash) remove(name string) bool {
 		return false
 	}
 	delete(h.index, name)
-	if last := len(h.fields) - 1; last >= inOnePiece { // where the order says nothing
+	if last := len(h.fields) - 1; last >= inOnePiece { // in a large hash the order has no meaning
 		h.fields[i] = h.fields[last]
 		h.fields = h.fields[:last]
 		if i < last {
@@ -90,10 +90,10 @@ func (h *hash) remove(name string) bool {
 	return true
 }
 
-// zset works out its order when it is asked for it.
+// zset computes its order on demand.
 type zset struct {
 	scores map[string]float64
-	order  []row // nil after a write; never written once made
+	order  []row // nil after a write; immutable once computed
 }
 
 type row struct {
@@ -106,7 +106,7 @@ func (z *zset) add(member string, score float64) bool {
 		z.scores = map[string]float64{}
 	}
 	_, there := z.scores[member]
-	z.scores[member] = score + 0 // a small set has one zero
+	z.scores[member] = score + 0 // a small set has only one zero
 	z.order = nil
 	return !there
 }
@@ -118,7 +118,7 @@ func (z *zset) remove(member string) bool {
 	return there
 }
 
-// rows are in the order of Redis: by score, then by the members' bytes.
+// rows returns the members in Redis's order: by score, then by the bytes of the member.
 func (z *zset) rows() []row {
 	if z.order == nil {
 		z.order = make([]row, 0, len(z.scores))
@@ -138,7 +138,7 @@ func (z *zset) rows() []row {
 	return z.order
 }
 
-// rank is a member's place from the lowest, or -1.
+// rank returns a member's position from the lowest score, or -1.
 func (z *zset) rank(member string) int {
 	score, there := z.scores[member]
 	if !there {
@@ -150,11 +150,10 @@ func (z *zset) rank(member string) int {
 	})
 }
 
-// Snapshot is what the server held at some moment: its keys, not its scripts.
+// Snapshot is the content of the server at a moment: its keys, without its scripts.
 type Snapshot struct{ keys map[string]*value }
 
-// Snapshot keeps what there is. It costs little: values are copied when they are next
-// written.
+// Snapshot captures the server's keys. It is cheap: a value is copied when it is next written.
 func (s *Server) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +163,8 @@ func (s *Server) Snapshot() Snapshot {
 	return Snapshot{maps.Clone(s.keys)}
 }
 
-// Restore takes the server back to a snapshot, which can be used again. As after a
-// failover the scripts are gone; connections stay (see Cut).
+// Restore takes the server back to a snapshot, which can be used again. Like a failover, it removes all scripts;
+// connections stay (see Cut).
 func (s *Server) Restore(from Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,10 +175,10 @@ func (s *Server) Restore(from Snapshot) {
 	clear(s.scripts)
 }
 
-// Wipe empties the server, its scripts included.
+// Wipe empties the server, including its scripts.
 func (s *Server) Wipe() { s.Restore(Snapshot{}) }
 
-// Evict drops a key and reports whether it was there.
+// Evict removes a key and reports whether it existed.
 func (s *Server) Evict(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +190,7 @@ func (s *Server) Evict(key string) bool {
 	return true
 }
 
-// FlushScripts makes the server forget its scripts, and returns how many it knew.
+// FlushScripts removes all scripts, and returns their number.
 func (s *Server) FlushScripts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,15 +199,15 @@ func (s *Server) FlushScripts() int {
 	return n
 }
 
-// Keys are all keys that haven't expired, sorted.
+// Keys returns all keys that have not expired, sorted.
 func (s *Server) Keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.begin(Fault{}).all()
 }
 
-// Dump is all that the server holds as text, a key a line, so that two servers hold the
-// same where their dumps are equal.
+// Dump returns the whole content as text, with one line per key. Two servers have the same content if their dumps
+// are equal.
 func (s *Server) Dump() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

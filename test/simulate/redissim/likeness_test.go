@@ -1,7 +1,7 @@
 package redissim
 
-// The simulated server and a real one, given the same commands in the same order: what
-// they answer, and all that they hold after it.
+// The simulated server and a real one receive the same commands in the same order. The tests compare their replies
+// and their content afterwards.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// twins are clients of a simulated and of a real server.
+// twins has clients of a simulated and of a real server.
 type twins struct{ simulated, real *redis.Client }
 
 func newTwins(t *testing.T, proto int) twins {
@@ -44,7 +44,7 @@ func newTwins(t *testing.T, proto int) twins {
 	return both
 }
 
-// word draws one of a few texts, so that keys, fields and members meet.
+// word draws one of a few texts, so that keys, fields and members collide.
 func word(t *rapid.T, name string) string {
 	return rapid.SampledFrom([]string{"a", "b", "c", "", "\x00\xff", "10", "é"}).Draw(t, name)
 }
@@ -72,7 +72,7 @@ func several(t *rapid.T, each ...func(*rapid.T, string) string) []string {
 	return all
 }
 
-// scripts that say how Lua's values and Redis's become each other.
+// snippets are scripts that show how values of Lua and Redis are converted.
 var snippets = []string{
 	"return {1.9, -1.9, 'a', true, false, 'after'}",
 	"return {1, nil, 3}",
@@ -114,7 +114,7 @@ var snippets = []string{
 	"local t = {} for i = 1, 7000 do t[i] = i end return select('#', unpack(t))",
 }
 
-// draw is a command of the table, on one of a few keys.
+// draw returns a command of the table, with one of a few keys.
 func draw(t *rapid.T, key func(*rapid.T, string) string) []string {
 	k := func() string { return key(t, "key") }
 	switch name := rapid.SampledFrom([]string{
@@ -183,8 +183,8 @@ func TestTheSimulatedServerAnswersAsARealOneDoes(t *testing.T) {
 	}
 }
 
-// answered is a reply as text that can be compared: of an error its code, and of a
-// time to live whether there is one.
+// answered returns a reply as comparable text: for an error its code, and for a time to live whether there is
+// one.
 func answered(client *redis.Client, args []string) string {
 	list := make([]any, len(args))
 	for i, a := range args {
@@ -203,8 +203,8 @@ func answered(client *redis.Client, args []string) string {
 	return shown(reply, scored)
 }
 
-// shown is a reply as text. A score in a text may be written with 17 digits or with the
-// fewest that are exact, as versions do.
+// shown returns a reply as text. Versions differ in how they format a score in a text: with 17 digits or with the
+// fewest that are exact.
 func shown(reply any, scored bool) string {
 	switch r := reply.(type) {
 	case string:
@@ -230,8 +230,8 @@ func shown(reply any, scored bool) string {
 	return fmt.Sprintf("%T %v", reply, reply)
 }
 
-// hold requires both to hold the same under a prefix, for as long, to half a minute: what
-// lives for a while was told so on one after the other.
+// hold requires that both have the same content under a prefix, with the same expiries up to half a minute, since
+// the two received the commands that set these one after the other.
 func (both twins) hold(t require.TestingT, prefix string) {
 	want, until := contents(t, both.real, prefix)
 	got, ends := contents(t, both.simulated, prefix)
@@ -241,7 +241,7 @@ func (both twins) hold(t require.TestingT, prefix string) {
 	}
 }
 
-// contents is all that stands under a prefix, as text, and when it expires.
+// contents returns everything under a prefix as text, and when it expires.
 func contents(t require.TestingT, client *redis.Client, prefix string) (all map[string]string, until map[string]time.Time) {
 	ctx := context.Background()
 	all, until = map[string]string{}, map[string]time.Time{}
@@ -275,7 +275,7 @@ func contents(t require.TestingT, client *redis.Client, prefix string) (all map[
 	return all, until
 }
 
-// pieces are drawn over these: windows that are open, over, and past their retention.
+// windowsAround returns the windows that pieces are drawn from: open, over, and past their retention.
 func windowsAround(now int64) []ledger.Window {
 	var all []ledger.Window
 	for _, board := range []string{"global", "eu"} {
@@ -308,7 +308,7 @@ func TestThePiecesOfAStoreComeToTheSameBytes(t *testing.T) {
 				Periods: map[periods.Period]ranking.Period{"weekly": {Layout: layout, Retention: 2150 * time.Hour}},
 			})
 		}
-		// each does the same on both, and holds what came of it together.
+		// each does the same on both, and compares the results and the content.
 		each := func(do func(*redis.Client, *ranking.Store) any) {
 			require.Equal(t, do(both.real, stores[both.real]), do(both.simulated, stores[both.simulated]))
 			both.hold(t, own)
@@ -355,7 +355,7 @@ func TestThePiecesOfAStoreComeToTheSameBytes(t *testing.T) {
 	})
 }
 
-// drawPiece draws a piece over some of the windows, mostly from where the ledger stands.
+// drawPiece draws a piece over some of the windows, which mostly starts at the ledger's position.
 func drawPiece(t *rapid.T, windows []ledger.Window, at ledger.Position) ledger.Piece {
 	p := ledger.Piece{Partition: ledger.Partition{Topic: "events"}, Expected: at}
 	if rapid.IntRange(0, 5).Draw(t, "stale") == 0 {

@@ -1,7 +1,7 @@
 package redissim
 
-// The tests of package ranking, run on the simulated server as on any other that they
-// are given: what holds for a real one holds for it.
+// Runs the tests of package ranking on the simulated server, as on any server that they are given. They must pass as
+// on a real one.
 
 import (
 	"bufio"
@@ -23,7 +23,7 @@ import (
 
 const rankingDir = "../../../internal/ranking"
 
-// Files of tests that need no server of their own.
+// The test files that need no private server.
 var sharing = []string{"arithmetic_test.go", "largest_test.go", "model_test.go", "outcome_test.go", "read_test.go", "start_test.go", "shadow/rebuild_test.go", "shadow/compare_test.go"}
 
 func TestTheTestsOfRankingPassOnTheSimulatedServer(t *testing.T) {
@@ -55,7 +55,7 @@ func testsIn(t *testing.T, path string) []string {
 	return names
 }
 
-// counted is a server that counts what it is sent.
+// counted is a server that counts its commands.
 type counted struct {
 	*Server
 	mu sync.Mutex
@@ -91,7 +91,7 @@ func overTCP(t *testing.T) (*counted, string) {
 		}
 	})
 	t.Cleanup(func() {
-		_ = listener.Close() // accepts no more
+		_ = listener.Close() // it accepts no more connections
 		s.Cut("")
 		serving.Wait()
 	})

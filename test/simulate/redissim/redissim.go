@@ -1,16 +1,14 @@
-// Package redissim is a Redis in memory for simulated worlds: the commands that the
-// consumer sends, its own Lua scripts run as Redis runs them, and every way of going
-// wrong that a driver wants at a moment of its choosing.
+// Package redissim is an in-memory Redis for simulations: it has the commands that the consumer sends, runs the
+// consumer's Lua scripts as Redis does, and fails in every way at moments that a driver chooses.
 //
 //	client ─▶ go-redis ─▶ net.Pipe ─▶ Hook ─▶ Command.Execute ─▶ keys
 //	                                   │
 //	                                   └ when, with which fault, and whether
 //	                                     the answer arrives
 //
-// Nothing in it knows the time but by a function, starts a timer, touches the network
-// or depends on a map's order, so that it can live in a bubble of testing/synctest and
-// a world of one seed is the same world every time. What it answers is compared with a
-// real server's by its tests.
+// The package reads the time only through a function, starts no timers, does not use the network and does not
+// depend on the order of maps. It can therefore run in a testing/synctest bubble, and a seed always gives the same
+// simulation. Its tests compare its answers with those of a real server.
 package redissim
 
 import (
@@ -29,19 +27,18 @@ import (
 	"time"
 )
 
-// Server is one Redis. It is safe for concurrent use; commands are executed one at a
-// time.
+// Server is one Redis. It is safe for concurrent use and executes one command at a time.
 type Server struct {
-	// Hook decides about every command. It is called in the goroutine of the command's
-	// connection, which it may hold for as long as it likes. nil executes at once.
+	// Hook decides what happens to each command. The server calls it in the goroutine of the command's
+	// connection, which it may block for any time. If it is nil, commands are executed at once.
 	Hook func(*Command) Answer
-	// Refuse is asked before a connection opens; its error is the dialer's. nil lets
-	// all in.
+	// Refuse is called before a connection opens; its error becomes the dialer's. If it is nil, all
+	// connections are accepted.
 	Refuse func(from string) error
-	// Rewrite gives the text that is run in place of a script: a broken one, to see
-	// who notices. nil runs it as it is.
+	// Rewrite returns the text to run in place of a script: a broken one, to verify that a test detects
+	// it. If it is nil, scripts run unchanged.
 	Rewrite func(source string) string
-	// Policy is the maxmemory-policy that INFO tells; noeviction at first.
+	// Policy is the maxmemory-policy in INFO; initially noeviction.
 	Policy string
 
 	now func() time.Time
@@ -49,15 +46,15 @@ type Server struct {
 	mu      sync.Mutex
 	keys    map[string]*value
 	scripts map[string]string // loaded, by SHA-1
-	names   map[string]string // of scripts that were ever sent, by SHA-1
+	names   map[string]string // names of all scripts that were ever sent, by SHA-1
 	conns   map[*session]net.Conn
-	dialled map[string]int // connections so far, by who
+	dialled map[string]int // connections so far, by client
 	process process
 	scans   int
 	serving sync.WaitGroup
 }
 
-// New makes an empty server whose clock is now.
+// New returns an empty server with the clock now.
 func New(now func() time.Time) *Server {
 	return &Server{
 		Policy: "noeviction", now: now,
@@ -66,24 +63,24 @@ func New(now func() time.Time) *Server {
 	}
 }
 
-// Command is what a connection has sent.
+// Command is a command that a connection has sent.
 type Command struct {
-	From string // who dialled
-	Conn int    // the number of the connection among theirs, from 1
+	From string // the client that dialled
+	Conn int    // number of the connection among the client's, from 1
 	Args []string
 
 	server  *Server
 	session *session
 }
 
-// Answer is what comes of a command on its connection.
+// Answer is what happens to a command on its connection.
 type Answer struct {
 	Reply any
 	Lost  bool // nothing is sent, and the connection stays open
 	Cut   bool // nothing is sent, and the connection is closed
 }
 
-// session is a connection as the server knows it.
+// session is the server's side of a connection.
 type session struct {
 	from   string
 	number int
@@ -91,7 +88,7 @@ type session struct {
 	conn   net.Conn
 }
 
-// Dialer is how somebody reaches the server, as go-redis takes it.
+// Dialer returns a function for go-redis that connects the client named from to the server.
 func (s *Server) Dialer(from string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(context.Context, string, string) (net.Conn, error) {
 		if s.Refuse != nil {
@@ -106,7 +103,7 @@ func (s *Server) Dialer(from string) func(ctx context.Context, network, address 
 	}
 }
 
-// clientConn fails as a connection of the network does.
+// clientConn returns the errors of a network connection.
 type clientConn struct{ net.Conn }
 
 func (c clientConn) Write(p []byte) (int, error) {
@@ -117,8 +114,8 @@ func (c clientConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Deadlines can be set on a connection that the other side has closed: what is read
-// or written next fails.
+// Deadlines can be set on a connection that the other side has closed; the next read or write
+// fails.
 func (c clientConn) SetDeadline(t time.Time) error      { return stillOpen(c.Conn.SetDeadline(t)) }
 func (c clientConn) SetReadDeadline(t time.Time) error  { return stillOpen(c.Conn.SetReadDeadline(t)) }
 func (c clientConn) SetWriteDeadline(t time.Time) error { return stillOpen(c.Conn.SetWriteDeadline(t)) }
@@ -130,8 +127,8 @@ func stillOpen(err error) error {
 	return err
 }
 
-// buffers are large enough for whatever a client sends in one go: net.Pipe holds the
-// client until the server has read it.
+// buffers are large enough for everything that a client sends at once: net.Pipe blocks the client until the
+// server has read it.
 var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
 
 // ServeConn serves a connection until it ends or is cut, and closes it.
@@ -190,8 +187,8 @@ func (s *Server) shut(c *session) {
 	delete(s.conns, c)
 }
 
-// Cut closes the connections of somebody, or all where from is empty, and returns how
-// many there were. A command that the hook holds can still be executed.
+// Cut closes the connections of a client, or all if from is "", and returns their number. A command that the
+// hook blocks can still be executed.
 func (s *Server) Cut(from string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +198,7 @@ func (s *Server) Cut(from string) int {
 			all = append(all, c)
 		}
 	}
-	// In an order of its own, not the map's: who notices first is no chance.
+	// In a fixed order instead of the map's, so that it does not depend on chance which client notices first.
 	slices.SortFunc(all, func(a, b *session) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.number, b.number))
 	})
@@ -211,15 +208,14 @@ func (s *Server) Cut(from string) int {
 	return len(all)
 }
 
-// Close cuts all connections and waits until their goroutines have ended: whatever the
-// hook holds has to be let go of.
+// Close cuts all connections and waits until their goroutines have ended. The hook must not block any command.
 func (s *Server) Close() {
 	s.Cut("")
 	s.serving.Wait()
 }
 
-// Name is the command in capitals; of a script, the script's name (apply.lua), or
-// "EVALSHA" where this server was never sent it.
+// Name returns the command in capitals. For a script it returns the script's name (apply.lua), or "EVALSHA" if
+// this server was never sent the script.
 func (c *Command) Name() string {
 	if len(c.Args) == 0 {
 		return ""
@@ -241,7 +237,7 @@ func (c *Command) Name() string {
 	return name
 }
 
-// nameOf is the first word of a script that begins with a comment.
+// nameOf returns the first word of a script's opening comment.
 func nameOf(source string) string {
 	if rest, ok := strings.CutPrefix(source, "-- "); ok {
 		word, _, _ := strings.Cut(rest, " ")
@@ -250,7 +246,7 @@ func nameOf(source string) string {
 	return "EVAL"
 }
 
-// Waited reports whether the client has its connection open still. A client that has given up a command closes it.
+// Waited reports whether the client still has its connection open. A client that has given up a command closes it.
 func (c *Command) Waited() bool { return c.session.conn.SetWriteDeadline(time.Time{}) == nil }
 
 func (c *Command) String() string {

@@ -1,6 +1,6 @@
 package redissim
 
-// RESP, the protocol: commands are read, replies are written as version 2 or 3.
+// The RESP protocol: reads commands, and writes replies in version 2 or 3.
 
 import (
 	"bufio"
@@ -19,13 +19,13 @@ type (
 	Error string
 	// Map is name, value, name, value, …: a flat list in version 2.
 	Map []any
-	// Pairs are a list of lists of two in version 3, and flat in version 2.
+	// Pairs is a list of lists of two in version 3, and flat in version 2.
 	Pairs []any
 )
 
 const ok = Status("OK")
 
-// flat is a reply as version 2 has it.
+// flat converts a reply to version 2.
 func flat(reply any) any {
 	switch r := reply.(type) {
 	case Map:
@@ -38,11 +38,10 @@ func flat(reply any) any {
 	return reply
 }
 
-// formatScore is a score as text: 17 digits, as every Redis before 7.2 writes it, and
-// exact.
+// formatScore formats a score with 17 digits, which is exact, like every Redis before 7.2.
 func formatScore(f float64) string { return digits(f, 17) }
 
-// digits is C's %.<n>g.
+// digits formats like C's %.<n>g.
 func digits(f float64, n int) string {
 	switch {
 	case math.IsInf(f, 1):
@@ -103,7 +102,7 @@ func appendLine(b []byte, kind byte, text string) []byte {
 	return append(b, "\r\n"...)
 }
 
-// The server's own limits, far above what the consumer sends.
+// The server's own limits, far above the sizes that the consumer sends.
 const (
 	mostArgs  = 1 << 20
 	mostBytes = 64 << 20
@@ -132,7 +131,7 @@ func readCommand(r *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-// unexpected is an end of the connection within a command: nobody is left to be told.
+// unexpected maps the end of a connection within a command to io.EOF, since no client is left to receive an error.
 func unexpected(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return io.EOF

@@ -1,7 +1,7 @@
 package redissim
 
-// ZSCAN as Redis has it: a set that it keeps in one piece comes as a whole, another one bucket after
-// bucket of a table, whose order is that of its process alone.
+// ZSCAN as in Redis: a set in one listpack is returned whole; a larger one bucket by bucket of a hash table,
+// whose order is specific to the process.
 
 import (
 	"hash/fnv"
@@ -11,27 +11,26 @@ import (
 	"strings"
 )
 
-// zsetInOnePiece is how many members Redis keeps in one piece (zset-max-listpack-entries).
+// zsetInOnePiece is the maximum number of members that Redis keeps in one listpack (zset-max-listpack-entries).
 const zsetInOnePiece = 128
 
-// process is what a scan's cursors belong to.
+// process identifies the server process that a scan's cursors belong to.
 type process struct{ number uint64 }
 
-// id is the name that it has given itself.
+// id returns the process's run_id.
 func (p process) id() string { return strings.Repeat("0", 24) + strconv.FormatUint(1<<63+p.number, 16) }
 
-// bucket is where a member is in a table of so many bits.
+// bucket returns a member's bucket in a table of 2^size buckets.
 func (p process) bucket(member string, size int) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(strconv.AppendUint(nil, p.number*0x9e3779b97f4a7c15, 16))
 	_, _ = h.Write([]byte(member))
-	x := h.Sum64() // whose low bits are of the last bytes mostly
+	x := h.Sum64() // its low bits depend mostly on the last bytes
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	return (x ^ x>>32) & (1<<size - 1)
 }
 
-// Restart has another process take over, with all that was there but the scripts. Connections stay
-// (see Cut).
+// Restart replaces the server process: all data stays, the scripts are gone. Connections stay (see Cut).
 func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,11 +38,11 @@ func (s *Server) Restart() {
 	clear(s.scripts)
 }
 
-// zscan goes through the buckets in the order of their numbers' reversed bits, as dictScan does. So
-// whoever is there from the first call to the last is returned whatever the table's size becomes
-// meanwhile: one that was half as large has two buckets where there was one, next to each other in
-// that order, and a smaller one returns again who was in the other half. The table here changes its
-// size all the time, as that of a set may which grows, shrinks, and is moved to another table.
+// zscan visits the buckets in the order of their numbers' reversed bits, as dictScan does. A member that exists
+// from the first call to the last is therefore returned, even if the table's size changes meanwhile: when the table
+// doubles, a bucket becomes two that are adjacent in that order; when it shrinks, a merged bucket returns members of
+// its other half again. Here the table's size changes constantly, like that of a set that grows, shrinks and is
+// moved to another table.
 func zscan(t *tx, a []string) any {
 	v, failed := t.read(a[0], zsetKind)
 	if failed != nil {
@@ -84,9 +83,9 @@ func zscan(t *tx, a []string) any {
 		buckets[at] = append(buckets[at], r)
 	}
 	mask := uint64(1)<<size - 1
-	for range 10 * count { // as many empty buckets are gone through in a call
+	for range 10 * count { // one call visits at most this many empty buckets
 		in := buckets[cursor&mask]
-		slices.Reverse(in) // who came last is first, and in no order that means anything
+		slices.Reverse(in) // the last added is first: an order without meaning
 		for _, r := range in {
 			page = append(page, r.member, formatScore(r.score))
 		}

@@ -1,6 +1,6 @@
 package redissim
 
-// What a scan of a sorted set promises, of a real server and of the simulated one.
+// The guarantees of a scan of a sorted set, on a real server and on the simulated one.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// scanned goes through a set, and changes it between the pages. It returns all members, as they came.
+// scanned scans a set, and changes it between the pages. It returns all members in the order of the scan.
 func scanned(t require.TestingT, c *redis.Client, key string, count int64, between func()) (all []string, pages int) {
 	for cursor := uint64(0); ; {
 		page, next, err := c.ZScan(context.Background(), key, cursor, "", count).Result()

@@ -1,6 +1,6 @@
 package redissim
 
-// EVAL, EVALSHA and SCRIPT: which scripts the server knows, and what a script answers.
+// EVAL, EVALSHA and SCRIPT: the scripts that the server knows, and the replies of scripts.
 
 import (
 	"crypto/sha1" //nolint:gosec // Redis names scripts by SHA-1
@@ -56,7 +56,7 @@ func scripts(t *tx, a []string) any {
 	return Error("ERR unknown subcommand or wrong number of arguments for '" + a[0] + "'.")
 }
 
-// load makes a script known, or says what is wrong with it.
+// load stores a script, or returns its compile error.
 func (t *tx) load(sha, source string) any {
 	run := source
 	if t.Rewrite != nil {
@@ -76,7 +76,7 @@ func shaOf(source string) string {
 
 func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ") }
 
-// prototypes are the scripts that this process has compiled, whoever sent them.
+// prototypes caches all scripts that this process has compiled, for all servers.
 var prototypes sync.Map // source -> *lua.FunctionProto
 
 func compiled(source string) (*lua.FunctionProto, error) {
@@ -95,7 +95,7 @@ func compiled(source string) (*lua.FunctionProto, error) {
 	return p, nil
 }
 
-// scriptName is what Redis calls every script in an error.
+// scriptName is the name of every script in Redis's error messages.
 const scriptName = "@user_script"
 
 // call runs a known script: a is the number of keys, the keys and the arguments.
@@ -118,7 +118,7 @@ func (t *tx) call(sha string, a []string) any {
 	e := engines.Get().(*engine)
 	reply, err := e.run(t, proto, a[1:1+keys], a[1+keys:])
 	if err != nil {
-		return failure(err, sha) // an engine that failed isn't used again
+		return failure(err, sha) // an engine that failed is not used again
 	}
 	engines.Put(e)
 	return reply
@@ -126,7 +126,7 @@ func (t *tx) call(sha string, a []string) any {
 
 var lineOfError = regexp.MustCompile(scriptName + `:(\d+):`)
 
-// failure is a script's error as Redis gives it:
+// failure returns a script's error in Redis's format:
 // "CODE text script: <sha>, on @user_script:<line>."
 func failure(err error, sha string) Error {
 	text, line := oneLine(err.Error()), "0"
@@ -147,8 +147,8 @@ func failure(err error, sha string) Error {
 	return Error(fmt.Sprintf("%s script: %s, on %s:%s.", text, sha, scriptName, line))
 }
 
-// fromLua is a script's value as a reply: numbers lose what lies behind the point,
-// false is nothing, a list ends at the first nil.
+// fromLua converts a script's value to a reply: numbers are truncated to integers, false becomes nil, and a list ends
+// at the first nil.
 func fromLua(v lua.LValue) any {
 	switch v := v.(type) {
 	case lua.LString:
@@ -179,8 +179,8 @@ func fromLua(v lua.LValue) any {
 	return nil
 }
 
-// truncated converts as C does on the machines that Redis runs on: what no 64-bit
-// integer holds is the lowest one.
+// truncated converts like C on the machines that Redis runs on: a value out of the range of 64-bit integers
+// becomes the lowest one.
 func truncated(f float64) int64 {
 	if math.IsNaN(f) || f >= 1<<63 || f < -1<<63 {
 		return math.MinInt64
@@ -188,7 +188,7 @@ func truncated(f float64) int64 {
 	return int64(f)
 }
 
-// toLua is a reply as a script gets it, in the form of version 2.
+// toLua converts a reply to a script's value, in the form of protocol version 2.
 func toLua(l *lua.LState, reply any) lua.LValue {
 	switch r := flat(reply).(type) {
 	case int64:

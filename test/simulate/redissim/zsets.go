@@ -12,7 +12,7 @@ func zadd(t *tx, a []string) any {
 	if len(a)%2 == 0 {
 		return errSyntax
 	}
-	// All scores are read before the first is written.
+	// All scores are parsed before the first is written.
 	scores := make([]float64, len(a)/2)
 	for i := range scores {
 		score, valid := parseScore(a[1+2*i])
@@ -92,11 +92,11 @@ func zcount(t *tx, a []string) any {
 	return n
 }
 
-// parseBound reads a score that a range begins or ends at, itself in it but for a ( before it.
+// parseBound parses a bound of a range of scores, which is inclusive unless it begins with (.
 func parseBound(text string) (score float64, without, valid bool) {
 	text, without = strings.CutPrefix(text, "(")
 	if text = strings.TrimLeft(text, " \t\n\v\f\r"); text == "" {
-		return 0, without, true // as strtod(3) has it
+		return 0, without, true // as strtod(3) does
 	}
 	score, valid = parseScore(text)
 	return score, without, valid
@@ -122,7 +122,7 @@ func zmscore(t *tx, a []string) any {
 	return all
 }
 
-// score is a member's, or nil; v may be nil.
+// score returns a member's score, or nil. v may be nil.
 func (v *value) score(member string) any {
 	if v != nil {
 		if score, there := v.zset.scores[member]; there {
@@ -183,7 +183,7 @@ func zrange(t *tx, a []string, reverse bool) any {
 	return all
 }
 
-// fromEnd is an index of which -1 is the last.
+// fromEnd converts an index of which -1 is the last.
 func fromEnd(i, n int) int {
 	if i < 0 {
 		return max(i+n, math.MinInt)

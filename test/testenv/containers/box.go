@@ -2,7 +2,7 @@
 
 package containers
 
-// A server in a container: started, stopped, killed and paused with its data kept.
+// A server in a container: it is started, stopped, killed and paused, and keeps its data.
 
 import (
 	"archive/tar"
@@ -27,31 +27,30 @@ import (
 	"github.com/standings/standings/internal/embedded/child"
 )
 
-// dockerCall bounds what a daemon takes for anything but to stop a server.
+// dockerCall limits every call to the daemon except stopping a server.
 const dockerCall = 30 * time.Second
 
-// errPortTaken says that another process was first to use a port.
+// errPortTaken means that another process was first to use a port.
 var errPortTaken = errors.New("a port is taken")
 
-// box is a container that publishes a port, under the same number inside and
-// outside, so that a server can say to its clients where it is. The number stays
-// over a stop and start.
+// box is a container that publishes a port under the same number inside and outside, so that the server can
+// tell its clients its address. The number stays the same over a stop and start.
 type box struct {
 	docker    *docker
 	container testcontainers.Container
 	port      int
 }
 
-// contents is what a box is made with.
+// contents describes a container to create.
 type contents struct {
 	environment map[string]string
 	arguments   []string
-	files       []string // of this machine, to be found inside under the same path
-	ports       []string // more of them
+	files       []string // of this machine, available in the container under the same path
+	ports       []string // additional ports to publish
 }
 
-// fill makes a container on a port, or on any free one (0), with the contents for
-// it. It isn't started yet.
+// fill creates a container on a port, or on a free one if port is 0, with the contents for that port. It does not
+// start the container.
 func fill(ctx context.Context, i *image, port int, what func(port int) contents) (*box, error) {
 	_, err := startGuard()
 	if err != nil {
@@ -96,7 +95,7 @@ func fill(ctx context.Context, i *image, port int, what func(port int) contents)
 	return b, nil
 }
 
-// hostFiles are the values that name a file of this machine.
+// hostFiles returns the values that are paths of files on this machine.
 func hostFiles(values []string) []string {
 	var files []string
 	for _, value := range values {
@@ -112,7 +111,7 @@ func hostFiles(values []string) []string {
 
 func (b *box) address() string { return net.JoinHostPort(b.docker.host, strconv.Itoa(b.port)) }
 
-// begin starts what was filled, stopped or killed, until ready says that the server
+// begin starts a container that was created, stopped or killed, and waits until ready reports that the server
 // answers.
 func (b *box) begin(ctx context.Context, ready func(context.Context) error) error {
 	defer b.docker.idle()
@@ -138,7 +137,7 @@ func (b *box) begin(ctx context.Context, ready func(context.Context) error) erro
 	}
 }
 
-// ended says how the server ended, if it has.
+// ended returns an error that describes how the server ended, or nil if it runs.
 func (b *box) ended(ctx context.Context) error {
 	state, err := b.container.State(ctx)
 	if err != nil {
@@ -158,7 +157,7 @@ func (b *box) stop() error {
 	return b.container.Stop(ctx, &grace)
 }
 
-// call makes one call of the daemon's API about the container.
+// call makes one call to the daemon's API about the container.
 func (b *box) call(f func(ctx context.Context, api client.APIClient, id string) error) error {
 	defer b.docker.idle()
 	ctx, cancel := context.WithTimeout(context.Background(), dockerCall)
@@ -166,7 +165,7 @@ func (b *box) call(f func(ctx context.Context, api client.APIClient, id string) 
 	return f(ctx, b.docker.provider.Client(), b.container.GetContainerID())
 }
 
-// kill returns when the server is gone. One that is gone already is fine.
+// kill returns when the server has ended. It is no error if the server had ended before.
 func (b *box) kill() error {
 	return b.call(func(ctx context.Context, api client.APIClient, id string) error {
 		_, err := api.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: "KILL"})
@@ -177,8 +176,7 @@ func (b *box) kill() error {
 	})
 }
 
-// pause and resume may be called twice, like the signals that stop and continue a
-// process.
+// pause and resume may be called twice, like the signals that stop and continue a process.
 func (b *box) pause() error {
 	return b.call(func(ctx context.Context, api client.APIClient, id string) error {
 		return untilFrozen(ctx, func() error {
@@ -188,9 +186,9 @@ func (b *box) pause() error {
 	})
 }
 
-// untilFrozen asks for a pause again while runc says that it could not freeze the container. With
-// control groups of version 1 it tries for less than half a second, which isn't enough for a process of
-// many threads on a busy machine; it has thawed the container when it says so.
+// untilFrozen repeats a pause while runc reports that it could not freeze the container. With version 1 of control
+// groups, runc tries for less than half a second, which is too short for a process with many threads on a busy
+// machine. It thaws the container before it reports the error.
 func untilFrozen(ctx context.Context, pause func() error) error {
 	for {
 		err := pause()
@@ -212,7 +210,7 @@ func (b *box) resume() error {
 	})
 }
 
-// unless forgives an error where the container is paused, or isn't, as was asked.
+// unless ignores an error if the container already is in the requested state.
 func (b *box) unless(ctx context.Context, err error, paused bool) error {
 	if err == nil {
 		return nil
@@ -224,8 +222,7 @@ func (b *box) unless(ctx context.Context, err error, paused bool) error {
 	return err
 }
 
-// remove ends the server and drops its data. What it can't do the guard tries
-// again when this process has ended.
+// remove ends the server and deletes its data. If that fails, the guard tries again after this process has ended.
 func (b *box) remove() {
 	if b.container == nil {
 		return
@@ -236,7 +233,7 @@ func (b *box) remove() {
 	})
 }
 
-// log is the end of what the server has said.
+// log returns the end of the server's log.
 func (b *box) log() string {
 	defer b.docker.idle()
 	ctx, cancel := context.WithTimeout(context.Background(), dockerCall)
@@ -254,7 +251,7 @@ func (b *box) log() string {
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }
 
-// read gives a file out of the container.
+// read returns a file from the container.
 func (b *box) read(file string) ([]byte, error) {
 	defer b.docker.idle()
 	ctx, cancel := context.WithTimeout(context.Background(), dockerCall)
@@ -267,8 +264,8 @@ func (b *box) read(file string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// write puts a file into the container, which may be stopped; without text an
-// empty directory of that name.
+// write writes a file into the container, which may be stopped. If text is nil it creates an empty directory of
+// that name.
 func (b *box) write(file string, text []byte) error {
 	header := &tar.Header{Name: path.Base(file), Mode: 0o755, Typeflag: tar.TypeDir}
 	if text != nil {

@@ -1,7 +1,7 @@
 //go:build !nodocker
 
 // Package containers starts servers for tests in containers, with testcontainers. Only cmd/testenv and this
-// package's tests link it; the tests of other packages ask it over a socket (testenv/containers.go).
+// package's tests link it; the tests of other packages use its socket (testenv/containers.go).
 package containers
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// errNotHere says that this machine has no daemon or no image.
+// errNotHere means that this machine has no daemon or no image.
 var errNotHere = errors.New("not on this machine")
 
 // server is a Kafka or a Redis in a container.
@@ -28,17 +28,17 @@ type server interface {
 	address() string
 	name() string
 	start(ctx context.Context) error // on its port, with its data
-	stop() error                     // in order
+	stop() error                     // gracefully
 	kill() error                     // at once
 	pause() error
 	resume() error
-	remove() // with its data
+	remove() // also deletes its data
 	log() string
 }
 
-// Service starts servers for this process and for those that it runs.
+// Service starts servers for this process and for its child processes.
 type Service struct {
-	Socket string // its path
+	Socket string // path of the socket
 
 	http http.Server
 	dir  string
@@ -48,7 +48,7 @@ type Service struct {
 	started int
 }
 
-// Listen starts a service. It asks for a daemon only when somebody asks for a container.
+// Listen starts a service. The service looks for a daemon only at the first request for a container.
 func Listen(ctx context.Context) (*Service, error) {
 	dir, err := os.MkdirTemp("", "standings-containers-")
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) handler() http.Handler {
 	return mux
 }
 
-// answered writes what f returns: 404 for what this machine doesn't have.
+// answered writes the result of f; errNotHere becomes 404.
 func answered(f func(*http.Request) ([]byte, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer, err := f(r)

@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// needsContainers ends a test where there can't be any, which is a failure only where containers are demanded.
+// needsContainers reports the test as not run if the machine has no containers. That is a failure only if
+// containers are demanded.
 func needsContainers(t *testing.T) (*docker, string) {
 	t.Helper()
 	image := cmp.Or(os.Getenv(testenv.RedisImageVariable), testenv.RedisImage)
@@ -71,7 +72,7 @@ func TestASettingOfKafkaIsAVariableOfItsContainer(t *testing.T) {
 
 const holdVariable = "STANDINGS_TEST_HOLD"
 
-// TestContainersGoWithAProcessThatIsKilled runs itself again as that process.
+// TestContainersGoWithAProcessThatIsKilled runs this test program again as the process to kill.
 func TestContainersGoWithAProcessThatIsKilled(t *testing.T) {
 	d, image := needsContainers(t)
 	if os.Getenv(holdVariable) != "" {
@@ -96,7 +97,7 @@ func TestContainersGoWithAProcessThatIsKilled(t *testing.T) {
 		}
 	}
 	require.NoError(t, process.Process.Kill())
-	_ = process.Wait() // it was killed, which is what Wait would report
+	_ = process.Wait() // Wait reports that it was killed
 	require.NotEmpty(t, session, "it didn't start a container")
 	require.Eventually(t, func() bool { return len(containersOf(t, d, session)) == 0 }, time.Minute, 100*time.Millisecond)
 }
@@ -117,7 +118,7 @@ func TestTheContainersOfAServiceGoWithIt(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// kept is a test that ends without its cleanup, as one that is killed.
+// kept is a test that ends without its cleanup, like a test that is killed.
 type kept struct{ *testing.T }
 
 func (kept) Cleanup(func()) {}

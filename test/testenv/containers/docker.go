@@ -2,7 +2,7 @@
 
 package containers
 
-// The Docker daemon that containers are asked of.
+// The connection to the Docker daemon.
 
 import (
 	"context"
@@ -19,17 +19,17 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// docker is a daemon that answers.
+// docker is a connection to a daemon that answers.
 type docker struct {
 	provider *testcontainers.DockerProvider
-	host     string     // where its published ports are reached
-	publish  netip.Addr // the address of its machine that they are published on
+	host     string     // the host at which its published ports are reachable
+	publish  netip.Addr // the address of the daemon's machine on which they are published
 }
 
-// daemonAnswers bounds the search for a daemon: a remote one may be away.
+// daemonAnswers limits the search for a daemon, which may be an unreachable remote one.
 const daemonAnswers = 10 * time.Second
 
-// findDocker looks once a process.
+// findDocker looks for a daemon once per process.
 var findDocker = sync.OnceValues(func() (*docker, error) {
 	type found struct {
 		docker *docker
@@ -49,32 +49,32 @@ var findDocker = sync.OnceValues(func() (*docker, error) {
 })
 
 func connectDocker() (*docker, error) {
-	// Its cleaner is a container of yet another image. Ours is a process: guard.go.
+	// Ryuk, its cleaner, is a container of another image. guard.go uses a process instead.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return nil, err
 	}
 	log.SetDefault(log.NewNoopLogger())
-	// This and not NewDockerProvider, which would make a network and leave it behind.
+	// NewDockerProvider would create a network and leave it behind.
 	found, err := testcontainers.ProviderDefault.GetProvider(testcontainers.WithLogger(log.NewNoopLogger()))
 	provider, ok := found.(*testcontainers.DockerProvider)
 	if err == nil && !ok {
 		err = fmt.Errorf("%T isn't Docker", found)
 	}
 	if err != nil {
-		why, _, _ := strings.Cut(err.Error(), "\n") // the first place that it looked at
+		why, _, _ := strings.Cut(err.Error(), "\n") // the first place that it tried
 		return nil, fmt.Errorf("no Docker daemon answers (%s): %w", why, errNotHere)
 	}
 	d := &docker{provider: provider, host: dockerHost(provider.Client().DaemonHost())}
 	defer d.idle()
 	d.publish = netip.IPv4Unspecified()
 	if address, err := netip.ParseAddr(d.host); err == nil {
-		d.publish = address // not for everybody: these servers ask for no password
+		d.publish = address // do not publish on all addresses: these servers require no password
 	}
 	return d, nil
 }
 
-// dockerHost is the name of the daemon's machine: this one, unless it is another
-// one's. Tests that run in a container themselves have to be told.
+// dockerHost returns the name of the daemon's machine: that of a remote daemon, or this one. Tests that run in a
+// container themselves must set TESTCONTAINERS_HOST_OVERRIDE.
 func dockerHost(daemon string) string {
 	if host := os.Getenv("TESTCONTAINERS_HOST_OVERRIDE"); host != "" {
 		return host
@@ -85,18 +85,18 @@ func dockerHost(daemon string) string {
 	return "127.0.0.1"
 }
 
-// idle closes connections that wait for the next call: each is two goroutines.
+// idle closes the connections that wait for the next call: each has two goroutines.
 func (d *docker) idle() { _ = d.provider.Close() }
 
-// image is what a container of an image is started with.
+// image holds the data to start containers of an image.
 type image struct {
 	docker  *docker
 	name    string
-	program []string // to be named before options, where it has no entrypoint
+	program []string // must precede the options, if the image has no entrypoint
 }
 
-// findImage looks for an image. It pulls none: tests would hang where no registry is, and
-// where one is it isn't for them to fill the disk.
+// findImage looks for an image. It does not pull images: without a registry the tests would hang, and with one
+// they would fill the disk.
 func findImage(ctx context.Context, name string) (*image, error) {
 	d, err := findDocker()
 	if err != nil {

@@ -2,8 +2,8 @@
 
 package containers
 
-// Nothing is left when tests end, however they end: a process of its own waits for
-// the end of this one, and removes the containers that are still there.
+// Tests leave no containers behind, however they end: a separate process waits for the end of this one, and
+// removes the containers that still exist.
 
 import (
 	"context"
@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	guardVariable = "STANDINGS_TEST_GUARD"      // set in a guard: whose containers it removes
-	guardLabel    = "standings.testenv.process" // on each container: whose it is
+	guardVariable = "STANDINGS_TEST_GUARD"      // set in a guard: the session whose containers it removes
+	guardLabel    = "standings.testenv.process" // on each container: its session
 )
 
 var guardSession = rand.Text()
 
-// startGuard starts it once, before the first container. It is this program again
-// (see init), so that it needs nothing that may be missing, not even a shell. The
-// file is kept for this process's end to close it; nothing is ever written.
+// startGuard starts the guard once, before the first container. The guard is this program again (see init), so
+// that it depends on no other program, not even a shell. The returned file stays open until this process
+// ends; nothing is written to it.
 var startGuard = sync.OnceValues(func() (*os.File, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -39,7 +39,7 @@ var startGuard = sync.OnceValues(func() (*os.File, error) {
 		return nil, err
 	}
 	defer func() { _ = read.Close() }()
-	// Its output isn't ours: go test would wait for whoever still holds that.
+	// The guard must not inherit this process's output: go test waits until all processes that hold it have ended.
 	guard := exec.Command(self)
 	guard.Env = append(os.Environ(), guardVariable+"="+guardSession)
 	guard.Dir = os.TempDir()
@@ -58,9 +58,9 @@ func init() {
 	}
 }
 
-// guard is the whole life of that process.
+// guard is the main function of the guard process.
 func guard(session string) {
-	// A Ctrl-C at the terminal is for whom it guards, who may still need servers.
+	// Ctrl-C at the terminal is meant for the guarded process, which may still need its servers.
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	d, err := findDocker()
@@ -69,7 +69,7 @@ func guard(session string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	// Twice: one may have been in the making.
+	// Twice, as a container may be in the process of being created.
 	for range 2 {
 		removeContainers(ctx, d, session)
 		time.Sleep(time.Second)

@@ -2,8 +2,8 @@
 
 package containers
 
-// A Kafka in a container of the official image, or of one that takes its settings
-// from the environment in the same way.
+// A Kafka in a container of the official image, or of an image that takes its settings from the environment in
+// the same way.
 
 import (
 	"context"
@@ -25,8 +25,8 @@ type kafkaContainer struct {
 	version string
 }
 
-// newKafka starts a Kafka with settings besides or instead of its own, and tries other
-// ports if another process was first. The context bounds it.
+// newKafka starts a Kafka with settings that take precedence over the defaults. It tries other ports if
+// another process took the first one. The context limits it.
 func newKafka(ctx context.Context, of string, config map[string]string) (*kafkaContainer, error) {
 	i, err := findImage(ctx, of)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *kafkaContainer) name() string {
 	return fmt.Sprintf("Apache Kafka %s of %s", c.version, c.image.name)
 }
 
-// hostOfListener is the host in SECURE://127.0.0.1:19093, and portOfListener the port.
+// hostOfListener matches the host in SECURE://127.0.0.1:19093, and portOfListener the port.
 var (
 	hostOfListener = regexp.MustCompile(`://[^:,]*:`)
 	portOfListener = regexp.MustCompile(`:(\d+)(?:,|$)`)
@@ -81,8 +81,8 @@ func (c *kafkaContainer) contents(d *docker, port int, config map[string]string)
 	return all
 }
 
-// kafkaVariableOf is the variable that the official image reads a setting from:
-// kafka.docker.KafkaDockerWrapper says how.
+// kafkaVariableOf returns the variable from which the official image reads a setting. The rule is in
+// kafka.docker.KafkaDockerWrapper.
 func kafkaVariableOf(setting string) string {
 	return "KAFKA_" + strings.ToUpper(strings.NewReplacer(".", "_", "_", "__", "-", "___").Replace(setting))
 }

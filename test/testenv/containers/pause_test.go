@@ -15,7 +15,7 @@ import (
 func TestAPauseIsAskedForUntilTheContainerIsFrozen(t *testing.T) {
 	busy := errors.New("Cannot pause container 0b95: OCI runtime pause failed: unable to freeze: unknown")
 	for name, c := range map[string]struct {
-		answers []error // the last one again and again
+		answers []error // the last one repeats
 		asked   int
 		err     error
 	}{

@@ -2,7 +2,7 @@
 
 package containers
 
-// A Redis in a container of the official image, of Valkey's, or of one like them.
+// A Redis in a container of the official image, of Valkey's, or of a similar one.
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type redisContainer struct {
 	*box
 	image *image
 	args  []string
-	info  string // what it has said of itself; empty where a password hides it
+	info  string // the result of INFO; empty if it requires a password
 }
 
 const (
@@ -31,8 +31,8 @@ const (
 	dumpFile  = redisData + "/dump.rdb"
 )
 
-// newRedis starts a Redis with more arguments, and tries other ports if another process
-// was first. The context bounds it.
+// newRedis starts a Redis with additional arguments. It tries other ports if another process took the first
+// one. The context limits it.
 func newRedis(ctx context.Context, of string, args []string) (*redisContainer, error) {
 	i, err := findImage(ctx, of)
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *redisContainer) name() string {
 }
 
 func (c *redisContainer) contents(port int) contents {
-	// Whoever reaches the port may use it: protected mode would turn away all that
-	// isn't inside of the container.
+	// The port needs no further protection; protected mode would refuse all connections from outside of
+	// the container.
 	args := append(slices.Clone(c.image.program),
 		"--port", strconv.Itoa(port), "--bind", "0.0.0.0", "--protected-mode", "no",
 		"--dir", redisData, "--save", "", "--appendonly", "no")
@@ -76,17 +76,17 @@ func (c *redisContainer) contents(port int) contents {
 
 func (c *redisContainer) start(ctx context.Context) error { return c.begin(ctx, c.ready) }
 
-// ready is nil when the server answers and has loaded its dump.
+// ready returns nil when the server answers and has loaded its dump.
 func (c *redisContainer) ready(ctx context.Context) error {
 	client := redis.NewClient(&redis.Options{
 		Addr: c.address(), MaxRetries: -1, DisableIdentity: true, Protocol: 2,
 		DialTimeout: time.Second, DialerRetries: 1, ReadTimeout: time.Second,
 	})
 	defer func() { _ = client.Close() }()
-	info, err := client.Info(ctx).Result() // Redis 6.2 takes one section or none
+	info, err := client.Info(ctx).Result() // Redis 6.2 accepts at most one section
 	if err != nil {
 		if strings.HasPrefix(err.Error(), "NOAUTH") {
-			return nil // its arguments ask for a password, which we weren't told
+			return nil // its arguments require a password, which is unknown here
 		}
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *redisContainer) ready(ctx context.Context) error {
 
 func (c *redisContainer) dump() ([]byte, error) { return c.read(dumpFile) }
 
-// removeDump makes another container: a file can be put into one, but not removed.
+// removeDump replaces the container: Docker can copy a file into a container, but not remove one.
 func (c *redisContainer) removeDump() error {
 	c.remove()
 	ctx, cancel := context.WithTimeout(context.Background(), dockerCall)
@@ -112,5 +112,5 @@ func (c *redisContainer) removeDump() error {
 	return nil
 }
 
-// spoilDumps puts a directory where the dump should be: it can't be replaced.
+// spoilDumps creates a directory with the name of the dump, which a save cannot replace.
 func (c *redisContainer) spoilDumps() error { return c.write(dumpFile, nil) }

@@ -1,18 +1,18 @@
-// Package live is what many clients watch, read once for all of them.
+// Package live lets many clients watch the same state, and reads it once for all of them.
 //
 //	client ─▶ Watch ─┐
 //	client ─▶ Watch ─┼─▶ source ─▶ Read, once an interval
 //	client ─▶ Watch ─┘     │
 //	                       └─ versions: the latest, and those that clients may have
 //
-// A source is read as long as somebody watches it. What it shows is a version: another one begins
-// when a row is another, or, at most once a second, what is shown beside the rows. A client is not
-// sent every version. It takes the latest when it can, as the difference from the version that it
-// has; so whoever is slow has no queue, and misses nothing but what was replaced meanwhile. A
-// difference is encoded once, whoever takes it.
+// A source is read while at least one client watches it. Its state has numbered versions. A new version begins
+// when a row changes or, at most once a second, when the values outside the rows change. A client does not receive
+// every version. When it is ready it takes the latest, as the difference from the version that it has. So a slow
+// client has no queue, and misses only versions that newer ones have replaced. Each difference is encoded once for
+// all clients.
 //
-// A client that has a version which isn't kept any more takes a snapshot. So do all of them where
-// the rows are of something else, such as the next window, and after a problem.
+// A client takes a snapshot if the source no longer keeps its version. All clients take one after a problem, or if
+// the rows are of something else, such as the next window.
 package live
 
 import (
@@ -24,55 +24,55 @@ import (
 	"time"
 )
 
-// State is what is shown at a moment, in pieces of JSON.
+// State is the state at one instant, in pieces of JSON.
 type State struct {
-	// Of is what the rows are of: between rows of two things there is no difference.
+	// Of identifies what the rows are of. If it changes, clients take a snapshot instead of a difference.
 	Of string
-	// Beside is what of the rest makes a version when it changes.
+	// Beside holds the values outside the rows whose change begins a new version.
 	Beside string
-	// Snapshot and Change are the members of the events' objects but for the rows: "a":1,"b":2.
+	// Snapshot and Change are the events' JSON members other than the rows: "a":1,"b":2.
 	Snapshot, Change []byte
-	Rows             []Row // each of another member. They aren't changed any more
+	Rows             []Row // at most one per member; not modified any more
 }
 
-// Row is a row, as JSON.
+// Row is a row as JSON.
 type Row struct {
 	Member string
 	Text   []byte
 }
 
-// Read reads a state. It ends soon after its context.
+// Read reads the state. It must return soon after its context ends.
 type Read func(context.Context) (State, error)
 
-// Config is what a Hub is made of. Every field is set.
+// Config is the configuration of a Hub. All fields are required.
 type Config struct {
-	// Sources is how many there are at a time. A client may begin one while it has begun fewer than
-	// are free.
+	// Sources is the maximum number of sources. A client may start one only while it has started fewer than are
+	// free.
 	Sources int
-	// Problem is the data of an event that says why a source can't be read: JSON, in a line.
+	// Problem returns the data of an event that reports why a source cannot be read: JSON, on one line.
 	Problem func(error) []byte
 	// Counted is called after every read.
 	Counted func()
 }
 
 const (
-	// slowest is how often a source is read at least.
+	// slowest is the longest pause between two reads of a source.
 	slowest = time.Second
-	// share is the time between two reads over all sources: where there are many, each is read less
-	// often, so that Redis has to answer no more than a thousand reads a second.
+	// share is the minimum time per source between reads: with many sources, each is read less often, so that
+	// Redis serves at most a thousand reads a second for streams.
 	share = time.Millisecond
 )
 
 var (
-	// ErrFull says that there are as many sources as there may be.
+	// ErrFull reports that the maximum number of sources is reached.
 	ErrFull = errors.New("limit of watched boards reached")
-	// ErrClient says that the client has begun as many as one client may.
+	// ErrClient reports that the client has started as many sources as one client may.
 	ErrClient = errors.New("limit of watched boards per client reached")
-	// ErrEnded says that the hub has ended.
+	// ErrEnded reports that the hub has ended.
 	ErrEnded = errors.New("no longer watching")
 )
 
-// Hub has the sources. It is safe for concurrent use.
+// Hub holds the sources. It is safe for concurrent use.
 type Hub struct {
 	Config
 	ctx     context.Context //nolint:containedctx // of the reads: until End
@@ -81,19 +81,19 @@ type Hub struct {
 
 	mu      sync.Mutex
 	sources map[any]*source
-	begun   map[string]int // how many of the sources each client has begun
+	begun   map[string]int // the number of sources that each client has started
 }
 
-// New makes a hub. End ends it.
+// New returns a hub. End ends it.
 func New(c Config) *Hub {
 	h := &Hub{Config: c, sources: map[any]*source{}, begun: map[string]int{}}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	return h
 }
 
-// Watch watches what a key stands for, which the first to come begins to read. A read begins at
-// most `every` after the one before has ended, unless there are many sources. Leave is to be called
-// at the end. Errors are ErrFull, ErrClient and ErrEnded.
+// Watch watches the state that key identifies. The first Watch of a key starts its source, which calls read. The
+// source pauses for at most `every` between two reads, unless there are many sources. The caller must call Leave
+// at the end. The errors are ErrFull, ErrClient and ErrEnded.
 func (h *Hub) Watch(key any, client string, every time.Duration, read Read) (*Watch, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,14 +120,14 @@ func (h *Hub) Watch(key any, client string, every time.Duration, read Read) (*Wa
 	}
 	if s.paces[every]++; s.paces[every] == 1 {
 		select {
-		case s.sooner <- struct{}{}: // it may be waiting for longer
+		case s.sooner <- struct{}{}: // the source may be in a longer pause
 		default:
 		}
 	}
 	return &Watch{source: s, every: every}, nil
 }
 
-// leave ends the source with its last client.
+// leave ends the source if this was its last client.
 func (h *Hub) leave(s *source, every time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,7 +144,7 @@ func (h *Hub) leave(s *source, every time.Duration) {
 	}
 }
 
-// pause is how long a source waits for its next read.
+// pause returns how long a source waits before its next read.
 func (h *Hub) pause(s *source) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,22 +155,22 @@ func (h *Hub) pause(s *source) time.Duration {
 	return max(least, time.Duration(len(h.sources))*share)
 }
 
-// Len is how many sources there are.
+// Len returns the number of sources.
 func (h *Hub) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.sources)
 }
 
-// Done is closed once the hub has ended: whoever watches leaves.
+// Done is closed once the hub has ended; its clients must then leave.
 func (h *Hub) Done() <-chan struct{} { return h.ctx.Done() }
 
-// End ends the hub, and all reads.
+// End ends the hub and cancels all reads.
 func (h *Hub) End() {
-	h.mu.Lock() // a source that begins has begun before, or doesn't
+	h.mu.Lock() // so that Watch either starts a source before the end, or returns ErrEnded
 	defer h.mu.Unlock()
 	h.end()
 }
 
-// Wait waits for the reads that were under way at the end.
+// Wait waits, after End, for the reads in progress.
 func (h *Hub) Wait() { h.running.Wait() }

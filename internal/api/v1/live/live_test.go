@@ -21,11 +21,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// board is something that is read: a test changes it as it likes.
+// board is a state that a test changes.
 type board struct {
 	reads atomic.Int64
 
-	mu     sync.Mutex // guards what follows, which the test changes
+	mu     sync.Mutex // guards the fields below, which the test changes
 	of     string
 	beside string
 	rows   map[string]int
@@ -47,14 +47,14 @@ func (b *board) read(context.Context) (State, error) {
 	return s, nil
 }
 
-// change changes it, also while it is read.
+// change changes the board, possibly during a read.
 func (b *board) change(how func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	how()
 }
 
-// client is what somebody shows who is sent events.
+// client is the state of a client that receives events.
 type client struct {
 	*Watch
 	t    *testing.T
@@ -62,7 +62,7 @@ type client struct {
 	at   string
 }
 
-// take takes what there is, and is its name.
+// take takes the next event and returns its name.
 func (c *client) take() string {
 	c.t.Helper()
 	e, _ := c.Take()
@@ -98,7 +98,7 @@ func (c *client) take() string {
 	return e.Name
 }
 
-// hub does something with a hub of so many sources, in a world whose time is simulated.
+// hub runs a test with a hub in simulated time.
 func hub(t *testing.T, sources int, do func(t *testing.T, h *Hub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestASourceIsReadAsOftenAsTheOneWhoWantsMost(t *testing.T) {
 		require.Equal(t, int64(10), reads(time.Second), "at once, and not when the slow one's second is over")
 		same := b.watch(t, h, 100*time.Millisecond)
 		quick.Leave()
-		quick.Leave() // which counts once
+		quick.Leave() // the second call has no effect
 		require.Equal(t, int64(10), reads(time.Second))
 		same.Leave()
 		require.LessOrEqual(t, reads(10*time.Second), int64(11))
@@ -162,7 +162,7 @@ func TestManySourcesAreReadLessOften(t *testing.T) {
 	})
 }
 
-// Whenever somebody takes what there is, they have what is there, however much has happened since.
+// After a Take, a client has the latest rows, however much has happened since its last one.
 func TestWhoeverTakesHasWhatIsThere(t *testing.T) {
 	for seed := range uint64(10) {
 		hub(t, 10, func(t *testing.T, h *Hub) {
@@ -194,9 +194,9 @@ func TestWhoeverTakesHasWhatIsThere(t *testing.T) {
 				time.Sleep(time.Duration(luck.IntN(3)) * 100 * time.Millisecond)
 				synctest.Wait()
 				time.Sleep(time.Millisecond)
-				c := all[luck.IntN(1+luck.IntN(len(all)))] // some of them seldom
+				c := all[luck.IntN(1+luck.IntN(len(all)))] // some clients take rarely
 				if b.fails == nil {
-					time.Sleep(failedFor) // it is read again
+					time.Sleep(failedFor) // until the source is read again
 					synctest.Wait()
 					names[c.take()]++
 					require.Equal(t, b.rows, c.rows)
@@ -253,7 +253,7 @@ func TestWhatIsBesideTheRowsMakesAVersionOnceASecond(t *testing.T) {
 	})
 }
 
-// Who comes long after the last change is shown it as of now.
+// A client that comes long after the last change gets the values as of the last read.
 func TestASnapshotIsAsOfTheLastRead(t *testing.T) {
 	hub(t, 10, func(t *testing.T, h *Hub) {
 		b := &board{rows: map[string]int{"a": 1}}
@@ -282,7 +282,7 @@ func TestAProblemIsSaidOnceAndASnapshotFollows(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		require.Equal(t, Snapshot, c.take())
 
-		e, _ := b.watch(t, h, time.Second).Take() // whose ID is that of what is there now
+		e, _ := b.watch(t, h, time.Second).Take() // its ID names the current version
 		b.change(func() { b.fails = errors.New("lost") })
 		time.Sleep(2 * time.Second)
 		b.change(func() { b.fails = nil })
@@ -332,7 +332,7 @@ func TestNewsComesWithTheReadThatHasIt(t *testing.T) {
 	hub(t, 10, func(t *testing.T, h *Hub) {
 		b := &board{rows: map[string]int{"a": 1}}
 		w, err := h.Watch(b, "client", 100*time.Millisecond, func(ctx context.Context) (State, error) {
-			time.Sleep(time.Millisecond) // so that the first hasn't ended before it is waited for
+			time.Sleep(time.Millisecond) // so that the first read does not end before the test waits for it
 			return b.read(ctx)
 		})
 		require.NoError(t, err)
@@ -351,7 +351,7 @@ func TestNewsComesWithTheReadThatHasIt(t *testing.T) {
 	})
 }
 
-// What a read has returned may be shared with the next: it isn't written to.
+// A read may return rows that share memory with the next read, so they must not be modified.
 func TestRowsAreNotWrittenTo(t *testing.T) {
 	hub(t, 10, func(t *testing.T, h *Hub) {
 		backing := make([]byte, 0, 100)

@@ -1,6 +1,6 @@
 package live
 
-// A source: what is read, and the versions of it.
+// A source: the reads and the versions of one watched state.
 
 import (
 	"bytes"
@@ -12,49 +12,49 @@ import (
 )
 
 const (
-	// kept is how many versions are kept: three seconds of a board that changes all the time.
+	// kept is the number of versions that a source keeps: three seconds of a board that changes all the time.
 	kept = 32
-	// besideEvery is how often what is beside the rows makes a version by itself.
+	// besideEvery is the minimum time before a change outside the rows alone begins a version.
 	besideEvery = time.Second
-	// failedFor is the pause after a read that failed.
+	// failedFor is the pause after a failed read.
 	failedFor = time.Second
 )
 
-// source is something that is watched.
+// source is a state that clients watch.
 type source struct {
 	hub    *Hub
 	key    any
-	client string // who began it
+	client string // the client that started it
 	read   Read
 	end    context.CancelFunc
-	sooner chan struct{}         // somebody has come who wants it read more often
-	paces  map[time.Duration]int // guarded by hub.mu: how many clients want which pause
+	sooner chan struct{}         // a client has come that wants shorter pauses
+	paces  map[time.Duration]int // guarded by hub.mu: the number of clients per requested pause
 
-	epoch string // is another one of every source
+	epoch string // random, to distinguish the sources
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	news chan struct{}
-	// versions are those that are kept, without a gap: none before the first read, and none from
-	// before a problem once that is over.
+	// versions are the versions kept, with consecutive numbers. It is empty before the first read, and after a
+	// problem it has only versions read since.
 	versions []*version
 	last     int64 // number of the latest version
 	of       string
-	// snapshot and change are those of the last read, whose rows are the latest version's: so what
-	// is sent is as of now, also long after the rows have changed.
+	// snapshot and change are from the last read, and the rows are the latest version's. So an event shows the
+	// values outside the rows as of the last read, even if the rows changed long before.
 	snapshot, change []byte
-	problem          []byte // why it can't be read; nil if it can
-	problems         int64  // how many there were
+	problem          []byte // why the state cannot be read; nil if it can
+	problems         int64  // the number of problems so far
 }
 
-// version is what was shown for a while.
+// version is a state that was shown for a while.
 type version struct {
 	number int64
 	began  time.Time
 	beside string
 	rows   []Row
 
-	// What clients take of the latest version, each encoded when the first of them comes: all of
-	// its rows, and the differences from earlier versions by their numbers.
+	// The encoded forms of the latest version, each created for the first client that takes it: all of its rows,
+	// and the differences from earlier versions by their numbers.
 	all     []byte
 	changes map[int64][]byte
 }
@@ -93,7 +93,7 @@ func (s *source) run(ctx context.Context) {
 	}
 }
 
-// shows takes in what was read.
+// shows processes a successful read.
 func (s *source) shows(state *State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *source) shows(state *State) {
 		if slices.EqualFunc(latest.rows, state.Rows, same) && (latest.beside == state.Beside || now.Sub(latest.began) < besideEvery) {
 			return
 		}
-		latest.all, latest.changes = nil, nil // nobody takes that any more
+		latest.all, latest.changes = nil, nil // clients take only the latest version
 		if n == kept {
 			s.versions = slices.Delete(s.versions, 0, 1)
 		}
@@ -119,7 +119,7 @@ func (s *source) shows(state *State) {
 
 func same(a, b Row) bool { return a.Member == b.Member && bytes.Equal(a.Text, b.Text) }
 
-// failed takes in why it couldn't be read: what was shown before isn't any more, until it can.
+// failed processes a failed read: the earlier state is not shown again until a read succeeds.
 func (s *source) failed(problem []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,13 +131,13 @@ func (s *source) failed(problem []byte) {
 	s.tell()
 }
 
-// tell is called with the lock held.
+// tell wakes the clients. The caller holds mu.
 func (s *source) tell() {
 	close(s.news)
 	s.news = make(chan struct{})
 }
 
-// version is one that is kept, or nil. It is called with the lock held.
+// version returns a kept version by its number, or nil. The caller holds mu.
 func (s *source) version(number int64) *version {
 	if i := number - (s.last - int64(len(s.versions)) + 1); i >= 0 && i < int64(len(s.versions)) {
 		return s.versions[i]
@@ -145,7 +145,7 @@ func (s *source) version(number int64) *version {
 	return nil
 }
 
-// snapshotRows are all rows, as the end of an object.
+// snapshotRows returns all rows, as the end of a JSON object.
 func (v *version) snapshotRows() []byte {
 	if v.all == nil {
 		v.all = append(appendRows([]byte(`,"standings":[`), v.rows), "]}"...)
@@ -153,8 +153,8 @@ func (v *version) snapshotRows() []byte {
 	return v.all
 }
 
-// changedRows are the rows that aren't the same in an earlier version, and who of that isn't there
-// any more, as the end of an object.
+// changedRows returns the rows that differ from an earlier version, and the members that have left since, as the
+// end of a JSON object.
 func (v *version) changedRows(from *version) []byte {
 	if text := v.changes[from.number]; text != nil {
 		return text
@@ -171,14 +171,14 @@ func (v *version) changedRows(from *version) []byte {
 		delete(before, row.Member)
 	}
 	left := []string{}
-	for _, row := range from.rows { // in their order
+	for _, row := range from.rows { // in the rows' order
 		if _, ok := before[row.Member]; ok {
 			left = append(left, row.Member)
 		}
 	}
 	text, err := json.Marshal(left)
 	if err != nil {
-		panic(err) // texts are JSON
+		panic(err) // strings can always be encoded
 	}
 	text = append(append([]byte(`,"left":`), text...), `,"standings":[`...)
 	text = append(appendRows(text, changed), "]}"...)

@@ -1,6 +1,6 @@
 package live
 
-// What one client takes of a source.
+// What one client takes from a source.
 
 import (
 	"strconv"
@@ -12,35 +12,34 @@ import (
 // Names of events.
 const (
 	Snapshot = "snapshot" // all rows
-	Change   = "change"   // the difference from what the client has
-	Problem  = "problem"  // why nothing can be read; a snapshot follows once it can
+	Change   = "change"   // the difference from the version that the client has
+	Problem  = "problem"  // why nothing can be read; a snapshot follows once a read succeeds
 )
 
-// Events are the names of all.
+// Events lists all names.
 var Events = []string{Snapshot, Change, Problem}
 
-// Event is what a client is sent.
+// Event is an event for a client.
 type Event struct {
 	Name string
-	ID   string // of the version, which Watch.Resume takes; empty for a problem
-	// Head and Rest are the data, one after the other: an object of JSON, in one line. They are
-	// shared, and aren't changed.
+	ID   string // identifies the version, for Watch.Resume; empty for a problem
+	// Head and Rest together are the data: a JSON object on one line. Clients share them and must not modify them.
 	Head, Rest []byte
 }
 
-// Watch is a client's. It is for one goroutine; Leave is for any.
+// Watch is one client's view of a source. It must be used by one goroutine; only Leave may be called by any.
 type Watch struct {
 	source  *source
 	every   time.Duration
-	has     int64 // the version that the client has; 0 for none
-	problem int64 // the last problem that it was sent
+	has     int64 // the number of the version that the client has; 0 for none
+	problem int64 // the number of the last problem that it took
 	left    sync.Once
 }
 
-// Leave ends it.
+// Leave ends the watch.
 func (w *Watch) Leave() { w.left.Do(func() { w.source.hub.leave(w.source, w.every) }) }
 
-// Resume goes on from the event of an ID, if that is one of this source. It is called before Take.
+// Resume continues after the event with an ID, if this source created it. It must be called before Take.
 func (w *Watch) Resume(id string) {
 	epoch, number, _ := strings.Cut(id, "-")
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil && epoch == w.source.epoch {
@@ -48,9 +47,8 @@ func (w *Watch) Resume(id string) {
 	}
 }
 
-// Take is what the client is to be sent now, after which it has the latest there is; nil for
-// nothing. News is closed once that has changed. After a problem no earlier version is kept, so
-// that a snapshot comes next.
+// Take returns the next event for the client, or nil if the client already has the latest version. News is closed
+// once that changes. After a problem no earlier version is kept, so the next event is a snapshot.
 func (w *Watch) Take() (event *Event, news <-chan struct{}) {
 	s := w.source
 	s.mu.Lock()

@@ -1,5 +1,5 @@
-// Command apitest runs a command while the API is served with its fixed standings, and ends as that
-// does: STANDINGS_URL in its environment is where.
+// Command apitest serves the API with its fixed standings, runs a command meanwhile, and exits with the command's exit
+// code. STANDINGS_URL in the command's environment is the address.
 //
 //	go run ./test/apitest/cmd/apitest python3 docs/examples/board.py
 package main

@@ -1,10 +1,10 @@
-// Command testenv runs a command, go test for instance, with one Kafka and one
-// Redis for all of it, and says which they are:
+// Command testenv runs a command, such as go test, with one Kafka and one Redis for the whole run, and
+// prints which they are:
 //
 //	go run ./test/testenv/cmd/testenv go test ./...
 //
-// With the build tag nodocker it starts no containers, and has no Docker client, which takes a minute to
-// download and build.
+// With the build tag nodocker it starts no containers and does not include Docker's client, which takes a minute
+// to download and build.
 package main
 
 import (
@@ -30,14 +30,14 @@ func main() {
 	var failed *exec.ExitError
 	switch {
 	case errors.As(err, &failed):
-		os.Exit(max(failed.ExitCode(), 1)) // the command has said why
+		os.Exit(max(failed.ExitCode(), 1)) // the command has printed the error
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "testenv:", err)
 		os.Exit(1)
 	}
 }
 
-// run offers containers to this process and to the command while that runs.
+// run runs the command, and serves containers to this process and to the command meanwhile.
 func run(ctx context.Context, command []string) error {
 	socket, end, err := containersSocket(ctx)
 	if err != nil {

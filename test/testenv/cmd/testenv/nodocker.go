@@ -4,7 +4,7 @@ package main
 
 import "context"
 
-// containersSocket is empty: there are no containers.
+// containersSocket returns an empty path: there are no containers.
 func containersSocket(context.Context) (socket string, end func(), err error) {
 	return "", func() {}, nil
 }
