@@ -33,7 +33,7 @@ type verified struct {
 	}
 }
 
-// archived is a final window in Redis, of 2,500 members in three shards, and its copy.
+// archived is a final window of 2,500 members in three shards in Redis, and its archived copy.
 type archived struct {
 	*clitest.Standings
 	path   string
@@ -54,7 +54,7 @@ func newArchived(t *testing.T) *archived {
 	var err error
 	w.window, err = w.Reader.Calendar.Named(periods.Weekly, clitest.Window)
 	require.NoError(t, err)
-	for _, s := range w.Shards { // as its seal does
+	for _, s := range w.Shards { // mark it final, as sealing does
 		name := "global:weekly:" + clitest.Window
 		text, err := w.Reader.Client.HGet(t.Context(), s.Keys().Windows(), name).Result()
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestACopyThatIsWhatRedisShowsIsVerified(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "the archive has no copy of global weekly 2099-W01")
 
-	// Who is banned by now isn't a difference.
+	// A member who was banned after the copy was taken is not a difference.
 	require.NoError(t, ranking.BanEach(t.Context(), w.Shards, ranking.Ban{Board: "global", Member: "m1200"}, (*ranking.Store).Ban))
 	code, r, stderr = w.verify(t, "global", "weekly", clitest.Window)
 	require.Equal(t, 0, code, stderr)

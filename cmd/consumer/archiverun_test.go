@@ -19,7 +19,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// past is a window of ten days ago, final on three shards, and one of this week, and archives that are empty.
+// past returns a final window of ten days ago on three shards, a window of this week, and an empty archive.
 func past(t *testing.T, url string) (w *clitest.Standings, closed, live periods.Window) {
 	t.Helper()
 	w = clitest.StandingsIn(t, 3, 0)
@@ -62,7 +62,7 @@ func archiveRun(t *testing.T, w *clitest.Standings, args ...string) (code int, r
 	return code, r, stderr
 }
 
-// From the command that says why to the database.
+// The reason for reopening gets from the command to the database.
 func TestARunTakesWhatIsFinalWithWhyItWasReopened(t *testing.T) {
 	for name, url := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "archive.db"), "postgres": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestARunLeavesTheArchiveToWhoeverLeads(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "another process is the leader, a replica")
 
-	// One that died is waited for.
+	// If the leader died, the command waits for its lease to expire.
 	_, err = w.Store.Lead(context.WithoutCancel(t.Context()), "a replica", 0, 2*time.Second)
 	require.NoError(t, err)
 	code, r, stderr := archiveRun(t, w)

@@ -65,7 +65,7 @@ func TestWhatIsRecordedIsReported(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(stdout), &o), "code %d: %s%s", code, stdout, stderr)
 		require.Equal(t, "banned", o.State)
 		require.NotNil(t, o.Problem)
-		require.WithinRange(t, o.Until, begun.Add(want).Add(-time.Minute), time.Now().Add(want).Add(time.Minute)) // the clock is that of Redis
+		require.WithinRange(t, o.Until, begun.Add(want).Add(-time.Minute), time.Now().Add(want).Add(time.Minute)) // by the clock of Redis
 	}
 	code, _, stderr := execute(t, environ, "ban", "u2", "--reason", "x", "--until", "tomorrow")
 	require.Equal(t, cli.ExitUsage, code)

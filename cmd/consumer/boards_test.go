@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// listing writes windows of boards, as a consumer lists them.
+// listing writes windows of boards in the form in which a consumer lists them.
 type listing struct {
 	c       *redis.Client
 	tag     string
@@ -33,7 +33,7 @@ func newListing(t *testing.T) *listing {
 	}}
 }
 
-// add lists a window [start, end) of some members, which can be read until 2200.
+// add lists a window [start, end) with a number of members; it expires in 2200.
 func (l *listing) add(t *testing.T, name string, start, end string, members int) {
 	t.Helper()
 	l.addUntil(t, name, start, end, time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC), members)
@@ -152,7 +152,7 @@ func TestABoardThatIsNotListedNamesTheNearest(t *testing.T) {
 	}
 }
 
-// Names come from whoever publishes events, and windows may be many.
+// Producers choose the names of boards, and there can be many windows.
 func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	l := newListing(t)
@@ -160,7 +160,7 @@ func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
 	for i := range 3000 {
 		pipe.HSet(t.Context(), l.tag+"windows", fmt.Sprintf("b%04d:weekly:2100-W10", i), `{"end":4108665600000,"expires":7258118400000,"start":4108060800000}`)
 		pipe.ZAdd(t.Context(), l.tag+fmt.Sprintf("b%04d:weekly:2100-W10", i), redis.Z{Score: 1, Member: "m"})
-		if pipe.Len() >= 400 { // a client waits for all of them together, however busy a Redis is
+		if pipe.Len() >= 400 { // a client waits for the whole pipeline, and Redis may be busy
 			if _, err := pipe.Exec(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
 	}
 }
 
-// Between the read that found nothing and the listing its first event was counted.
+// The window's first event was counted between the read that found nothing and the read of the listing.
 func TestAWindowThatHasBegunSinceItWasReadIsToBeReadAgain(t *testing.T) {
 	l := someBoards(t)
 	loaded, err := config.Load("", l.environ)

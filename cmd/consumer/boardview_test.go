@@ -26,7 +26,7 @@ func boardOf(members ...string) *ranking.Board {
 	return b
 }
 
-// layout is of a board that was another one a moment ago.
+// layout returns the layout of the board now that was the board before a moment ago.
 func layout(before, now *ranking.Board, width int) *boardview.Layout {
 	var m boardview.Moves
 	m.Add(time.Now(), before)

@@ -8,7 +8,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// offers is what a shell is offered for the last word.
+// offers returns the completions for the last word.
 func offers(t *testing.T, environ []string, line string) string {
 	t.Helper()
 	code, stdout, stderr := execute(t, environ, append([]string{"__complete"}, strings.Split(line, " ")...)...)
@@ -63,7 +63,7 @@ func TestWithoutRedisTheBoardsOfTheConfigurationAreOffered(t *testing.T) {
 		if got := offers(t, environ, "top "); got != "eu" {
 			t.Errorf("%s: %q", what, got)
 		}
-		if took := time.Since(begun); took > 20*time.Second { // of a minute's timeout, on a machine that is busy
+		if took := time.Since(begun); took > 20*time.Second { // far less than the timeout of a minute, also on a busy machine
 			t.Errorf("%s: it took %v", what, took)
 		}
 	}

@@ -9,6 +9,6 @@ import (
 	"github.com/standings/standings/cmd/consumer/demo"
 )
 
-// withDemo is the command demo, which brings an embedded Kafka and Redis: an image for production is
-// built with the tag nodemo, and has neither.
+// withDemo returns the command demo, which includes an embedded Kafka and Redis. Production images are
+// built with the tag nodemo, without both.
 func withDemo(p *cli.Program) []*cobra.Command { return []*cobra.Command{demo.Command(p)} }

@@ -40,7 +40,7 @@ type diffReport struct {
 	}
 }
 
-// boardsOf are the boards that a consumer with this environment writes.
+// boardsOf returns the boards that a consumer with this environment writes.
 func boardsOf(t *testing.T, environ []string) *boards.Boards {
 	t.Helper()
 	l, err := config.Load("", environ)
@@ -59,7 +59,7 @@ func boardsOf(t *testing.T, environ []string) *boards.Boards {
 	return all
 }
 
-// written writes standings under a prefix, as a consumer with some settings does.
+// written writes standings under a prefix, as a consumer with these settings does.
 func written(t *testing.T, prefix string, points map[string]int64, settings ...string) []string {
 	t.Helper()
 	environ := append([]string{"STANDINGS_REDIS_ADDRESSES=" + testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX=" + prefix}, settings...)
@@ -90,7 +90,7 @@ func written(t *testing.T, prefix string, points map[string]int64, settings ...s
 	return environ
 }
 
-// haveNames has Redis hold what members are called, as a consumer does that counts names.
+// haveNames writes members' names to Redis, as a consumer does that counts names.
 func haveNames(t *testing.T, client *redis.Client, environ []string, names map[string]string) {
 	t.Helper()
 	all := boardsOf(t, environ)
@@ -109,7 +109,7 @@ func TestMembersAreListedWithWhatTheyAreCalled(t *testing.T) {
 	other := written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7, "joe": 1, "sam": 3}, settings...)
 	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1, "sam": 2}, append(settings, "STANDINGS_REDIS_SHARDS=3")...)
 	haveNames(t, client, environ, map[string]string{"ann": "Ada", "bob": "Bo", "eve": "\u202eevil\\\x1b[31m"})
-	haveNames(t, client, other, map[string]string{"ann": "Anna", "bob": "Bo", "joe": "Joe"}) // ann is called otherwise there
+	haveNames(t, client, other, map[string]string{"ann": "Anna", "bob": "Bo", "joe": "Joe"}) // ann has another name there
 	diff := func(more ...string) string {
 		t.Helper()
 		if err := client.ConfigResetStat(t.Context()).Err(); err != nil {
@@ -121,7 +121,7 @@ func TestMembersAreListedWithWhatTheyAreCalled(t *testing.T) {
 		}
 		return out
 	}
-	// asked is how often names were read, which is once a shard here.
+	// asked returns the number of reads of names; here it is one per shard.
 	asked := func() int {
 		t.Helper()
 		stats, err := client.Info(t.Context(), "commandstats").Result()
@@ -150,7 +150,7 @@ func TestMembersAreListedWithWhatTheyAreCalled(t *testing.T) {
 			t.Errorf("%s is called %v, want %q", st.Member, st.Name, name)
 		}
 	}
-	// Names are read of those alone who are listed, and only if they are counted.
+	// Only the names of listed members are read, and only if names are counted.
 	if diff("--limit", "1"); asked() != 1 {
 		t.Errorf("for one member names were read %d times", asked())
 	}
@@ -183,7 +183,7 @@ func TestStandingsOfOtherNumbersOfShardsAreCompared(t *testing.T) {
 	if code != 1 || !strings.Contains(out, "joe") || strings.Contains(out, "ann") || strings.Contains(out, "written meanwhile") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	// A shard that lags is shown, in text from where to where.
+	// A shard that lags is shown; the text shows the lowest and the highest position.
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
 	t.Cleanup(func() { _ = client.Close() })
 	ledgers, err := client.Keys(t.Context(), prefix+":{2.*}:3:ledger").Result()
@@ -202,7 +202,7 @@ func TestStandingsOfOtherNumbersOfShardsAreCompared(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || *r.Positions[0].A != "8" || r.Windows[0].Exact {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	// Which of two numbers isn't a guess.
+	// If several numbers of shards are found, the command does not guess.
 	written(t, prefix+"-five", map[string]int64{"ann": 5}, "STANDINGS_REDIS_SHARDS=4")
 	code, _, errs = execute(t, environ, "diff", "--with", prefix+"-five")
 	if want := fmt.Sprintf("consumer: under the prefix %q there are boards of several numbers of shards (4, 5): set redis.shards to the one that is meant\n", prefix+"-five"); code != 2 || errs != want {
@@ -220,7 +220,7 @@ func TestWhatDiffersIsCountedAndListed(t *testing.T) {
 	}
 	for _, says := range []string{
 		"global:weekly:2100-W01", "0 windows equal of 1.", "and 1 more: --limit times are those of UTC",
-		"WINDOW DIFFER", "MEMBER " + prefix + " " + prefix + "-wide", // as they are written
+		"WINDOW DIFFER", "MEMBER " + prefix + " " + prefix + "-wide", // in their layouts
 		"ann     5 at 2100-01-04 00:00:05.", "6 at 2100-01-04 00:00:05.000", `eve\x1b`,
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(says), " ")) {
@@ -250,7 +250,7 @@ func TestWhatDiffersIsCountedAndListed(t *testing.T) {
 	}
 }
 
-// What compares nothing, and what goes on after it, has to be told from what is equal.
+// Neither a comparison of nothing nor an interrupted one may look like equality.
 func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann": 5})
@@ -286,7 +286,7 @@ func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 	if code := consumer(ctx, []string{"diff", "--with", prefix + "-b"}, environ, strings.NewReader(""), &stderr, &stderr); code != 2 || stderr.String() != "consumer: interrupted\n" {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
-	// A window that can't be compared may be equal or not, and so may all of them.
+	// A window that cannot be compared may be equal or not, even if it is the only one.
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
 	t.Cleanup(func() { _ = client.Close() })
 	if err := client.HSet(t.Context(), prefix+"-b:{0}:windows", "global:weekly:2100-W01", `{"end":4103308800000,"expires":5000000000000,"start":4102704000001}`).Err(); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Who is banned is hidden, so a ban on both sides leaves nothing to differ, and one on a single side
-// leaves the member to the other.
+// Banned members are hidden. If both prefixes have the ban, the member makes no difference; if one has it,
+// the member exists only under the other.
 func TestBansAreHonoured(t *testing.T) {
-	for _, shards := range []string{"3", "2"} { // compared by one script, and by their ids
+	for _, shards := range []string{"3", "2"} { // compared by one script, and by member ids
 		prefix := testenv.Prefix(t) + shards
 		environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1}, "STANDINGS_REDIS_SHARDS=3")
 		here := hiding.In(boardsOf(t, environ))

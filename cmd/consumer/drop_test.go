@@ -14,8 +14,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// leftovers are the keys of a prefix, as if a consumer had written them a while ago. Tests of drop
-// are parallel, because it watches a prefix for seconds.
+// leftovers writes the keys of a prefix as if a consumer had written them a while ago. The tests of drop
+// run in parallel, because drop watches a prefix for seconds.
 func leftovers(t *testing.T) (c *redis.Client, prefix string, environ []string) {
 	t.Helper()
 	prefix = testenv.Prefix(t)
@@ -81,7 +81,8 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	if err := c.Del(t.Context(), prefix+":{0}:~rebuild").Err(); err != nil {
 		t.Fatal(err)
 	}
-	// As a consumer that doesn't report, and counts once it is shown what there is.
+	// This imitates a consumer that does not report, and that counts once drop has listed what it will
+	// remove.
 	counts := &afterFirstWrite{then: func() {
 		if err := c.HIncrBy(t.Context(), prefix+":{0}:ledger", "points/0", 1).Err(); err != nil {
 			t.Error(err)
@@ -95,7 +96,7 @@ func TestWhatIsInUseIsNotDropped(t *testing.T) {
 	}
 }
 
-// afterFirstWrite is a stdout, and what happens after the first text on it.
+// afterFirstWrite is a stdout that calls a function after the first write.
 type afterFirstWrite struct{ then func() }
 
 func (s *afterFirstWrite) Write(b []byte) (int, error) {
@@ -110,7 +111,7 @@ func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	c, prefix, environ := leftovers(t)
 	tag := prefix + ":{0}:"
-	// Before the listing goes, which is last; the ledger is gone.
+	// This happens before the listing is removed, which is last; the ledger is already removed.
 	environ[0] = "STANDINGS_REDIS_ADDRESSES=" + beforeCommand(t, testenv.Redis(t).Addr(), "unlink\r\n$", tag+"windows", func() {
 		if n := c.Exists(t.Context(), tag+"ledger").Val(); n != 0 {
 			t.Error("the ledger doesn't go first")
@@ -128,8 +129,8 @@ func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
 	}
 }
 
-// beforeCommand is an address that leads to a Redis, where something happens before a command
-// on a key is passed on for the first time.
+// beforeCommand returns the address of a proxy to Redis. It calls happens before it first forwards a given
+// command on a given key.
 func beforeCommand(t *testing.T, address, command, key string, happens func()) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -162,7 +163,7 @@ func beforeCommand(t *testing.T, address, command, key string, happens func()) s
 				return
 			}
 			passing.Go(func() {
-				pass(from, to, func(b []byte) { // a short command comes whole
+				pass(from, to, func(b []byte) { // a short command arrives in one piece
 					if bytes.Contains(b, []byte(command)) && bytes.Contains(b, []byte(key)) {
 						once.Do(happens)
 					}

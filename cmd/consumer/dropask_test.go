@@ -1,6 +1,6 @@
 package main
 
-// What is asked before anything is removed, and what is made of the answer.
+// This file tests the confirmation before a removal.
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ import (
 	"github.com/standings/standings/cmd/consumer/drop"
 )
 
-// person is somebody at a terminal: what they are shown, and what they type.
+// person imitates a person at a terminal: it records the output, and types input.
 type person struct {
 	mu    sync.Mutex
 	shown bytes.Buffer
-	asked chan struct{} // closed once the prefix is asked for
+	asked chan struct{} // closed when the question is shown
 	keys  *io.PipeWriter
 }
 
@@ -47,8 +47,7 @@ func (p *person) saw() string {
 
 func (p *person) types(text string) { _, _ = io.WriteString(p.keys, text) }
 
-// drops runs the command before a person, who acts once they are asked. It returns its
-// exit code.
+// drops runs the command for a person, who acts once the question is shown. It returns the exit code.
 func drops(t *testing.T, environ []string, prefix string, act func(p *person, interrupt func())) (int, string) {
 	t.Helper()
 	in, keys := io.Pipe()
@@ -115,7 +114,7 @@ func TestADropThatAsksEndsAtOnceWhenItIsInterrupted(t *testing.T) {
 	}
 }
 
-// While a person thinks, somebody may start what they believe to be stopped.
+// While a person hesitates, a consumer that was thought to be stopped may start.
 func TestADropLooksAgainAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	c, prefix, environ := leftovers(t)

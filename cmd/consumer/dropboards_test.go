@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// crowded has some boards more, in the configured prefix.
+// crowded returns the leftovers with some more boards, under the configured prefix.
 func crowded(t *testing.T) (c *redis.Client, tag string, environ []string) {
 	t.Helper()
 	c, prefix, environ := leftovers(t)
@@ -43,7 +43,7 @@ func windowsListed(t *testing.T, c *redis.Client, tag string) int64 {
 func TestBoardsAreDroppedByNameOrByHowTheyBegin(t *testing.T) {
 	t.Parallel()
 	c, tag, environ := crowded(t)
-	// While a consumer counts.
+	// a consumer is running
 	line := fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
 	if err := c.HSet(t.Context(), tag+"workers", "points/0", line).Err(); err != nil {
 		t.Fatal(err)

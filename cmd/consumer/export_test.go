@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// newExported has 2100-W10 in Redis, and 2026-W10 in the archive alone, of 2,500 members each.
+// newExported has 2100-W10 in Redis and 2026-W10 only in the archive, with 2,500 members each.
 func newExported(t *testing.T) *clitest.Standings {
 	t.Helper()
 	w := clitest.StandingsIn(t, 2, 0)
@@ -112,7 +112,7 @@ func TestAFileIsThereOnlyOnceItIsComplete(t *testing.T) {
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "exists already")
 
-	// Redis has lost a key: what was written until then is no file.
+	// Redis lost a key: the incomplete output must not become a file.
 	require.NoError(t, w.Reader.Client.Del(t.Context(), w.Shards[1].Keys().Listed("global:weekly:2100-W10")).Err())
 	code, _, stderr = exports(t, w, "global", "--output", filepath.Join(dir, "lost"))
 	require.Equal(t, 1, code)

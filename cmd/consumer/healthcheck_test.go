@@ -13,13 +13,14 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// checkHealth runs the command against a consumer that listens so.
+// checkHealth runs the command for a consumer with this listen address.
 func checkHealth(t *testing.T, listen string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	return execute(t, []string{"STANDINGS_LISTEN=" + listen}, append([]string{"healthcheck"}, args...)...)
 }
 
-// answering is a port that answers every path with the status and itself.
+// answering starts a server that responds to every path with a status and the path, and returns its
+// address.
 func answering(t *testing.T, status int) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,12 +63,12 @@ func TestAConsumerThatIsNotThereIsAFailure(t *testing.T) {
 }
 
 func TestAConsumerThatHangsIsAFailureInTime(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // connections wait in its queue for ever
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // connections wait in its queue forever
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	const byDefault = 3 * time.Second
 	took := byDefault
-	for tries := 0; took >= byDefault && tries < 5; tries++ { // a machine may stand still for as long
+	for tries := 0; took >= byDefault && tries < 5; tries++ { // the machine may pause that long
 		begun := time.Now()
 		code, _, errs := checkHealth(t, listener.Addr().String(), "--timeout", "50ms")
 		took = time.Since(begun)

@@ -1,6 +1,6 @@
 package main
 
-// docs/json.md, compared with the types that commands write as JSON.
+// This file compares docs/json.md with the types that commands write as JSON.
 
 import (
 	"go/ast"
@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every table of docs/json.md has a row for every field of its type, in their order, and no field
-// may be left out of a document.
+// Every table of docs/json.md must have a row for every field of its type, in order, and every field must
+// always be written.
 func TestTheJSONIsDocumented(t *testing.T) {
 	types := map[string]string{
 		"status": "status.report", "top": "top.report", "boards": "boards.report", "explain": "explain.report",
@@ -45,8 +45,8 @@ var (
 	objectLink = regexp.MustCompile(`^ (?:list of )?\[\w+\]\(#([\w-]+)\)`)
 )
 
-// rowsOf returns the fields that a table names. A name that starts with a dot is in the same object as the last full
-// name of its row; a link to another table stands for that table's fields.
+// rowsOf returns the fields that a table names. A name that starts with a dot is in the same object as the
+// last full name of its row; a link to another table stands for that table's fields.
 func rowsOf(t *testing.T, text, name string) (rows []string) {
 	t.Helper()
 	_, table, ok := strings.Cut(text, "<!-- json: "+name+" -->\n")
@@ -77,16 +77,16 @@ func rowsOf(t *testing.T, text, name string) (rows []string) {
 	return rows
 }
 
-// packages are the files of packages that were read, by their directories.
+// packages holds the parsed files of packages by directory.
 type packages map[string][]*ast.File
 
-// source is where a type is named: a package's directory, and the file's imports.
+// source is the place where a type is named: a package's directory, and the file's imports.
 type source struct {
 	dir     string
-	imports map[string]string // directories of this module by the names of their packages
+	imports map[string]string // directories in this module, by package name
 }
 
-// fieldsOf are the paths of all JSON fields of a type: windows[].board.
+// fieldsOf returns the paths of all JSON fields of a type, such as windows[].board.
 func (p packages) fieldsOf(t *testing.T, in source, typ ast.Expr, path string) []string {
 	t.Helper()
 	switch typ := typ.(type) {
@@ -121,7 +121,8 @@ func (p packages) fieldsOfStruct(t *testing.T, in source, typ *ast.StructType, p
 			tag = reflect.StructTag(text)
 		}
 		name, options, _ := strings.Cut(tag.Get("json"), ",")
-		// A document lacks these if there is one shard, the board has the default rule, or the member has no name.
+		// These are absent if there is one shard, if the board has the default rule, or if the member has
+		// no name.
 		optional := options == "omitempty" && (strings.Contains(name, "shard") || name == "fields" || name == "name")
 		if len(f.Names) != 1 || name == "" || options != "" && !optional {
 			t.Errorf("%s: a field of %q has the tag %q: every field has a name of its own, and is never left out", in.dir, path, tag)
@@ -134,7 +135,7 @@ func (p packages) fieldsOfStruct(t *testing.T, in source, typ *ast.StructType, p
 	return all
 }
 
-// declarationOf is a type as a package declares it, nil for one of Go's own.
+// declarationOf returns a type's declaration in a package; nil for Go's own types.
 func (p packages) declarationOf(t *testing.T, dir, name string) (ast.Expr, source) {
 	t.Helper()
 	for _, file := range p.files(t, dir) {
@@ -153,7 +154,7 @@ func (p packages) declarationOf(t *testing.T, dir, name string) (ast.Expr, sourc
 	return nil, source{}
 }
 
-// files are a package's files, without its tests.
+// files returns a package's files without its tests.
 func (p packages) files(t *testing.T, dir string) []*ast.File {
 	t.Helper()
 	if p[dir] == nil {

@@ -1,5 +1,5 @@
-// Command consumer keeps leaderboards in Redis from points-earned events in
-// Kafka. This file is signals and the exit code; the root command does the rest.
+// Command consumer keeps leaderboards in Redis from points-earned events in Kafka. This file handles
+// signals and the exit code; the root command does the rest.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	_ "modernc.org/sqlite" // the driver of the archive
 )
 
-// together is how far apart signals can be that are one order.
+// together is the maximum time between two signals that count as one request.
 const together = 500 * time.Millisecond
 
 func main() {
@@ -22,9 +22,9 @@ func main() {
 	go func() {
 		<-signals
 		cancel()
-		// Whoever asks again means at once: nothing is cleaned up, and the ledger makes
-		// that safe. But one order often comes twice, as timeout(1) and shells send it
-		// to a process and to its group.
+		// A second signal means exit at once. Nothing is cleaned up, and the ledger makes that safe. But
+		// one request often arrives as two signals, because timeout(1) and shells send it to a process and
+		// to its group.
 		asked := time.Now()
 		for again := range signals {
 			if s, ok := again.(syscall.Signal); ok && time.Since(asked) > together {

@@ -27,10 +27,11 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 		p := refused(t, binary, "1m")
 		ended := make(chan struct{})
 		go func() {
-			_ = p.Wait() // the exit code is looked at below
+			_ = p.Wait() // the exit code is checked below
 			close(ended)
 		}()
-		// Two signals of a kind that arrive together are one: go on until the end.
+		// Two signals of one kind that arrive together are delivered as one, so keep sending until the
+		// process ends.
 		again := time.NewTicker(20 * time.Millisecond)
 		defer again.Stop()
 		for running := true; running; {
@@ -47,23 +48,23 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	}
 }
 
-// An order that reaches a process and its group comes twice.
+// A signal to a process and to its group arrives twice.
 func TestTwoSignalsThatComeTogetherAreOneOrder(t *testing.T) {
 	p := refused(t, built(t), "1s")
-	// While it is stopped they gather, and reach it together, however busy the machine is.
-	// Two of a kind would become one.
+	// While the process is stopped, signals accumulate, and it then receives them together, however busy
+	// the machine is. Two signals of one kind would become one.
 	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCONT} {
 		if err := p.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_ = p.Wait() // the exit code is looked at below
+	_ = p.Wait() // the exit code is checked below
 	if got := p.ProcessState.ExitCode(); got != cli.ExitFailure {
 		t.Errorf("exit code %d, want %d, that of an orderly end", got, cli.ExitFailure)
 	}
 }
 
-// built is the consumer that the tests were given, or one built from here.
+// built returns the consumer binary that the tests were given, or builds one.
 func built(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("STANDINGS_TEST_CONSUMER"); path != "" {
@@ -76,8 +77,8 @@ func built(t *testing.T) string {
 	return binary
 }
 
-// refused is a process that publishes to a broker that takes nothing: an orderly end
-// lasts as long as it may.
+// refused starts a process that publishes to a broker that rejects everything, so that a graceful end takes
+// the whole shutdown timeout.
 func refused(t *testing.T, binary, shutdownTimeout string) *exec.Cmd {
 	t.Helper()
 	c, environ := clitest.FakeKafka(t)

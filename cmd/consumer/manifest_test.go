@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/config"
 )
 
-// pod is what the manifests of deploy/ say of a pod.
+// pod is a pod in the manifests of deploy/.
 type pod struct {
 	Metadata struct{ Labels map[string]string }
 	Spec     struct {
@@ -30,7 +30,7 @@ type pod struct {
 	}
 }
 
-// container is one of a pod.
+// container is a container of a pod.
 type container struct {
 	Image string
 	Args  []string
@@ -48,7 +48,7 @@ type container struct {
 	}
 }
 
-// objectOf is the object of a kind and a name in a manifest, in the form that into has.
+// objectOf parses the object of a kind and name in a manifest into into.
 func objectOf(t *testing.T, path, kind, name string, into any) {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/" + path)
@@ -76,7 +76,7 @@ func objectOf(t *testing.T, path, kind, name string, into any) {
 	}
 }
 
-// podOf is the pod of an object.
+// podOf returns the pod template of an object.
 func podOf(t *testing.T, path, kind, name string) pod {
 	t.Helper()
 	var object struct{ Spec struct{ Template pod } }
@@ -84,7 +84,7 @@ func podOf(t *testing.T, path, kind, name string) pod {
 	return object.Spec.Template
 }
 
-// The pods of deploy/.
+// consumerPod, readerPod and rebuildPod return the pods of deploy/.
 func consumerPod(t *testing.T) pod {
 	t.Helper()
 	return podOf(t, "kubernetes.yaml", "Deployment", "standings")
@@ -95,14 +95,14 @@ func readerPod(t *testing.T) pod {
 }
 func rebuildPod(t *testing.T) pod {
 	t.Helper()
-	return podOf(t, "kubernetes-rebuild.yaml", "Job", "") // each gets a name of its own
+	return podOf(t, "kubernetes-rebuild.yaml", "Job", "") // each Job gets a name of its own
 }
 
-// nameLabel says whose pod it is.
+// nameLabel is the label by which selectors choose pods.
 const nameLabel = "app.kubernetes.io/name"
 
-// No password is in a manifest, to be changed there and forgotten; no image is whatever is
-// the latest; and nobody but who has to can talk to the pods.
+// No manifest contains a password, which an operator could fill in and forget. Images are pinned to a
+// version. Network policies restrict who can connect to the pods.
 func TestTheManifestsHoldNoSecretAndPinWhatRuns(t *testing.T) {
 	kinds, confined := map[string]int{}, map[string]bool{}
 	for _, path := range []string{"kubernetes.yaml", "kubernetes-rebuild.yaml"} {
@@ -163,7 +163,7 @@ func TestTheManifestsHoldNoSecretAndPinWhatRuns(t *testing.T) {
 	}
 }
 
-// The Job has what the consumers have: else it reads other settings, or can't start.
+// The Job needs the same settings as the consumers; otherwise it reads other settings, or cannot start.
 func TestTheManifestOfARebuildIsTheConsumersWithAnotherCommand(t *testing.T) {
 	consumer, rebuild := consumerPod(t), rebuildPod(t)
 	if label := rebuild.Metadata.Labels[nameLabel]; label == "" || label == consumer.Metadata.Labels[nameLabel] {
@@ -182,8 +182,8 @@ func TestTheManifestOfARebuildIsTheConsumersWithAnotherCommand(t *testing.T) {
 	}
 }
 
-// Readers are the consumers with another command, on ports that the probes and the Service reach,
-// and with the rights of a reader: their settings are those that there are.
+// The API's pods are like the consumers' with another command. They listen on the ports that the probes and
+// the Service use, have a reader's rights, and use only settings that exist.
 func TestTheManifestOfTheAPIServesWhatItsServiceReaches(t *testing.T) {
 	consumer, reader := consumerPod(t), readerPod(t)
 	c := reader.Spec.Containers[0]
@@ -198,18 +198,18 @@ func TestTheManifestOfTheAPIServesWhatItsServiceReaches(t *testing.T) {
 	var environ []string
 	for _, e := range c.Env {
 		if strings.HasSuffix(e.Name, "_FILE") && !slices.ContainsFunc(c.VolumeMounts, func(m map[string]any) bool {
-			return filepath.Dir(e.Value) == m["mountPath"] && m["subPath"] == nil // else it isn't renewed with its Secret
+			return filepath.Dir(e.Value) == m["mountPath"] && m["subPath"] == nil // else not renewed with its Secret
 		}) {
 			t.Errorf("%s is %s, and nothing is mounted there", e.Name, e.Value)
 		}
-		if !strings.HasSuffix(e.Name, "PASSWORD_FILE") { // which is read with the configuration
+		if !strings.HasSuffix(e.Name, "PASSWORD_FILE") { // password files are read with the configuration
 			environ = append(environ, e.Name+"="+e.Value)
 		}
 	}
 	var all struct{ Data map[string]string }
 	objectOf(t, "kubernetes.yaml", "ConfigMap", "standings", &all)
 	cfg := filepath.Join(t.TempDir(), "standings.yaml")
-	// What is mounted isn't here.
+	// The mounted files do not exist here.
 	text := regexp.MustCompile(`(?m)^ *(tls|password_file):.*\n`).ReplaceAllString(all.Data["standings.yaml"], "")
 	if err := os.WriteFile(cfg, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestTheManifestOfTheAPIServesWhatItsServiceReaches(t *testing.T) {
 	}
 }
 
-// directives are those of a unit of systemd, also those that wait for their # to be taken away.
+// directives returns the directives of a systemd unit, including those that are commented out.
 func directives(t *testing.T, unit string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/" + unit)
@@ -261,7 +261,7 @@ func directives(t *testing.T, unit string) map[string][]string {
 	return set
 }
 
-// The API's process is confined as a consumer's is, and its settings are those that there are.
+// The API's process is confined like a consumer's, and its unit uses only settings that exist.
 func TestTheUnitOfTheAPIIsConfinedAsTheConsumers(t *testing.T) {
 	consumer, reader := directives(t, "standings.service"), directives(t, "standings-api.service")
 	args := strings.Fields(reader["ExecStart"][0])
@@ -270,7 +270,7 @@ func TestTheUnitOfTheAPIIsConfinedAsTheConsumers(t *testing.T) {
 	}
 	var environ []string
 	for _, e := range reader["Environment"] {
-		if !strings.Contains(e, "%d/") { // a file that systemd makes
+		if !strings.Contains(e, "%d/") { // a file that systemd creates
 			environ = append(environ, e)
 		}
 	}
@@ -286,8 +286,8 @@ func TestTheUnitOfTheAPIIsConfinedAsTheConsumers(t *testing.T) {
 	}
 }
 
-// The unit of systemd confines the process, and gives a password as docs/replicas.md says: by
-// LoadCredential, in a file that its setting names.
+// The systemd unit confines the process, and passes a password as docs/replicas.md documents: with
+// LoadCredential, as a file that a setting names.
 func TestTheUnitOfSystemdConfinesTheProcessAndGivesPasswordsAsDocumented(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/replicas.md")
 	if err != nil {
@@ -295,7 +295,7 @@ func TestTheUnitOfSystemdConfinesTheProcessAndGivesPasswordsAsDocumented(t *test
 	}
 	set := directives(t, "standings.service")
 	for key, want := range map[string][]string{
-		"SystemCallFilter":        {"@system-service", "~@privileged @resources"}, // the second takes away of the first
+		"SystemCallFilter":        {"@system-service", "~@privileged @resources"}, // the second removes calls from the first
 		"SystemCallErrorNumber":   {"EPERM"},
 		"SystemCallArchitectures": {"native"},
 		"CapabilityBoundingSet":   {""},

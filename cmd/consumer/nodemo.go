@@ -8,5 +8,5 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 )
 
-// withDemo is no command: this program is built without the demo.
+// withDemo returns no command: this program is built without the demo.
 func withDemo(*cli.Program) []*cobra.Command { return nil }

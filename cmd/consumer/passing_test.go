@@ -13,8 +13,8 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// A topic that was created a moment ago has partitions whose leaders don't know it yet, and
-// brokers answer so for a while. That passes, and no command gives up on it.
+// After a topic is created, the leaders of its partitions do not know it at first, and brokers return
+// errors for a while. These errors are transient, and no command gives up on them.
 func TestWhatABrokerAnswersForAWhileIsAskedAgain(t *testing.T) {
 	redis, prefix := testenv.Redis(t).Addr(), testenv.Prefix(t)
 	for _, test := range []struct {
@@ -40,7 +40,7 @@ func TestWhatABrokerAnswersForAWhileIsAskedAgain(t *testing.T) {
 		{[]string{"rebuild", "--dry-run"}, kmsg.Metadata, kerr.LeaderNotAvailable},
 	} {
 		t.Run(strings.Join(test.args, " ")+" "+test.key.Name(), func(t *testing.T) {
-			t.Parallel() // most of the time is waiting
+			t.Parallel() // most of the time is spent waiting
 			c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
 			environ = append(environ, "STANDINGS_REDIS_ADDRESSES="+redis, "STANDINGS_REDIS_PREFIX="+prefix)
 			if code, _, stderr := execute(t, environ, "produce", "--count", "300"); code != 0 {

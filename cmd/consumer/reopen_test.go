@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// finalWindow has a window that is final on every shard, and expires when it would, or at a time.
+// finalWindow returns a window that is final on every shard and expires as usual, or at a given time.
 func finalWindow(t *testing.T, shards int, expires int64) (w *clitest.Standings, listings func() []string) {
 	t.Helper()
 	w = clitest.StandingsIn(t, shards, 0)
@@ -79,7 +79,7 @@ func TestAFinalWindowIsReopenedWithAReason(t *testing.T) {
 	}
 }
 
-// Nothing would count in it, and nothing would seal it again.
+// No event would count in it, and it would never be sealed again.
 func TestAWindowWhoseRetentionIsOverIsNotReopened(t *testing.T) {
 	w, listings := finalWindow(t, 3, 1_700_000_000_000)
 	code, stdout, stderr := execute(t, w.Environ, "reopen", "global", "weekly", "2100-W10", "--reason", "case 1234")

@@ -41,7 +41,7 @@ func TestAReshardSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
 	}
 	w.Add(t, "global", members...)
 	w.Add(t, "eu", members[:1]...)
-	environ := append(w.Environ, "STANDINGS_REDIS_ASSUME_NOEVICTION=true") // miniredis doesn't tell
+	environ := append(w.Environ, "STANDINGS_REDIS_ASSUME_NOEVICTION=true") // miniredis does not report its policy
 	does := func(code int, out, err string, args ...string) string {
 		t.Helper()
 		is, stdout, stderr := execute(t, environ, append([]string{"reshard"}, args...)...)

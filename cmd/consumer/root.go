@@ -1,7 +1,5 @@
 package main
 
-// The root command and its subcommands.
-
 import (
 	"context"
 	"io"
@@ -32,12 +30,12 @@ import (
 	"github.com/standings/standings/internal/app/build"
 )
 
-// consumer is the whole program: it returns when everything it started has ended.
-// Cancelling ctx ends it in order, as a first SIGTERM does.
+// consumer is the whole program. It returns when everything that it started has ended. Cancelling ctx ends
+// it gracefully, as the first SIGTERM does.
 func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &cli.Program{Environ: environ, Stdin: stdin, Stdout: stdout, Stderr: stderr, Interactive: cli.Interactive(stdin)}
-	// No template of our own for the version: text/template keeps the linker from
-	// leaving out methods that nobody calls, a quarter of the program.
+	// The version uses no template of its own: with text/template the linker cannot remove unused methods,
+	// a quarter of the program.
 	name, _ := build.Version()
 	root := p.Root(name)
 	group(root, "Run:", append(withDemo(p),
@@ -75,7 +73,7 @@ func consumer(ctx context.Context, args, environ []string, stdin io.Reader, stdo
 	return p.Run(ctx, root, args)
 }
 
-// group adds commands that the help lists below one title.
+// group adds commands that the help lists under one title.
 func group(root *cobra.Command, title string, commands ...*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: title, Title: title})
 	for _, c := range commands {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// execute runs the program as main does, on nothing but its arguments.
+// execute runs the program as main does, with only these arguments and variables.
 func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer

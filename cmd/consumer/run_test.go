@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// Whoever collects the log as JSON finds there, too, why a consumer ended.
+// The collected JSON log also contains the reason why a consumer ended.
 func TestWhyAConsumerEndsIsLoggedAsTheLogIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		environ []string
@@ -43,7 +43,7 @@ func TestWhyAConsumerEndsIsLoggedAsTheLogIs(t *testing.T) {
 	}
 }
 
-// The port is opened before anything is waited for: Kafka's port is closed here.
+// The port is opened before anything else that can block: Kafka's port is closed here.
 func TestAPortThatIsTakenEndsARunAtOnce(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// A member that halts every partition it is given takes them from members that would count.
+// A member that halts every partition would take them from members that could count them.
 func TestAReplicaWithAnotherSchemaEndsBeforeItJoinsItsGroup(t *testing.T) {
 	kafka, environ := clitest.FakeKafka(t, kfake.ClusterID("some-cluster"))
 	var joins atomic.Int64
@@ -22,7 +22,7 @@ func TestAReplicaWithAnotherSchemaEndsBeforeItJoinsItsGroup(t *testing.T) {
 	})
 	environ = append(environ, clitest.StandingsOf(t, 0).Environ...)
 	code, stdout, stderr := execute(t, append(environ, "STANDINGS_MAX_POINTS=1000", "STANDINGS_LISTEN=off",
-		"STANDINGS_REDIS_ASSUME_NOEVICTION=true"), "run") // miniredis doesn't tell
+		"STANDINGS_REDIS_ASSUME_NOEVICTION=true"), "run") // miniredis does not report its policy
 	want := "were written with another configuration: max_points is 99999999 in Redis, 1000 here. Set it back, or use another redis.prefix"
 	if code != 1 || stdout != "" || !strings.Contains(stderr, want) || strings.Contains(stderr, "tick is") || !strings.Contains(stderr, `"msg":"starting","version":"`) {
 		t.Errorf("code %d: %s\n%s\nwant %s", code, stdout, stderr, want)

@@ -20,8 +20,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
-// tenRecords is a log of ten batches, and the stretch of it from the second record to the
-// ninth.
+// tenRecords returns a log of ten batches, and the stretch from the second record to the ninth.
 func tenRecords(t *testing.T) (*kfake.Cluster, *kadm.Client, *scan.Stretch) {
 	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "points"))
@@ -45,7 +44,7 @@ func tenRecords(t *testing.T) (*kfake.Cluster, *kadm.Client, *scan.Stretch) {
 	return c, kadm.NewClient(client), &scan.Stretch{Client: reader, Topic: "points", From: 1, End: 9, MaxRecord: 100, MaxBytes: 1}
 }
 
-// valuesOf are those of all records, and how many offsets were passed.
+// valuesOf returns the values of all records, and the number of offsets passed.
 func valuesOf(ctx context.Context, s *scan.Stretch) (values string, passed int64, err error) {
 	s.Passed = func(n int64) { passed += n }
 	err = s.Each(ctx, func(r *recordbatch.Record) error { values += string(r.Value); return nil })

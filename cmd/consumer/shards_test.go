@@ -11,9 +11,10 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// Shards begin one after another: one that hasn't yet is no problem, and one that was lost is.
+// Shards start one after another. A shard that has not started yet is not a problem, but one that was lost
+// is.
 func TestAShardThatHasYetToBeginIsToldFromOneThatWasLost(t *testing.T) {
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // nobody is asked
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // no server is contacted
 	t.Cleanup(func() { _ = client.Close() })
 	var stores []*ranking.Store
 	for i := range 3 {

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// staticBinary is the program as an image has it.
+// staticBinary builds the program as for an image.
 func staticBinary(t *testing.T, version string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "consumer")
@@ -49,7 +49,7 @@ func TestTheStaticBinary(t *testing.T) {
 		check := exec.CommandContext(t.Context(), binary, "healthcheck")
 		proxy := httptest.NewServer(http.NotFoundHandler())
 		defer proxy.Close()
-		// By a name that isn't excepted from proxies, as localhost is.
+		// Proxies are not used for localhost, so this uses another name.
 		check.Env = []string{"HTTP_PROXY=" + proxy.URL, "STANDINGS_LISTEN=consumer.invalid:8080"}
 		out, err := check.CombinedOutput()
 		require.Error(t, err, "%s", out)

@@ -1,7 +1,7 @@
 package chaos
 
-// The archive of a mode, that final windows are taken into: a file of SQLite on a small disk, or a
-// PostgreSQL.
+// This file creates the archive of a mode, into which final windows are copied: a SQLite file on a small
+// disk, or PostgreSQL.
 
 import (
 	"database/sql"
@@ -17,27 +17,27 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// The kinds of archives, and what a fault may need.
+// The kinds of archives, and the properties that a fault may require.
 const (
 	onSQLite    = "SQLite"
 	onSmallDisk = "SQLite on a small disk"
 	onPostgres  = "PostgreSQL"
 )
 
-// diskSize is room for the archive of a long run, and memory while the disk is full.
+// diskSize is enough for the archive of a long run; while the disk is full, it occupies that much memory.
 const diskSize = 128 << 20
 
-// archive is a mode's.
+// archive is the archive of a mode.
 type archive struct {
 	url      string
 	driver   string                  // of database/sql
-	source   string                  // by which that opens it
-	disk     string                  // the directory of its small disk; none: ""
-	postgres *testenv.PostgresServer // nil: it is SQLite
+	source   string                  // data source name for driver
+	disk     string                  // directory of its small disk; "": none
+	postgres *testenv.PostgresServer // nil: SQLite
 }
 
-// newArchive is an empty one. Every other mode of a run has a PostgreSQL, by the seed: where there is none on
-// this machine, it goes on with SQLite.
+// newArchive creates an empty archive. Every other mode of a run uses PostgreSQL, depending on the seed.
+// Without PostgreSQL on this machine, it uses SQLite.
 func newArchive(t *testing.T, mode string, seed uint64) archive {
 	t.Helper()
 	place := slices.Index(strings.Split(*modes, ","), mode)
@@ -63,7 +63,8 @@ func newArchive(t *testing.T, mode string, seed uint64) archive {
 	}
 }
 
-// is reports whether it is of a kind, or has what a fault needs; every one is of the kind "".
+// is reports whether the archive is of a kind, or has the property that a fault requires; every archive is
+// of the kind "".
 func (a archive) is(kind string) bool {
 	switch kind {
 	case onSQLite:

@@ -1,18 +1,17 @@
-// Package chaos has the built consumer go wrong on a real Kafka and a real Redis in
-// every way that operators know, at random by a seed, under live traffic:
+// Package chaos makes the built consumer fail on a real Kafka and a real Redis in every way that operators
+// know, randomly by a seed, under live traffic:
 //
 //	make chaos DURATION=30m SEED=7
 //
-// Each mode is a kind of Redis (store_test.go). A round has one fault or two at once;
-// then all that the log held at the fault's end has to count, which is timed. At the end
-// nothing goes wrong any more, nobody publishes, and the standings are held against the
-// oracle, to the last bit of a score. The difference has to be nil: everything that was
-// committed counts once, and nothing else does. A run in which little happened fails too
-// (hollow_test.go).
+// Each mode is a kind of Redis (store_test.go). A round has one fault or two at once. Then everything that
+// the log held at the fault's end must count, and the time for that is measured. At the end, faults and
+// publishing stop, and the standings are compared with the oracle, to the last bit of a score. There must
+// be no difference: every committed event counts once, and nothing else does. A run in which little
+// happened fails, too (hollow_test.go).
 //
-// The seed repeats the plan: which faults come in which order and together, and how long
-// each lasts, but for rebuilds that wait for another's lock. It doesn't repeat the moments at
-// which they meet, nor whom each hits.
+// The seed reproduces the plan: the order and combination of the faults and their durations, except for
+// rebuilds that wait for another's lock. It does not reproduce the exact moments, nor which processes are
+// affected.
 package chaos
 
 import (
@@ -43,7 +42,7 @@ var (
 	file     = flag.String("report", "", "a file for the report as JSON")
 )
 
-// silent keeps go-redis from writing a line a failed dial.
+// silent keeps go-redis from writing a line for every failed dial.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
@@ -69,7 +68,7 @@ func TestWhateverGoesWrongTheStandingsAreTheOracles(t *testing.T) {
 		report.Consumer = "the consumer that " + harness.BinaryVariable + " names"
 	}
 	fmt.Printf("chaos: seed %d, %v over %s\n", *seed, *duration, *modes)
-	unshown := 0 // modes whose servers aren't to be had here, which is told as not run
+	unshown := 0 // modes whose servers do not exist on this machine; they are reported as skipped
 	for _, mode := range all {
 		t.Run(mode, func(t *testing.T) {
 			defer func() {
@@ -114,7 +113,7 @@ func TestWhateverGoesWrongTheStandingsAreTheOracles(t *testing.T) {
 	}
 }
 
-// run has things go wrong for a while.
+// run executes faults for a while.
 func (w *world) run(m *ModeReport, d time.Duration) {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(w.mode))
@@ -133,9 +132,8 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 	}
 }
 
-// deck is which kinds of faults come next. Each comes once before any comes again, but
-// for those of rebuilds where a lock that a killed one has left would have them refused:
-// they come as soon as it is gone.
+// deck holds the kinds of faults that come next. Each occurs once before any occurs again. Exception: while
+// a killed rebuild's lock would make rebuilds fail, their faults are postponed.
 type deck []fault
 
 func (d *deck) next(w *world, plan *rand.Rand) fault {
@@ -150,7 +148,7 @@ func (d *deck) next(w *world, plan *rand.Rand) fault {
 		more := slices.DeleteFunc(w.of(), func(f fault) bool {
 			return slices.ContainsFunc(*d, func(g fault) bool { return f.kind == g.kind })
 		})
-		if len(more) == 0 { // nothing else was asked for
+		if len(more) == 0 { // only rebuilds were selected
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -159,12 +157,12 @@ func (d *deck) next(w *world, plan *rand.Rand) fault {
 	}
 }
 
-// round has one thing go wrong, or two, and waits until all that is in the log by then
-// counts. It says whether to go on.
+// round executes one fault, or two, and waits until everything in the log by then counts. It reports
+// whether the run can continue.
 func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) bool {
 	time.Sleep(between(plan, 200*time.Millisecond, 2*time.Second))
 	if w.mode == rdb && (len(w.store.dumps) == 0 || plan.IntN(2) == 0) {
-		if plan.IntN(2) == 0 { // to go back into a sweep
+		if plan.IntN(2) == 0 { // so that the dump goes back into a sweep
 			w.sweeping(w.t.Context())
 		}
 		w.store.keep(w.t.Context(), w.place)
@@ -228,7 +226,7 @@ func (w *world) tell(round, i int, kind, effect string) {
 	fmt.Printf("%s %4.0f s  %s: %s\n", begin, time.Since(w.began).Seconds(), kind, effect)
 }
 
-// margin is as wide as what a round's line begins with.
+// margin returns blanks as wide as the start of a round's line.
 func (w *world) margin(round int) string {
 	return strings.Repeat(" ", len(fmt.Sprintf("%s %3d ", w.mode, round)))
 }

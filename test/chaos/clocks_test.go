@@ -1,14 +1,16 @@
 package chaos
 
-// The clocks of replicas are apart: from each other, and from Redis's, Kafka's and the test's, which are one
-// machine's. Some are ahead, some behind, and a replica that is started again has jumped.
+// The replicas' clocks are wrong: they differ from each other, and from the clock of Redis, Kafka and the
+// test, which run on one machine. Some are ahead, some are behind, and a restarted replica's clock has
+// jumped.
 //
-// What counts, and in which windows, doesn't depend on them: an event is late, early or too far in the future
-// by its record's time, and max_future needn't allow for it; when keys go, bans end and windows are final is
-// for Redis's clock to say. What depends on a replica's own is when it does what may be done later:
+// Which events count, and in which windows, does not depend on these clocks. The record's time decides
+// whether an event is late, early or too far in the future, and max_future need not allow for clock errors.
+// Redis's clock decides when keys expire, bans end and windows become final. A replica's own clock only
+// affects when it does work that may be done later:
 //
-//   - it seals a season once both clocks are past it, so that one that is behind does so later
-//   - the leader's lease and all timeouts go by the time that goes by
+//  - it seals a season once both clocks have passed its end, so a replica that is behind seals later
+//  - the leader's lease and all timeouts use elapsed time
 
 import (
 	"math/rand/v2"
@@ -18,25 +20,25 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// How far a replica's clock is from Redis's: some are over a minute, from which it is logged.
+// The range of a replica's difference from Redis's clock. Differences above a minute are logged.
 const (
 	leastApart = 30 * time.Second
 	mostApart  = 90 * time.Second
 )
 
-// How clocks are.
+// clocksAre selects how clocks are wrong.
 type clocksAre int
 
 const (
 	apart clocksAre = iota
-	ahead           // all of them
+	ahead           // all are ahead
 	right
 )
 
-// clocks say how far ahead the clock of a replica is that is started; less than nothing: behind.
+// clocks chooses how far the clock of a newly started replica is ahead; a negative value means behind.
 type clocks struct {
 	mu     sync.Mutex
-	random []*rand.Rand // of each slot, nil before its first replica
+	random []*rand.Rand // per slot; nil before its first replica
 	seed   uint64
 	are    clocksAre
 }
@@ -45,7 +47,8 @@ func newClocks(seed uint64) *clocks {
 	return &clocks{seed: seed, random: make([]*rand.Rand, consumers)}
 }
 
-// next is that of a slot's next replica. One in three is behind: of the first ones the second.
+// next returns the clock offset of a slot's next replica. One in three is behind; among the first replicas
+// it is the second.
 func (c *clocks) next(slot int) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +70,7 @@ func (c *clocks) next(slot int) time.Duration {
 	return by.Truncate(time.Second)
 }
 
-// set says how the clocks are of every replica that is started from now on.
+// set selects how the clocks of all replicas started from now on are wrong.
 func (c *clocks) set(to clocksAre) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +82,7 @@ func (w *world) start(slot int) *harness.Consumer {
 	return w.place.StartAhead(w.t, w.clocks.next(slot))
 }
 
-// apart is how far the clocks of replicas were behind and ahead at most, as their logs say.
+// apart returns how far the replicas' clocks were behind and ahead at most, according to their logs.
 func (w *world) apart() Clocks {
 	var most Clocks
 	for _, c := range w.place.Consumers() {

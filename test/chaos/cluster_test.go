@@ -1,8 +1,8 @@
 package chaos
 
-// The Redis of the mode cluster: three masters with a replica each, and the standings in
-// several shards. Every node announces itself by its network, so that consumers and
-// replicas come through it.
+// This file starts the Redis of the mode cluster: three masters with a replica each, and the standings in
+// several shards. Every node announces the address of its network, so that consumers and replicas connect
+// through it.
 
 import (
 	"context"
@@ -26,24 +26,23 @@ const (
 	masters        = 3
 	allSlots       = 16384
 	clusterEnabled = "--cluster-enabled"
-	// nodeTimeout is how long a master is silent before its replica takes over, which
-	// then takes some seconds more.
+	// nodeTimeout is how long a master must be silent before its replica takes over, which takes some more
+	// seconds.
 	nodeTimeout = 2 * time.Second
-	// healedWithin is how long a cluster may take until a failover is possible again.
+	// healedWithin is the limit until a failover is possible again.
 	healedWithin = 90 * time.Second
-	// answersWithin is how long a node is waited for that may hang.
+	// answersWithin is the timeout for a node that may hang.
 	answersWithin = 500 * time.Millisecond
 )
 
-// clustered starts the nodes, and waits until all know of all. How many shards there are,
-// and whether the cluster serves what it has while a part of the slots has no master, is the
-// seed's choice.
+// clustered starts the nodes, and waits until all of them know all others. The seed chooses the number of
+// shards, and whether the cluster serves the rest while some slots have no master.
 func (s *store) clustered(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 400))
 	shards, coverage := []string{"5", "12"}[r.IntN(2)], []string{"yes", "no"}[r.IntN(2)]
 	fmt.Printf("%s: %s shards, cluster-require-full-coverage %s\n", s.mode, shards, coverage)
-	upstream := map[string]string{} // by a network's address
+	upstream := map[string]string{} // by the network's address
 	var addresses []string
 	for i := range 2 * masters {
 		port, err := child.FreePort()
@@ -53,7 +52,7 @@ func (s *store) clustered(t *testing.T, seed uint64) {
 		bus := strconv.Itoa(port)
 		n := newNode(t, fmt.Sprintf("redis-%d", i+1), clusterEnabled, "yes", "--cluster-port", bus,
 			"--cluster-node-timeout", strconv.FormatInt(nodeTimeout.Milliseconds(), 10), "--cluster-require-full-coverage", coverage,
-			// However long its master is gone, a replica takes over; and it follows at once.
+			// A replica takes over however long its master has been gone, and starts following at once.
 			"--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0")
 		n.bus = bus
 		if n.id, err = n.direct.Do(t.Context(), "cluster", "myid").Text(); err != nil {
@@ -74,7 +73,7 @@ func (s *store) clustered(t *testing.T, seed uint64) {
 	t.Cleanup(func() { _ = s.look.Close() })
 }
 
-// meet makes a cluster of the nodes.
+// meet forms a cluster of the nodes.
 func (s *store) meet(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
@@ -104,22 +103,22 @@ func (s *store) meet(t *testing.T) {
 	harness.Eventually(t, time.Minute, func() string { return s.clusterUnready(ctx) })
 }
 
-// view is what a node says of itself.
+// view is a node's own description.
 type view struct {
 	node    *node
 	master  bool
-	follows string // the id of its master
-	epoch   int64  // of two that claim a slot, the greater one has it
+	follows string // id of its master
+	epoch   int64  // if two nodes claim a slot, the greater epoch wins
 	slots   [][2]int
 	ledgers map[int]map[string]string
 }
 
-// has reports whether it claims a slot.
+// has reports whether the node claims a slot.
 func (v *view) has(slot int) bool {
 	return v.master && slices.ContainsFunc(v.slots, func(s [2]int) bool { return s[0] <= slot && slot <= s[1] })
 }
 
-// view is what this node says of itself; of the ledger too, where a place is given.
+// view returns this node's own description, with the ledger if a place is given.
 func (n *node) view(ctx context.Context, place *harness.Place) (*view, error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
@@ -136,7 +135,7 @@ func (n *node) view(ctx context.Context, place *harness.Place) (*view, error) {
 		v.master, v.follows = strings.Contains(f[2], "master"), f[3]
 		v.epoch, _ = strconv.ParseInt(f[6], 10, 64)
 		for _, part := range f[8:] {
-			if strings.HasPrefix(part, "[") { // on its way
+			if strings.HasPrefix(part, "[") { // a slot that is being moved
 				continue
 			}
 			first, last, found := strings.Cut(part, "-")
@@ -159,18 +158,18 @@ func (n *node) view(ctx context.Context, place *harness.Place) (*view, error) {
 	return v, nil
 }
 
-// views are what all nodes say of themselves that answer.
+// views returns the descriptions of all nodes that answer.
 func (s *store) views(ctx context.Context, place *harness.Place) []*view {
 	answers := make([]*view, len(s.nodes))
 	var asked sync.WaitGroup
 	for i, n := range s.nodes {
-		asked.Go(func() { answers[i], _ = n.view(ctx, place) }) // who doesn't answer has nothing
+		asked.Go(func() { answers[i], _ = n.view(ctx, place) }) // a node that does not answer has no view
 	}
 	asked.Wait()
 	return slices.DeleteFunc(answers, func(v *view) bool { return v == nil })
 }
 
-// owner is who has a slot by these views; nil: nobody.
+// owner returns the node that has a slot according to these views; nil if there is none.
 func owner(views []*view, slot int) *view {
 	var best *view
 	for _, v := range views {
@@ -181,7 +180,7 @@ func owner(views []*view, slot int) *view {
 	return best
 }
 
-// owners are who has each shard; nil: nobody is known.
+// owners returns the owner of each shard; nil if it is unknown.
 func (s *store) owners(ctx context.Context, place *harness.Place) []*view {
 	views := s.views(ctx, place)
 	all := make([]*view, place.Shards())
@@ -191,7 +190,7 @@ func (s *store) owners(ctx context.Context, place *harness.Place) []*view {
 	return all
 }
 
-// all is the whole ledger, by shard and field; nil where a part of it isn't known.
+// all returns the whole ledger by shard and field; nil if a part is unknown.
 func (s *store) all(ctx context.Context, place *harness.Place) map[string]int64 {
 	at := map[string]int64{}
 	for shard, v := range s.owners(ctx, place) {
@@ -205,7 +204,7 @@ func (s *store) all(ctx context.Context, place *harness.Place) map[string]int64 
 	return at
 }
 
-// lowest is the whole ledger by field alone.
+// lowest returns the whole ledger by field alone, with the lowest position.
 func (s *store) lowest(ctx context.Context, place *harness.Place) map[string]int64 {
 	at, in := map[string]int64{}, map[string]int{}
 	for shard, v := range s.owners(ctx, place) {
@@ -229,7 +228,7 @@ func (s *store) lowest(ctx context.Context, place *harness.Place) map[string]int
 	return at
 }
 
-// clusterTarget is one of the masters that have shards: the more shards, the likelier.
+// clusterTarget returns one of the masters with shards; the more shards it has, the more likely it is.
 func (s *store) clusterTarget(ctx context.Context, place *harness.Place, r *rand.Rand) *node {
 	shard := r.IntN(place.Shards())
 	for deadline := time.Now().Add(healedWithin); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -240,7 +239,7 @@ func (s *store) clusterTarget(ctx context.Context, place *harness.Place, r *rand
 	return s.nodes[0]
 }
 
-// isMaster reports whether a node has slots that nobody has a better claim to.
+// isMaster reports whether a node has slots for which no other node has a better claim.
 func (s *store) isMaster(ctx context.Context, n *node) bool {
 	views := s.views(ctx, nil)
 	for _, v := range views {
@@ -251,7 +250,7 @@ func (s *store) isMaster(ctx context.Context, n *node) bool {
 	return false
 }
 
-// follower is the replica of a master; nil: it has none.
+// follower returns the replica of a master; nil if it has none.
 func (s *store) follower(ctx context.Context, master *node) *node {
 	for _, v := range s.views(ctx, nil) {
 		if !v.master && v.follows == master.id {
@@ -261,14 +260,14 @@ func (s *store) follower(ctx context.Context, master *node) *node {
 	return nil
 }
 
-// clusterUnready says why no failover can be had: every node has to know all others, and
-// every master has to have a replica that follows it.
+// clusterUnready explains why no failover is possible: every node must know all others, and every master
+// must have a replica that follows it.
 func (s *store) clusterUnready(ctx context.Context) string {
 	views := s.views(ctx, nil)
 	if len(views) < len(s.nodes) {
 		return fmt.Sprintf("%d of %d nodes answer", len(views), len(s.nodes))
 	}
-	led := map[string]int{} // replicas by their master
+	led := map[string]int{} // number of replicas by master
 	for _, v := range views {
 		n := v.node
 		info, err := n.direct.ClusterInfo(ctx).Result()

@@ -1,7 +1,8 @@
 package chaos
 
-// No season is final before its time, whatever a replica's clock says: what was in the log by then counts in
-// it. The oracle goes by the ledger that a season was sealed by, and wouldn't notice.
+// This file checks that no season is final too early, whatever a replica's clock is: everything that was in
+// the log by its end counts in it. The oracle uses the ledger by which a season was sealed, so it would not
+// notice.
 
 import (
 	"fmt"
@@ -14,13 +15,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// early are the windows of seasons that were sealed without records that were in the log in time.
+// early records the seasons' windows that were sealed without records that were in the log in time.
 type early struct {
 	w       *world
-	until   map[string]time.Time     // by season: it takes events until then
-	lacking map[string]int           // by window, records
-	longest map[string]time.Duration // that one of them was there before
-	which   map[string]string        // that one
+	until   map[string]time.Time     // by season: until when it accepts events
+	lacking map[string]int           // by window: number of missing records
+	longest map[string]time.Duration // by window: the longest time that a missing record had been in the log before
+	which   map[string]string        // that record
 }
 
 func (w *world) newEarly(t testing.TB) *early {
@@ -32,7 +33,7 @@ func (w *world) newEarly(t testing.TB) *early {
 	return e
 }
 
-// see looks at a committed record, which was in the log by a moment.
+// see checks a committed record that was in the log by a moment.
 func (e *early) see(r *kgo.Record, by time.Time) {
 	for window := range e.w.place.Without(r) {
 		words := strings.SplitN(window, ":", 3)

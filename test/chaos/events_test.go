@@ -1,7 +1,8 @@
 package chaos
 
-// Events of all sorts, repeatable by their seed: corrections, ties, several boards and rules,
-// old ones, early and late ones, repeats, CloudEvents, tombstones, bad ones and ones that overflow.
+// This file makes events of all kinds, reproducible by their seed: corrections, ties, several boards and
+// rules, old, early and late events, repeats, CloudEvents, tombstones, bad events, and events that
+// overflow.
 
 import (
 	"encoding/json"
@@ -14,17 +15,17 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// members is how many there are: enough that a burst's batch is swept in many pieces.
+// members is the number of members: enough that a burst's batch is swept in many pieces.
 const members = 6000
 
-// The events of the first of them repeat ids: of those in one partition some are within the
-// distance at which a repeat is a duplicate, and some are further apart and count.
+// The first members, repeaters in number, repeat event ids. Some repeats in a partition are within the
+// distance at which they are duplicates; others are further apart and count.
 const (
 	repeaters  = members / 10
 	duplicates = 3000
 )
 
-// event is a record of an event for a partition.
+// event returns a record with an event for a partition.
 func event(r *rand.Rand, partition int) *kgo.Record {
 	now, member, id := time.Now().UTC(), r.IntN(members), r.Uint64()
 	if member < repeaters {
@@ -44,7 +45,7 @@ func event(r *rand.Rand, partition int) *kgo.Record {
 	case 0: // at the record's time
 	case 1: // to the second, so that times are equal
 		value["occurred_at"] = now.Truncate(time.Second).Format(time.RFC3339)
-	case 2: // its week is over, and its month, for the most part
+	case 2: // usually, its week and its month are over
 		value["occurred_at"] = now.Add(-time.Duration(r.IntN(60*24)) * time.Hour).UnixMilli()
 	case 3: // in the last hours
 		value["occurred_at"] = now.Add(-time.Duration(r.IntN(4*3600*1000)) * time.Millisecond).Format(time.RFC3339Nano)
@@ -54,7 +55,7 @@ func event(r *rand.Rand, partition int) *kgo.Record {
 	switch r.IntN(120) {
 	case 0, 1:
 		return harness.Record(partition, bad(r))
-	case 2: // no window takes it
+	case 2: // no window accepts it
 		value["occurred_at"] = now.AddDate(-2, 0, 0).Format(time.RFC3339)
 	case 3:
 		record := harness.Record(partition, "")
@@ -63,7 +64,7 @@ func event(r *rand.Rand, partition int) *kgo.Record {
 	case 4:
 		return cloudEvent(r, partition, value)
 	}
-	if r.IntN(8) == 0 { // of seasons: some of these are read after the end of one, and came before it
+	if r.IntN(8) == 0 { // for seasons: some of these are read after a season's end although they were published before it
 		value["board"], value["occurred_at"] = []string{seasonBoard, "global"}, now.Add(-time.Duration(r.IntN(30_000))*time.Millisecond).UnixMilli()
 		record := harness.Record(partition, asJSON(value))
 		record.Timestamp = record.Timestamp.Add(-time.Duration(r.IntN(60_000)) * time.Millisecond)
@@ -75,8 +76,7 @@ func event(r *rand.Rand, partition int) *kgo.Record {
 	return harness.Record(partition, asJSON(value))
 }
 
-// points are small for the most part, so that members are equal in them, and negative
-// for corrections.
+// points returns mostly small numbers, so that members are often equal, and negative ones for corrections.
 func points(r *rand.Rand) int {
 	if r.IntN(4) == 0 {
 		return r.IntN(500) - 100
@@ -84,7 +84,7 @@ func points(r *rand.Rand) int {
 	return r.IntN(4)
 }
 
-// bad is a value that can't be counted.
+// bad returns a value that cannot be counted.
 func bad(r *rand.Rand) string {
 	switch r.IntN(6) {
 	case 0:
@@ -116,7 +116,7 @@ func cloudEvent(r *rand.Rand, partition int, value map[string]any) *kgo.Record {
 func asJSON(value map[string]any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // we have made it
+		panic(err) // built above
 	}
 	return string(text)
 }

@@ -1,6 +1,6 @@
 package chaos
 
-// What can go wrong, and what shows that it did.
+// This file defines faults, and how their effect is detected.
 
 import (
 	"fmt"
@@ -14,21 +14,21 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// fault is something that goes wrong for a while. do begins it, keeps it up and ends it;
-// what it returns is asked once all has recovered, and says by what the fault is known to
-// have had an effect: nothing, if by nothing.
+// fault is a temporary fault. do starts it, maintains it and ends it. The function that it returns is
+// called after the recovery, and describes how the fault is known to have had an effect; it returns an
+// empty text if there was none.
 type fault struct {
 	kind  string
-	group string   // two faults of one group aren't on at once
-	modes []string // none: all
-	apart []string // groups whose faults aren't on at once either
-	// archive is the kind of archive that it takes; none: all.
+	group string   // faults of one group do not overlap
+	modes []string // empty: all
+	apart []string // further groups whose faults must not overlap with it
+	// archive is the kind of archive that the fault requires; empty: all.
 	archive string
-	calm    bool // nothing is wrong while it is on: no read may be refused
+	calm    bool // everything else works during the fault: no read may be refused
 	do      func(w *world, r *rand.Rand) (effect func() string, err error)
 }
 
-// The groups.
+// The groups of faults.
 const (
 	ofConsumers = "consumers"
 	ofRedis     = "redis"
@@ -46,12 +46,12 @@ var faults = slices.Concat([]fault{
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
 }, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, deadLetterFaults, networkFaults, rebuildFaults, banFaults, leaderFaults, archiveFaults)
 
-// beside reports whether two faults may be on at once.
+// beside reports whether two faults may overlap.
 func (f fault) beside(g fault) bool {
 	return f.group != g.group && !slices.Contains(f.apart, g.group) && !slices.Contains(g.apart, f.group)
 }
 
-// of are the faults of a mode whose kinds an expression fits.
+// of returns the faults of a mode whose kinds match a regular expression.
 func of(mode, kinds string) []fault {
 	asked := regexp.MustCompile(kinds)
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
@@ -59,13 +59,13 @@ func of(mode, kinds string) []fault {
 	})
 }
 
-// of are the faults that there are in a world.
+// of returns the faults that are possible in a world.
 func (w *world) of() []fault {
 	return slices.DeleteFunc(of(w.mode, *only), func(f fault) bool { return !w.archive.is(f.archive) })
 }
 
-// chosen are the modes of a list that have faults of these kinds. The others are left out,
-// and told of.
+// chosen returns the modes of a list that have faults of these kinds. It reports the modes that it leaves
+// out.
 func chosen(modes, kinds string) ([]string, error) {
 	if _, err := regexp.Compile(kinds); err != nil {
 		return nil, fmt.Errorf("the kinds of faults: %w", err)
@@ -87,21 +87,21 @@ func chosen(modes, kinds string) ([]string, error) {
 	return all, nil
 }
 
-// saw is an effect that was seen at once.
+// saw returns an effect that was observed at once.
 func saw(format string, args ...any) func() string {
 	text := fmt.Sprintf(format, args...)
 	return func() string { return text }
 }
 
-// nothing is the effect of a fault that had none.
+// nothing is the effect of a fault without an effect.
 func nothing() string { return "" }
 
-// between is a time that the seed chooses.
+// between returns a random duration.
 func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64(most-least)))
 }
 
-// killed is how a process ends by kill -9, as AwaitExit tells it.
+// killed is the exit code after kill -9, as AwaitExit returns it.
 const killed = 128 + int(syscall.SIGKILL)
 
 func killConsumer(w *world, r *rand.Rand) (func() string, error) {
@@ -120,7 +120,7 @@ func killConsumer(w *world, r *rand.Rand) (func() string, error) {
 	return saw("consumer %d gone, with %d partitions", s.consumer.Number, had), nil
 }
 
-// killInSweep kills all consumers while a batch of one of them is in by half.
+// killInSweep kills all consumers while a batch of one of them is partly applied.
 func killInSweep(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
 	all := w.takeAll(r)
@@ -158,8 +158,8 @@ func killConsumers(w *world, r *rand.Rand) (func() string, error) {
 	return saw("all %d gone, with %d partitions", gone, had), nil
 }
 
-// pauseConsumer keeps a consumer asleep until its partitions have gone to others: it
-// wakes up as a zombie.
+// pauseConsumer suspends a consumer until its partitions are assigned to others, so that it wakes up as a
+// zombie.
 func pauseConsumer(w *world, r *rand.Rand) (func() string, error) {
 	s := w.take(r)
 	if s == nil {

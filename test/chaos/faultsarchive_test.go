@@ -1,7 +1,7 @@
 package chaos
 
-// What goes wrong with the archive's database. Nothing else is wrong then: what counts goes on counting, and
-// what is final is taken into the archive later.
+// This file disturbs the archive's database. Everything else works meanwhile: events continue to count, and
+// final windows are archived later.
 
 import (
 	"context"
@@ -22,13 +22,13 @@ var archiveFaults = []fault{
 	{kind: "archive: sessions ended by PostgreSQL", group: ofArchive, archive: onPostgres, calm: true, do: endSessions},
 }
 
-// consumersSessions are the sessions of consumers, by the name that they give themselves.
+// consumersSessions selects the consumers' sessions, by the application name that they set.
 const consumersSessions = "FROM pg_stat_activity WHERE application_name = 'standings'"
 
-// awayFor is how long an archive is away: leaders give up, and others lead.
+// awayFor returns how long an archive is unavailable: long enough that leaders give up and others lead.
 func awayFor(r *rand.Rand) time.Duration { return between(r, time.Second, 12*time.Second) }
 
-// wait returns early where the test ends.
+// wait waits for a duration; it returns early if the test ends.
 func (w *world) wait(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -36,7 +36,7 @@ func (w *world) wait(d time.Duration) {
 	}
 }
 
-// lockArchive has somebody else write into the archive for so long that a leader gives up.
+// lockArchive writes to the archive in a transaction of its own, for so long that a leader gives up.
 func lockArchive(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
 	db, err := w.archive.open()
@@ -48,13 +48,13 @@ func lockArchive(w *world, r *rand.Rand) (func() string, error) {
 	if err != nil {
 		return nothing, nil // a leader is writing
 	}
-	if w.archive.is(onPostgres) { // SQLite's is locked from a transaction's beginning
+	if w.archive.is(onPostgres) { // SQLite is locked from the start of a transaction
 		waits, cancel := context.WithTimeout(ctx, 10*time.Second)
 		_, err = tx.ExecContext(waits, "LOCK TABLE leader, windows, standings IN EXCLUSIVE MODE")
 		cancel()
 		if err != nil {
 			_ = tx.Rollback()   // it failed
-			return nothing, nil // a leader is writing, or none has made them yet
+			return nothing, nil // a leader is writing, or none has created the tables yet
 		}
 	}
 	held := awayFor(r)
@@ -65,7 +65,7 @@ func lockArchive(w *world, r *rand.Rand) (func() string, error) {
 	return saw("nobody else could write for %s", seconds(held)), nil
 }
 
-// fillDisk leaves the archive's disk no room for a while.
+// fillDisk fills the archive's disk for a while.
 func fillDisk(w *world, r *rand.Rand) (func() string, error) {
 	path := filepath.Join(w.archive.disk, "others")
 	file, err := os.Create(path)
@@ -74,7 +74,7 @@ func fillDisk(w *world, r *rand.Rand) (func() string, error) {
 	}
 	filled, some, held := 0, make([]byte, 64<<10), awayFor(r)
 	for until := time.Now().Add(held); time.Now().Before(until); w.wait(20 * time.Millisecond) {
-		for err = nil; err == nil; { // what was freed since, by a log that was cut, too
+		for err = nil; err == nil; { // also fill space that was freed since, for example by truncating a log
 			var n int
 			n, err = file.Write(some)
 			filled += n
@@ -92,7 +92,7 @@ func fillDisk(w *world, r *rand.Rand) (func() string, error) {
 	return saw("%d KiB were all that there was room for, for %s", filled>>10, seconds(held)), nil
 }
 
-// killPostgres kills the server, with its sessions or alone.
+// killPostgres kills the server, together with its sessions or alone.
 func killPostgres(w *world, r *rand.Rand) (func() string, error) {
 	sessions, began, err := w.postgres()
 	if err != nil {
@@ -112,7 +112,7 @@ func killPostgres(w *world, r *rand.Rand) (func() string, error) {
 	return saw("it was away for %s, %s, where consumers had %d", seconds(away), how, sessions), nil
 }
 
-// postgres is how many sessions consumers have, and when the server began.
+// postgres returns the number of consumers' sessions, and the server's start time.
 func (w *world) postgres() (sessions int, began string, err error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()
@@ -128,7 +128,7 @@ func (w *world) postgres() (sessions int, began string, err error) {
 	return sessions, began, nil
 }
 
-// endSessions has the server end those of consumers again and again, whatever they are doing.
+// endSessions makes the server end the consumers' sessions repeatedly, whatever they are doing.
 func endSessions(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
 	db, err := w.archive.open()

@@ -1,8 +1,7 @@
 package chaos
 
-// Members who are banned, and shown again, while everything else goes wrong. Nothing is wrong with
-// that by itself. The topic says at the end who is hidden, and holds what commands have reported as
-// recorded.
+// This file bans and unbans members while everything else goes wrong. A ban is not a fault by itself. At
+// the end, the topic defines who is hidden, and must contain what commands have reported as recorded.
 
 import (
 	"context"
@@ -20,15 +19,15 @@ var banFaults = []fault{
 	{kind: "a member is shown again", group: ofBans, calm: true, do: unban},
 }
 
-// order is what a command was to bring about, and whether it reported that it is recorded.
+// order is the intended result of a command, and whether the command reported it as recorded.
 type order struct{ banned, recorded bool }
 
 const (
-	inForceWithin = 30 * time.Second // in Redis, once nothing else is wrong
-	alwaysBanned  = ":m0"            // so that somebody is, whatever the plan has
+	inForceWithin = 30 * time.Second // in Redis, if nothing else is wrong
+	alwaysBanned  = ":m0"            // so that at least one member is banned, whatever the plan is
 )
 
-// banFirst has members banned before any consumer runs: each of them begins with a topic to read.
+// banFirst bans members before any consumer runs, so that each consumer starts with a topic to read.
 func (w *world) banFirst(t *testing.T) {
 	t.Helper()
 	for _, who := range []string{alwaysBanned, ":m1", "eu:m2", "arena:m3", "global:m4", ":m5"} {
@@ -60,8 +59,8 @@ func unban(w *world, r *rand.Rand) (func() string, error) {
 	return w.change(all[r.IntN(len(all))], false, r)
 }
 
-// change bans somebody, or takes that back, half of the times in the middle of a sweep. It has had
-// an effect once Redis holds it, which nothing but a fault of this round may keep for longer.
+// change bans or unbans a member, half of the time in the middle of a sweep. It has an effect once Redis
+// agrees; only another fault of the round may delay that.
 func (w *world) change(who string, banned bool, r *rand.Rand) (func() string, error) {
 	if r.IntN(2) == 0 {
 		w.sweeping(w.t.Context())
@@ -88,8 +87,8 @@ func (w *world) change(who string, banned bool, r *rand.Rand) (func() string, er
 	}, nil
 }
 
-// give has the built program carry out an order. It returns whether that is in force in Redis,
-// where it waits for it.
+// give runs the built program's command for an order. If it waits, it returns whether the order is in force
+// in Redis.
 func (w *world) give(who string, banned bool, wait time.Duration) (done bool, err error) {
 	board, member, _ := strings.Cut(who, ":")
 	args := []string{"unban", member, "--wait", wait.String(), "--json"}
@@ -101,7 +100,7 @@ func (w *world) give(who string, banned bool, wait time.Duration) (done bool, er
 		args = append(args, "--board", board)
 	}
 	w.orders[who] = order{banned: banned}
-	// As readers, it isn't in the consumers' hurry.
+	// Like readers, the command has more time than consumers.
 	got := w.place.Run(w.t, map[string]string{"redis.timeout": "5s", "kafka.timeout": "10s"}, args...)
 	if got.Code != 0 {
 		return false, fmt.Errorf("exit code %d: %s", got.Code, strings.TrimSpace(got.Stderr))
@@ -114,7 +113,7 @@ func (w *world) give(who string, banned bool, wait time.Duration) (done bool, er
 	return said.Done, nil
 }
 
-// isHidden reports whether Redis holds a ban, all through the member's windows.
+// isHidden reports whether Redis has applied a ban in all of the member's windows.
 func (w *world) isHidden(who string) bool {
 	ctx, cancel := context.WithTimeout(w.t.Context(), answersWithin)
 	defer cancel()
@@ -122,8 +121,8 @@ func (w *world) isHidden(who string) bool {
 	return w.store.at(ctx).HGet(ctx, w.place.KeyOf(member, "banned"), who).Val() == "hidden"
 }
 
-// recall has the topic say who is banned, which the standings are compared by, and waits until
-// Redis is in line with it.
+// recall reads the bans topic, whose bans the comparison of the standings uses, and waits until Redis
+// agrees with it.
 func (w *world) recall(t testing.TB) {
 	t.Helper()
 	bans := w.place.Bans(t)

@@ -1,7 +1,7 @@
 package chaos
 
-// A board that somebody deletes, or what is hidden of it: whoever has an event for it halts, and says so wherever an
-// operator looks; the remedy that is named is what helps.
+// This file deletes a board, or its hidden set. Partitions with an event for it halt and report that
+// everywhere an operator looks, and the reported remedy works.
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// It lasts for as long as an operator takes, and nothing may take Redis back into that time
-// afterwards, to when nobody is there to help: it is of no round with a fault of Redis, and
-// what it leaves is on disk before it ends.
+// The fault lasts as long as an operator takes. Afterwards, nothing may take Redis back into that time,
+// when no operator would help. So it is never combined with a fault of Redis, and its result is on disk
+// before it ends.
 var boardFaults = []fault{
 	{kind: "Redis: a board deleted, rebuilt", group: ofRebuilds, apart: []string{ofRedis}, do: deleteBoard},
 }
@@ -35,7 +35,7 @@ func deleteBoard(w *world, r *rand.Rand) (func() string, error) {
 	}
 	set := board
 	if hidden := board + hiddenSuffix; r.IntN(2) == 0 && w.store.at(ctx).Exists(ctx, w.place.KeyIn(shard, hidden)).Val() == 1 {
-		set = hidden // what those who are banned have
+		set = hidden // the standings of banned members
 	}
 	if gone, err := w.store.at(ctx).Del(ctx, w.place.KeyIn(shard, set)).Result(); err != nil || gone == 0 {
 		return nothing, err
@@ -58,8 +58,8 @@ func deleteBoard(w *world, r *rand.Rand) (func() string, error) {
 	return saw("%s", text), nil
 }
 
-// remedy rebuilds as an operator does, again where it is refused for what else is wrong in
-// this round. It helps in any case: what else is on may keep a halt from being told.
+// remedy rebuilds as an operator does, and repeats that if another fault of this round makes it fail. It
+// rebuilds in any case, because another fault may prevent a halt from being reported.
 func (w *world) remedy(unlocked bool) (swapped string, err error) {
 	for begun := time.Now(); ; time.Sleep(500 * time.Millisecond) {
 		b, err := w.startRebuild()
@@ -76,11 +76,11 @@ func (w *world) remedy(unlocked bool) (swapped string, err error) {
 	}
 }
 
-// hiddenSuffix is what the key of a window's hidden set has behind the window's.
+// hiddenSuffix is the suffix of a window's key for its hidden set.
 const hiddenSuffix = ":hidden"
 
-// liveBoard is a board of now that a shard lists, which events are going to for as long as anybody
-// waits for one; none: "".
+// liveBoard returns a current board that a shard lists, for which events will arrive within the wait; "" if
+// there is none.
 func (w *world) liveBoard(ctx context.Context, shard int, r *rand.Rand) (string, error) {
 	windows, err := w.store.at(ctx).HGetAll(ctx, w.place.KeyIn(shard, "windows")).Result()
 	if err != nil {
@@ -103,8 +103,8 @@ func (w *world) liveBoard(ctx context.Context, shard int, r *rand.Rand) (string,
 	return live[r.IntN(len(live))], nil
 }
 
-// toldLost waits until a partition is halted for a lost board, and sees that /readyz and
-// check say so, with the remedy.
+// toldLost waits until a partition is halted for a lost board, and checks that /readyz and check report it
+// with the remedy.
 func (w *world) toldLost(ctx context.Context, set string) (string, error) {
 	board := strings.TrimSuffix(set, hiddenSuffix)
 	const within, reason, remedy = 20 * time.Second, "board_lost", "consumer rebuild"

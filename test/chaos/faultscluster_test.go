@@ -1,7 +1,7 @@
 package chaos
 
-// What goes wrong in a cluster: masters that die, hang, lose what they had or go back in time,
-// while others have what they had; and slots that move while they are written to.
+// This file disturbs a cluster: masters die, hang, lose their data or go back in time while others keep
+// theirs, and slots move while they are written to.
 
 import (
 	"context"
@@ -26,7 +26,7 @@ var clusterFaults = []fault{
 	{kind: "cluster: a master dies with a slot half way, fixed, rebuilt", group: ofRebuilds, apart: []string{ofRedis}, modes: []string{cluster}, do: dieHalfWay},
 }
 
-// pair is a master, of a cluster in which a failover is possible, and its replica.
+// pair returns a master and its replica, once a failover is possible in the cluster.
 func (w *world) pair(r *rand.Rand) (master, replica *node, err error) {
 	ctx := w.t.Context()
 	if err := w.store.heal(ctx); err != nil {
@@ -55,8 +55,8 @@ func clusterFailOver(w *world, r *rand.Rand) (func() string, error) {
 	return w.failOverBy(r, "")
 }
 
-// clusterTakeOver has a replica take a living master's place without asking anybody: what it
-// hasn't received is lost.
+// clusterTakeOver makes a replica take over from a living master without a vote: writes that it has not
+// received are lost.
 func clusterTakeOver(w *world, r *rand.Rand) (func() string, error) {
 	return w.failOverBy(r, []string{"FORCE", "TAKEOVER"}[r.IntN(2)])
 }
@@ -88,8 +88,8 @@ func killClusterMasterAhead(w *world, r *rand.Rand) (func() string, error) {
 	return w.clusterMasterDies(r, between(r, 500*time.Millisecond, 2500*time.Millisecond))
 }
 
-// clusterMasterDies kills a master, whose replica has heard nothing for a while, and starts
-// it again, empty, once its successor is in office.
+// clusterMasterDies kills a master whose replica has received nothing for a while, and starts it again,
+// empty, once its successor is the master.
 func (w *world) clusterMasterDies(r *rand.Rand, deaf time.Duration) (func() string, error) {
 	master, next, err := w.pair(r)
 	if err != nil {
@@ -97,13 +97,13 @@ func (w *world) clusterMasterDies(r *rand.Rand, deaf time.Duration) (func() stri
 	}
 	ctx, back := w.t.Context(), int64(0)
 	if deaf > 0 {
-		// It is asleep, and what it is sent is lost with the connection.
+		// The replica is suspended, and what the master sends to it is lost with the connection.
 		next.server.Pause()
 		if _, err := master.direct.ClientKillByFilter(ctx, "TYPE", "replica").Result(); err != nil {
 			next.server.Resume()
 			return nothing, fmt.Errorf("end the replica's connection: %w", err)
 		}
-		before := master.ledger(ctx, w.place) // it has no more than that
+		before := master.ledger(ctx, w.place) // the replica has at most this
 		time.Sleep(deaf)
 		back = awaitBehind(func() int64 { return behind(before, master.ledger(ctx, w.place)) })
 	}
@@ -123,8 +123,8 @@ func (w *world) clusterMasterDies(r *rand.Rand, deaf time.Duration) (func() stri
 	return saw("the replica, behind by %d offsets, is the master after %.1f s", back, after.Seconds()), nil
 }
 
-// killTwoMasters leaves the cluster without a majority of masters: no replica is elected, and
-// nobody serves anything until one of the two is there again.
+// killTwoMasters leaves the cluster without a majority of masters: no replica is elected, and no node
+// serves requests until one of the two is back.
 func killTwoMasters(w *world, r *rand.Rand) (func() string, error) {
 	first, _, err := w.pair(r)
 	if err != nil {
@@ -149,7 +149,7 @@ func killTwoMasters(w *world, r *rand.Rand) (func() string, error) {
 			elected++
 		}
 	}
-	// The first comes back with what it had, and goes on; the other's replica takes over.
+	// The first master comes back with its data, and continues; the other's replica takes over.
 	first.server.Restart(dump)
 	_, err = w.tookOver(replicas[1])
 	second.server.Restart(nil)
@@ -162,8 +162,8 @@ func killTwoMasters(w *world, r *rand.Rand) (func() string, error) {
 	return saw("nobody was elected until one was there again"), nil
 }
 
-// startsWith kills a master and starts it with a dump before its replica takes over, out of
-// the consumers' reach until what it has is known.
+// startsWith kills a master and starts it with a dump before its replica takes over. The consumers cannot
+// reach it until its content is known.
 func (w *world) startsWith(r *rand.Rand, n *node, dump []byte) (func() string, error) {
 	ctx := w.t.Context()
 	n.network.cut()
@@ -172,7 +172,7 @@ func (w *world) startsWith(r *rand.Rand, n *node, dump []byte) (func() string, e
 	time.Sleep(between(r, 0, nodeTimeout/4))
 	n.server.Restart(dump)
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if at := n.ledger(ctx, w.place); at != nil { // it takes part again
+		if at := n.ledger(ctx, w.place); at != nil { // it participates again
 			break
 		}
 	}
@@ -212,7 +212,7 @@ func masterGoesBack(w *world, r *rand.Rand) (func() string, error) {
 	return w.startsWith(r, master, dump)
 }
 
-// flushMaster takes what a master and its replica have, while the others keep theirs.
+// flushMaster removes the data of a master and its replica, while the others keep theirs.
 func flushMaster(w *world, r *rand.Rand) (func() string, error) {
 	master, _, err := w.pair(r)
 	if err != nil {
@@ -246,7 +246,7 @@ func moveSlots(w *world, r *rand.Rand) (func() string, error) {
 	return saw("%d slots with %d keys", slots, moved), nil
 }
 
-// moveHalf stops when half of the keys are where they go, and goes on after a while.
+// moveHalf stops when half of the keys have moved, and continues after a while.
 func moveHalf(w *world, r *rand.Rand) (func() string, error) {
 	if err := w.store.heal(w.t.Context()); err != nil {
 		return nothing, err
@@ -259,15 +259,15 @@ func moveHalf(w *world, r *rand.Rand) (func() string, error) {
 	return saw("half of its %d keys were elsewhere for %.1f s", keys, stop.Seconds()), nil
 }
 
-// moving is a slot on its way from the master that has it to another.
+// moving is a slot that moves from one master to another.
 type moving struct {
 	slot     int
 	from, to *node
-	others   []*node // masters, to among them
-	keys     int     // that were in it when it was opened
+	others   []*node // the other masters, including to
+	keys     int     // number of keys in the slot at the start
 }
 
-// opened opens a shard's slot for a move.
+// opened prepares the move of a shard's slot.
 func (w *world) opened(r *rand.Rand) (*moving, error) {
 	ctx := w.t.Context()
 	m := &moving{slot: w.place.Slot(r.IntN(w.place.Shards()))}
@@ -296,9 +296,8 @@ func (w *world) opened(r *rand.Rand) (*moving, error) {
 	return m, nil
 }
 
-// move moves a shard's slot from the master that has it to another, as redis-cli's reshard
-// does, and stops half way for a while. It returns how many keys it moved: none where a master
-// has lost its place meanwhile, as it does on a machine that is too busy.
+// move moves a shard's slot from its master to another, as redis-cli's reshard does, and pauses halfway. It
+// returns the number of moved keys; 0 if a master was replaced meanwhile, as happens on a busy machine.
 func (w *world) move(r *rand.Rand, stop time.Duration) (keys int, err error) {
 	m, err := w.opened(r)
 	if err != nil {
@@ -331,7 +330,7 @@ func (w *world) moves(r *rand.Rand, m *moving, stop time.Duration) (keys int, er
 	if err != nil {
 		return 0, err
 	}
-	// A replica may show no keys because it has none yet.
+	// A replica may show no keys because it has not received any yet.
 	for _, n := range []*node{m.from, m.to} {
 		if !w.store.isMaster(ctx, n) {
 			return 0, fmt.Errorf("%s isn't a master any more", n.server.Addr())
@@ -345,8 +344,8 @@ func (w *world) moves(r *rand.Rand, m *moving, stop time.Duration) (keys int, er
 	return keys + more, nil
 }
 
-// fix brings the keys of a slot whose move was broken off to the master that has it, as
-// redis-cli's fix does with --cluster-replace.
+// fix moves the keys of a slot whose move was interrupted to the slot's master, as redis-cli's fix does
+// with --cluster-replace.
 func (w *world) fix(r *rand.Rand, m *moving) error {
 	ctx := w.t.Context()
 	var last error
@@ -377,7 +376,7 @@ func (w *world) fixOnce(ctx context.Context, r *rand.Rand, m *moving) error {
 		if !v.master || v == is {
 			continue
 		}
-		// Who was to have it believes nobody about it until somebody says whose it is.
+		// The importing node accepts no claim of another node until SETSLOT NODE names the owner.
 		if err := errors.Join(command(v.node, "node", is.node.id), command(v.node, "importing", is.node.id)); err != nil {
 			return err
 		}
@@ -391,9 +390,9 @@ func (w *world) fixOnce(ctx context.Context, r *rand.Rand, m *moving) error {
 	return nil
 }
 
-// dieHalfWay kills a master when some of a shard's keys are elsewhere, of which its replica
-// knows nothing: consumers find them gone, and may write others anew. An operator brings back
-// what is elsewhere, and rebuilds.
+// dieHalfWay kills a master when some of a shard's keys are on another node, of which its replica knows
+// nothing: consumers find them missing, and may create them again. An operator moves the others back and
+// rebuilds.
 func dieHalfWay(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
 	if err := w.store.heal(ctx); err != nil {
@@ -429,8 +428,8 @@ func dieHalfWay(w *world, r *rand.Rand) (func() string, error) {
 	return saw("%d of %d keys were elsewhere and came back, then %s", there, m.keys, swapped), nil
 }
 
-// migrate moves so many keys of a slot, some at a time, or all where most is negative. more is
-// for MIGRATE.
+// migrate moves a number of keys of a slot, a few at a time; all if most is negative. more holds further
+// arguments of MIGRATE.
 func migrate(ctx context.Context, r *rand.Rand, slot int, from, to *node, most int, more ...any) (moved int, err error) {
 	host, port, _ := net.SplitHostPort(to.server.Addr())
 	for most < 0 || moved < most {

@@ -10,8 +10,8 @@ var deadLetterFaults = []fault{
 	{kind: "Kafka: the dead-letter topic deleted", group: ofKafka, do: deleteDeadLetterTopic},
 }
 
-// deleteDeadLetterTopic deletes the dead-letter topic, and whatever consumers make in its place for
-// a while. Its letters are kept for the check at the end.
+// deleteDeadLetterTopic deletes the dead-letter topic, and for a while every topic that consumers create in
+// its place. The dead letters are kept for the check at the end.
 func deleteDeadLetterTopic(w *world, r *rand.Rand) (func() string, error) {
 	had := len(w.place.DeadLetters(w.t))
 	away := between(r, 0, 4*time.Second)
@@ -19,7 +19,7 @@ func deleteDeadLetterTopic(w *world, r *rand.Rand) (func() string, error) {
 	if deleted == 0 {
 		return nothing, nil
 	}
-	w.producers.burst() // whose bad events want a topic
+	w.producers.burst() // its bad events require a topic
 	begun, after := time.Now(), time.Duration(0)
 	for ; time.Since(begun) < 15*time.Second; time.Sleep(20 * time.Millisecond) {
 		if w.place.HasDeadLetterTopic(w.t) {

@@ -42,7 +42,7 @@ func pauseKafka(w *world, r *rand.Rand) (func() string, error) {
 	return saw("it didn't answer"), nil
 }
 
-// pingKafka asks a broker for anything.
+// pingKafka sends any request to a broker.
 func pingKafka(ctx context.Context, address string, within time.Duration) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(within), kgo.RequestRetries(0), kgo.DialTimeout(within), kgo.RequestTimeoutOverhead(within))
 	if err != nil {
@@ -54,8 +54,8 @@ func pingKafka(ctx context.Context, address string, within time.Duration) error 
 	return client.Ping(ctx)
 }
 
-// addPartition has the topic grow; producers go on to use the new partition a little
-// later. That consumers have found it is part of having recovered.
+// addPartition adds a partition to the topic. Producers use it a little later. The recovery includes that
+// consumers have found it.
 func addPartition(w *world, _ *rand.Rand) (func() string, error) {
 	w.mu.Lock()
 	total := w.partitions + 1

@@ -1,6 +1,6 @@
 package chaos
 
-// The leader, which one consumer is at a time, dies or sleeps.
+// This file kills or suspends the consumer that is the leader.
 
 import (
 	"context"
@@ -18,10 +18,10 @@ var leaderFaults = []fault{
 	{kind: "leader: SIGSTOP past its lease", group: ofConsumers, do: pauseLeader},
 }
 
-// leases is longer than a leader that is gone has the lease.
+// leases is longer than a dead leader keeps its lease.
 const leases = 20 * time.Second
 
-// leader is who leads, by what the key holds; "" where nobody does, or it isn't known.
+// leader returns the leader from the lease's key; "" if there is none or it is unknown.
 func (w *world) leader(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
@@ -32,7 +32,7 @@ func (w *world) leader(ctx context.Context) string {
 	return words[3]
 }
 
-// takeLeader gives a fault the consumer that leads. nil: another fault has it, or nobody does.
+// takeLeader reserves the leading consumer for a fault; nil if another fault has it or there is no leader.
 func (w *world) takeLeader() (*slot, string) {
 	owner := w.leader(w.t.Context())
 	for _, s := range w.slots {

@@ -17,7 +17,7 @@ var networkFaults = []fault{
 	{kind: "network to Kafka: half-open", group: ofKafka, do: halfOpenKafka},
 }
 
-// cutRedis ends every connection, for a moment or longer.
+// cutRedis cuts all connections, for a moment or longer.
 func cutRedis(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
 	n := w.store.target(ctx, w.place, r)
@@ -39,7 +39,7 @@ func cutRedis(w *world, r *rand.Rand) (func() string, error) {
 	}, err
 }
 
-// slow is a network with a delay in both directions, and how much.
+// slow delays a network in both directions, and returns the delay.
 func (n *network) slow(r *rand.Rand, least, most time.Duration) (delay time.Duration, err error) {
 	delay = between(r, least, most)
 	for _, direction := range []string{"upstream", "downstream"} {
@@ -86,14 +86,13 @@ func slowKafka(w *world, r *rand.Rand) (func() string, error) {
 	return saw("a first request took %d ms", took.Milliseconds()), nil
 }
 
-// halfOpen has everything in one direction vanish for a while: requests that never
-// arrive, or answers.
+// halfOpen drops everything in one direction for a while: either requests or responses.
 func halfOpen(r *rand.Rand, n *network) (direction string, err error) {
 	direction = []string{"upstream", "downstream"}[r.IntN(2)]
 	return direction, n.poison("timeout", direction, map[string]int64{"timeout": 0})
 }
 
-// lostWords are what a half-open network loses.
+// lostWords names what a half-open network loses.
 var lostWords = map[string]string{"upstream": "requests", "downstream": "answers"}
 
 func halfOpenRedis(w *world, r *rand.Rand) (func() string, error) {
@@ -105,8 +104,8 @@ func halfOpenKafka(w *world, r *rand.Rand) (func() string, error) {
 	return stoodStill(w, r, w.toKafka, w.store.target(w.t.Context(), w.place, r))
 }
 
-// stoodStill makes a network half-open, and sees that a server counted nothing meanwhile, or
-// from the network's side that clients gave their connections up.
+// stoodStill makes a network half-open. The effect is that a server's ledgers did not move meanwhile, or
+// that clients opened new connections.
 func stoodStill(w *world, r *rand.Rand, n *network, server *node) (func() string, error) {
 	ctx := w.t.Context()
 	hold := between(r, 2*time.Second, 6*time.Second)
@@ -133,7 +132,7 @@ func stoodStill(w *world, r *rand.Rand, n *network, server *node) (func() string
 	return saw("%s", text), nil
 }
 
-// cutKafka ends every connection to Kafka, for less than a session or for more.
+// cutKafka cuts all connections to Kafka, for less than a session or for more.
 func cutKafka(w *world, r *rand.Rand) (func() string, error) {
 	away := between(r, 0, sessionTimeout+2*time.Second)
 	w.toKafka.cut()

@@ -1,8 +1,7 @@
 package chaos
 
-// Quotas of Kafka's on the consumers' client id, which producers and the test don't share.
-// What a quota holds back is recovered once it is lifted and the broker's last wish to be
-// left alone is over.
+// This file sets Kafka quotas on the consumers' client id, which producers and the test do not use. The
+// consumers recover once the quota is lifted and the broker's last throttle time is over.
 
 import (
 	"context"
@@ -23,8 +22,8 @@ var quotaFaults = []fault{
 	{kind: "Kafka: a quota on dead letters", group: ofKafka, do: deadLetterQuota},
 }
 
-// fetchQuota lets about a tenth of a burst through a second. A record batch larger than ten
-// seconds of it comes only once it is lifted, which some do.
+// fetchQuota limits fetches to about a tenth of a burst per second. A record batch larger than ten seconds'
+// worth arrives only after the quota is lifted, which happens.
 func fetchQuota(w *world, r *rand.Rand) (func() string, error) {
 	rate := 16<<10 + r.Int64N(48<<10)
 	waited, err := w.under("consumer_byte_rate", rate, between(r, 4*time.Second, 12*time.Second), func(m harness.Metrics) float64 {
@@ -36,7 +35,7 @@ func fetchQuota(w *world, r *rand.Rand) (func() string, error) {
 	return saw("%d bytes a second, and a consumer was asked to wait for %.0f s", rate, waited), nil
 }
 
-// deadLetterQuota holds back dead letters, which are all that consumers produce.
+// deadLetterQuota throttles dead letters, the only records that consumers produce.
 func deadLetterQuota(w *world, r *rand.Rand) (func() string, error) {
 	rate := 300 + r.Int64N(500)
 	before := w.heldBack()
@@ -49,7 +48,7 @@ func deadLetterQuota(w *world, r *rand.Rand) (func() string, error) {
 	}, err
 }
 
-// heldBack is how often consumers have said that a quota holds back dead letters, or did.
+// heldBack returns how often consumers have reported that a quota throttles, or throttled, dead letters.
 func (w *world) heldBack() (n int) {
 	for _, c := range w.place.Consumers() {
 		for _, line := range c.Log.Lines() {
@@ -63,8 +62,8 @@ func (w *world) heldBack() (n int) {
 	return n
 }
 
-// under has much published under a quota, and lifts it again. It returns by how much a
-// figure of a consumer's metrics rose meanwhile, at most.
+// under publishes bursts under a quota, and then lifts it. It returns the largest increase of a figure in a
+// consumer's metrics.
 func (w *world) under(key string, rate int64, lasts time.Duration, figure func(harness.Metrics) float64) (rose float64, err error) {
 	ctx := w.t.Context()
 	before := w.figures(ctx, figure)
@@ -84,7 +83,7 @@ func (w *world) under(key string, rate int64, lasts time.Duration, figure func(h
 	return rose, w.alterQuota(ctx, kadm.AlterClientQuotaOp{Key: key, Remove: true})
 }
 
-// alterQuota changes what the consumers' client id may do.
+// alterQuota changes a quota of the consumers' client id.
 func (w *world) alterQuota(ctx context.Context, op kadm.AlterClientQuotaOp) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -101,7 +100,7 @@ func (w *world) alterQuota(ctx context.Context, op kadm.AlterClientQuotaOp) erro
 	return nil
 }
 
-// figures is a figure of the metrics of every consumer that shows them, by its number.
+// figures returns a figure from the metrics of every consumer that serves them, by the consumer's number.
 func (w *world) figures(ctx context.Context, figure func(harness.Metrics) float64) map[int]float64 {
 	all := map[int]float64{}
 	for _, c := range w.running() {

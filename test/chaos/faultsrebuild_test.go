@@ -1,7 +1,7 @@
 package chaos
 
-// Rebuilds from the log, under live traffic and whatever else is wrong: one that comes to
-// its end, one that is killed, one that sleeps while its hold lapses.
+// This file runs rebuilds under live traffic and other faults: one to its end, one that is killed, and one
+// that is suspended while its hold expires.
 
 import (
 	"bytes"
@@ -32,26 +32,26 @@ var rebuildFaults = []fault{
 const (
 	rebuildEnds   = "rebuild: to its end"
 	rebuildWithin = 2 * time.Minute
-	// outlives is how long a killed rebuild's lock keeps the next one out, at most, and
-	// how long its keys stay; the rest is for a busy machine.
+	// outlives is the maximum time for which a killed rebuild's lock blocks the next one and its keys
+	// remain, with an allowance for a busy machine.
 	outlives = time.Minute + 15*time.Second
-	// markFor is how long the mark lives by which a rebuild knows that it has swapped.
+	// markFor is the lifetime of the mark by which a rebuild knows that it has swapped.
 	markFor = 10 * time.Minute
-	// lockedWithin is how long a rebuild may take to its lock, whatever else is wrong.
+	// lockedWithin is the limit until a rebuild has its lock, whatever else is wrong.
 	lockedWithin = 15 * time.Second
 )
 
 // rebuilding is a process of consumer rebuild.
 type rebuilding struct {
 	process        *child.Process
-	others         []string     // keys of rebuilds that were there before
-	took           int64        // ms, once it has swapped
-	stdout, stderr bytes.Buffer // to be read once it has ended
+	others         []string     // keys of earlier rebuilds
+	took           int64        // ms, set once it has swapped
+	stdout, stderr bytes.Buffer // read only after it has ended
 }
 
 func (w *world) startRebuild() (*rebuilding, error) {
 	b := &rebuilding{}
-	b.others, _ = w.leftovers(w.t.Context()) // what isn't known to be another's may be taken for its own
+	b.others, _ = w.leftovers(w.t.Context()) // keys not listed here may be taken for this rebuild's own
 	cmd := exec.Command(harness.Binary(w.t), "rebuild", "--json")
 	cmd.Env = w.place.Environment(w.place.Settings)
 	cmd.Stdout, cmd.Stderr = &b.stdout, &b.stderr
@@ -60,7 +60,7 @@ func (w *world) startRebuild() (*rebuilding, error) {
 	return b, err
 }
 
-// await waits for a rebuild's end, and says what it swapped, or why it didn't.
+// await waits for a rebuild's end, and returns what it swapped, or why it did not.
 func (w *world) await(b *rebuilding) (swapped string, err error) {
 	ctx := w.t.Context()
 	select {
@@ -94,8 +94,8 @@ func (w *world) await(b *rebuilding) (swapped string, err error) {
 
 func (b *rebuilding) lastWords() string { return b.lastLines(1) }
 
-// lastLines are the last lines that it wrote: of one that has no end, what it waits for is
-// among those of how far it is.
+// lastLines returns the last lines of its output. For a rebuild that does not end, the progress lines
+// contain what it waits for.
 func (b *rebuilding) lastLines(n int) string {
 	lines := strings.Split(strings.TrimSpace(b.stderr.String()), "\n")
 	lines = lines[max(0, len(lines)-n):]
@@ -114,7 +114,7 @@ func (b *rebuilding) running() bool {
 	}
 }
 
-// rebuild has to come to its end where nothing else is wrong, or was a moment ago.
+// rebuild runs a rebuild, which must succeed if nothing else is wrong or was wrong a moment ago.
 func rebuild(w *world, _ *rand.Rand) (func() string, error) {
 	alone := w.alone() && !w.lock(w.t.Context())
 	b, err := w.startRebuild()
@@ -131,10 +131,10 @@ func rebuild(w *world, _ *rand.Rand) (func() string, error) {
 	return saw("%s", swapped), nil
 }
 
-// caught starts a rebuild, and returns in the middle of it: a while after it took its lock,
-// before which nothing of it is in Redis. Where it is refused for what else is wrong, or has
-// ended by then, another is started. A while is a part of what the last one took, so that
-// its end is met too. nil: none was caught.
+// caught starts a rebuild and returns in the middle of it: some time after it took its lock, because before
+// that it has nothing in Redis. If it fails because of another fault, or has already ended, another one is
+// started. The time is a fraction of the last rebuild's duration, so that the end is also hit sometimes.
+// nil: none was caught.
 func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
 	part := r.Float64()
 	for deadline := time.Now().Add(lockedWithin); time.Now().Before(deadline); {
@@ -160,8 +160,8 @@ func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
 	return nil, nil
 }
 
-// locks waits until a rebuild has the lock, which was held by another or by nobody before.
-// One that has ended, or hasn't got it by the deadline, is gone.
+// locks waits until a rebuild has the lock, which another one or none held before. It returns false if the
+// rebuild has ended; one without the lock at the deadline is killed.
 func (w *world) locks(b *rebuilding, was []string, deadline time.Time) bool {
 	for b.running() {
 		for shard, now := range w.locked(w.t.Context()) {
@@ -222,11 +222,11 @@ func pauseRebuild(w *world, r *rand.Rand) (func() string, error) {
 	return saw("it slept for %s; %s", seconds(slept), swapped), nil
 }
 
-// leftovers are the keys that rebuilds have in Redis, as far as it answers.
+// leftovers returns the keys of rebuilds in Redis, as far as Redis answers.
 func (w *world) leftovers(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	found := map[string]bool{} // a key may come twice
+	found := map[string]bool{} // a key may occur twice
 	err := w.place.EachName(ctx, func(key, name string) {
 		if strings.HasPrefix(name, "~") && !strings.HasPrefix(name, "~try:") {
 			found[key] = true
@@ -235,19 +235,19 @@ func (w *world) leftovers(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), err
 }
 
-// left are those of one that runs, or was killed.
+// left returns the keys of a running or killed rebuild.
 func (w *world) left(b *rebuilding) []string {
-	all, _ := w.leftovers(w.t.Context()) // what isn't seen has no effect
+	all, _ := w.leftovers(w.t.Context()) // keys that are not seen are no effect
 	return slices.DeleteFunc(all, func(key string) bool { return slices.Contains(b.others, key) })
 }
 
-// lock reports whether a lock of rebuilds is there, as far as Redis answers. One that was
-// killed keeps it for its lease, and so may a past that came back.
+// lock reports whether a rebuild's lock exists, as far as Redis answers. A killed rebuild keeps its lock
+// until the lease ends, and a rollback of Redis may bring an old lock back.
 func (w *world) lock(ctx context.Context) bool {
 	return slices.ContainsFunc(w.locked(ctx), func(text string) bool { return text != "" })
 }
 
-// locked is what the lock of each shard holds; empty where there is none, or isn't known.
+// locked returns the content of each shard's lock; empty if there is none or it is unknown.
 func (w *world) locked(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
@@ -260,8 +260,8 @@ func (w *world) locked(ctx context.Context) []string {
 	return all
 }
 
-// nothingStays sees that all that killed rebuilds have left is about to expire, and
-// removes it: that it does isn't waited for.
+// nothingStays checks that all keys that killed rebuilds have left will expire soon, and removes them
+// without waiting for that.
 func (w *world) nothingStays(t testing.TB) {
 	t.Helper()
 	ctx := t.Context()
@@ -281,8 +281,8 @@ func (w *world) nothingStays(t testing.TB) {
 	}
 }
 
-// staysFor is how long a killed rebuild's key may live: as long as its lease, unless it is the
-// mark that only a swap leaves.
+// staysFor returns the maximum lifetime of a killed rebuild's key: its lease, except for the mark that only
+// a swap leaves.
 func staysFor(key, text string) time.Duration {
 	if strings.HasSuffix(key, ":schema") && text == "swapped" {
 		return markFor
@@ -290,5 +290,5 @@ func staysFor(key, text string) time.Duration {
 	return outlives
 }
 
-// alone reports whether nothing but a rebuild goes on in this round.
+// alone reports whether nothing but a rebuild happens in this round.
 func (w *world) alone() bool { return w.disturbed.Load()%2 == 0 }

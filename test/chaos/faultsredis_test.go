@@ -21,14 +21,13 @@ var redisFaults = []fault{
 	{kind: "Redis: CLIENT KILL", group: ofRedis, do: killClients},
 }
 
-// restarted ends a server and starts it by start, out of the consumers' reach, so that
-// what it holds then can be told: what its run id became and by how much its ledger went
-// back.
+// restarted kills a server and starts it with start, while consumers cannot reach it, so that its content
+// can be determined. It returns the change of its run id, and by how many offsets its ledger went back.
 func restarted(w *world, n *node, away time.Duration, start func() error) (run string, back int64, err error) {
 	ctx := w.t.Context()
 	before, ledger := n.run(ctx), n.ledger(ctx, w.place)
 	n.network.cut()
-	// What it was sent before may have moved its ledger meanwhile.
+	// Calls sent before the cut may have moved the ledger meanwhile.
 	if now := n.ledger(ctx, w.place); now != nil {
 		ledger = now
 	}
@@ -46,9 +45,9 @@ func restarted(w *world, n *node, away time.Duration, start func() error) (run s
 	return fmt.Sprintf("run %.6s became %.6s", before, after), back, nil
 }
 
-// killRedis has the server's process die. With everysec Redis puts off writing to its AOF
-// for up to 2 s while the disk is syncing, and answers all the same: so a little that was
-// acknowledged may be lost, though the machine lives.
+// killRedis kills the server's process. With appendfsync everysec, Redis delays AOF writes by up to 2 s
+// while the disk is syncing, and still answers: so a few acknowledged writes may be lost although the
+// machine survives.
 func killRedis(w *world, r *rand.Rand) (func() string, error) {
 	n := w.store.nodes[0]
 	run, back, err := restarted(w, n, between(r, 0, 4*time.Second), func() error { n.server.Start(); return nil })
@@ -68,8 +67,8 @@ func loseRedisTail(w *world, r *rand.Rand) (func() string, error) {
 	return wentBack(back, err)
 }
 
-// awaitBehind waits until something has been counted that a past lacks. It gives up soon:
-// what else is wrong may keep everything from being counted.
+// awaitBehind waits until something has been counted that a past state lacks. It gives up soon, because
+// another fault may prevent all counting.
 func awaitBehind(by func() int64) int64 {
 	for deadline := time.Now().Add(4 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if n := by(); n > 0 || time.Now().After(deadline) {
@@ -78,7 +77,7 @@ func awaitBehind(by func() int64) int64 {
 	}
 }
 
-// wentBack is the effect of a past that came back.
+// wentBack is the effect of a return to a past state.
 func wentBack(back int64, err error) (func() string, error) {
 	if err != nil || back == 0 {
 		return nothing, err
@@ -100,7 +99,7 @@ func wipe(w *world, r *rand.Rand) (func() string, error) {
 	return wentBack(back, err)
 }
 
-// ready waits until a failover is possible: the last one's loser follows by now.
+// ready waits until a failover is possible: the previous master must follow the new one.
 func ready(w *world) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 40*time.Second)
 	defer cancel()
@@ -116,7 +115,7 @@ func ready(w *world) error {
 	}
 }
 
-// succeeds waits until the Sentinels name a server as the master, and it is one.
+// succeeds waits until the Sentinels report next as the master, and next itself has this role.
 func succeeds(w *world, next *node) (time.Duration, error) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 40*time.Second)
@@ -152,8 +151,8 @@ func killMasterAhead(w *world, r *rand.Rand) (func() string, error) {
 	return masterDies(w, r, between(r, 500*time.Millisecond, 2500*time.Millisecond))
 }
 
-// masterDies kills the master, whose replica has heard nothing for a while, and starts
-// it again once its successor is in office. The replica then has what is left.
+// masterDies kills the master, whose replica has received nothing for the time deaf, and starts it again
+// once its successor is the master. Only the replica's data is left then.
 func masterDies(w *world, r *rand.Rand, deaf time.Duration) (func() string, error) {
 	if err := ready(w); err != nil {
 		return nothing, err
@@ -174,7 +173,7 @@ func masterDies(w *world, r *rand.Rand, deaf time.Duration) (func() string, erro
 	master.server.Kill()
 	after, err := succeeds(w, next)
 	time.Sleep(between(r, 0, 2*time.Second))
-	master.server.Start() // empty; it is told that it is a replica now
+	master.server.Start() // it is empty, and learns that it is a replica now
 	if err != nil {
 		return nothing, err
 	}
@@ -184,8 +183,8 @@ func masterDies(w *world, r *rand.Rand, deaf time.Duration) (func() string, erro
 	return saw("the replica, behind by %d offsets, is the master after %.1f s", back, after.Seconds()), nil
 }
 
-// pauseRedis has it hang. Where Sentinels or a cluster watch, the replica takes over, and the
-// old master wakes up with calls that it was sent before.
+// pauseRedis suspends Redis. With Sentinels or a cluster, the replica takes over, and the old master wakes
+// up with calls that it received before.
 func pauseRedis(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
 	master := w.store.target(ctx, w.place, r)
@@ -211,7 +210,7 @@ func pauseRedis(w *world, r *rand.Rand) (func() string, error) {
 	}, nil
 }
 
-// fillRedis has every write refused.
+// fillRedis makes Redis refuse every write.
 func fillRedis(w *world, r *rand.Rand) (func() string, error) {
 	ctx := w.t.Context()
 	n := w.store.target(ctx, w.place, r)

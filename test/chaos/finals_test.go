@@ -1,7 +1,7 @@
 package chaos
 
-// Windows that become final while everything goes wrong, and are taken into an archive: seasons that
-// end one after another, and events that come for them before and after.
+// This file makes windows final and archives them while everything goes wrong: seasons that end one after
+// another, with events before and after their ends.
 
 import (
 	"context"
@@ -21,18 +21,18 @@ import (
 
 const (
 	seasons = 3
-	// afterwards is how long after its end a season takes events.
+	// afterwards is the lateness of the seasons.
 	afterwards = 2 * time.Second
-	// finalWithin is how long it may take until a season is final and in the archive, once nothing is
-	// wrong any more: whoever gets the first partition looks for what is due.
+	// finalWithin is the limit until a season is final and in the archive, once nothing is wrong: the owner
+	// of the first partition must find that it is due.
 	finalWithin = 3 * time.Minute
-	// meanwhileWithin is how long it may take until a season that is over is final, while events come: a
-	// minute, where the ledger is too far behind at first.
+	// meanwhileWithin is the limit until an ended season is final while events arrive: a minute, if the
+	// ledger is too far behind at the first attempt.
 	meanwhileWithin = 90 * time.Second
 )
 
-// finals are settings with a board whose windows become final: seasons that end while things go wrong,
-// over a time.
+// finals returns settings for a board whose windows become final: seasons that end at intervals during the
+// faults.
 func finals(a archive, lasts time.Duration) map[string]string {
 	settings := map[string]string{"seal": "true", "archive.url": a.url}
 	for n := range seasons {
@@ -48,7 +48,7 @@ func finals(a archive, lasts time.Duration) map[string]string {
 
 func season(n int) string { return fmt.Sprintf("season-%d", n+1) }
 
-// seasonEnd is when a season ends.
+// seasonEnd returns when a season ends.
 func (w *world) seasonEnd(t testing.TB, n int) time.Time {
 	t.Helper()
 	end, err := time.Parse(time.RFC3339, w.place.Settings["periods."+season(n)+".end"])
@@ -58,7 +58,7 @@ func (w *world) seasonEnd(t testing.TB, n int) time.Time {
 	return end
 }
 
-// seasonBoard has the seasons, and no other periods; other boards may have them, too.
+// seasonBoard has the seasons and no other periods; other boards may have the seasons, too.
 const seasonBoard = "seasons"
 
 // withSeasons adds the board to a section of boards, written as JSON.
@@ -70,14 +70,15 @@ func withSeasons(boards string) string {
 	return fmt.Sprintf(`{"%s": {"periods": [%s]}, %s`, seasonBoard, strings.Join(names, ", "), strings.TrimPrefix(boards, "{"))
 }
 
-// finish waits until all seasons are final and in the archive, as what Redis holds. Nothing is wrong any
-// more: but who has looked for what is due looks again a minute later only, so all begin anew.
+// finish waits until all seasons are final and in the archive, with the same content as in Redis. Nothing
+// is wrong at this time, but a process that has looked for due windows looks again only a minute later, so
+// all consumers are replaced.
 func (w *world) finish(t testing.TB, m *ModeReport) {
 	t.Helper()
-	for n := range seasons { // the last of them may not be over yet
+	for n := range seasons { // the last season may not have ended yet
 		time.Sleep(time.Until(w.seasonEnd(t, n).Add(afterwards + time.Second)))
 	}
-	w.clocks.set(right) // one that is behind would be a minute and a half late
+	w.clocks.set(right) // a clock that is behind would delay it by a minute and a half
 	w.anew(t)
 	harness.Eventually(t, finalWithin, func() string {
 		windows := w.seasons(t)
@@ -96,7 +97,7 @@ func (w *world) finish(t testing.TB, m *ModeReport) {
 	w.comeLate(t)
 }
 
-// anew has other consumers take over from all.
+// anew replaces all consumers.
 func (w *world) anew(t testing.TB) {
 	t.Helper()
 	for _, s := range w.takeAll(rand.New(rand.NewPCG(0, 0))) {
@@ -105,15 +106,15 @@ func (w *world) anew(t testing.TB) {
 	}
 }
 
-// meanwhile has replicas whose clocks are all ahead look for what is due, while events come: a season that is
-// over becomes final nevertheless. The last one isn't over for the most part, and mustn't.
+// meanwhile starts replicas whose clocks are all ahead while events arrive: an ended season must become
+// final nevertheless. The last season has usually not ended, and must not become final.
 func (w *world) meanwhile(t testing.TB, m *ModeReport) {
 	t.Helper()
 	time.Sleep(time.Until(w.seasonEnd(t, 0).Add(afterwards + time.Second)))
 	w.clocks.set(ahead)
 	w.anew(t)
 	for begun := time.Now(); m.Meanwhile == 0; time.Sleep(200 * time.Millisecond) {
-		if w.lock(t.Context()) { // nothing is sealed while there is one
+		if w.lock(t.Context()) { // nothing is sealed during a rebuild
 			begun = time.Now()
 		}
 		if time.Since(begun) > meanwhileWithin {
@@ -123,12 +124,12 @@ func (w *world) meanwhile(t testing.TB, m *ModeReport) {
 	}
 }
 
-// comeLate publishes events that every season would have taken: for those that are final they are late.
+// comeLate publishes events that every season would have accepted: for final seasons they are late.
 func (w *world) comeLate(t testing.TB) {
 	t.Helper()
 	var all []*kgo.Record
 	for i := range 500 {
-		at := time.Now().Add(-time.Since(w.began) - time.Minute) // before the first one's end, which all have begun by
+		at := time.Now().Add(-time.Since(w.began) - time.Minute) // before the first season ended
 		r := harness.Record(i%partitions, asJSON(map[string]any{
 			"user_id": fmt.Sprintf("m%d", i), "points": 3, "board": []string{seasonBoard, "eu"}, "occurred_at": at.UnixMilli(),
 		}))
@@ -138,7 +139,7 @@ func (w *world) comeLate(t testing.TB) {
 	w.place.Produce(t, all...)
 }
 
-// seasons are the windows of seasons, of all boards that have them, by their names in the listing.
+// seasons returns the windows of seasons on all boards, by their names in the listing.
 func (w *world) seasons(t testing.TB) []string {
 	t.Helper()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.place.Hash(t, "windows"))), func(name string) bool {
@@ -146,14 +147,14 @@ func (w *world) seasons(t testing.TB) []string {
 	})
 }
 
-// final is how many windows of seasons are final.
+// final returns the number of final windows of seasons.
 func (w *world) final(t testing.TB) int {
 	t.Helper()
 	return len(slices.DeleteFunc(w.seasons(t), func(name string) bool { return !w.place.Final(t, name) }))
 }
 
-// archived says what is wrong with the newest copy of a final window. Whoever was ever banned isn't
-// compared: a copy is as of when it was taken, and may have them or not.
+// archived describes what is wrong with the newest copy of a final window. It does not compare members who
+// were ever banned: whether a copy contains them depends on when it was taken.
 func (w *world) archived(ctx context.Context, name string) (wrong string) {
 	db, err := w.archive.open()
 	if err != nil {

@@ -1,6 +1,7 @@
 package chaos
 
-// A run in which little happened shows little: it mustn't look like one that passed.
+// This file makes a run fail in which little happened, because it proves little and must not look like a
+// success.
 
 import (
 	"fmt"
@@ -9,12 +10,12 @@ import (
 	"testing"
 )
 
-// many is how often a kind has to have been tried before the share that took effect says
-// anything.
+// many is the number of tries from which the share of a kind that took effect is judged.
 const many = 10
 
-// hollow is what a run lacks whose difference from the oracle is to mean anything: events, repeats,
-// standings, hidden ones, clocks that are apart, faults, and of each kind that was tried often as many that took effect as not.
+// hollow returns what is missing for a meaningful comparison with the oracle: events, repeats, standings,
+// hidden standings, wrong clocks, faults, and for each kind that was tried often, that at least half of the
+// tries took effect.
 func (r *Report) hollow() []string {
 	var lacks []string
 	if len(r.Modes) == 0 {
@@ -51,7 +52,7 @@ func (r *Report) hollow() []string {
 	return lacks
 }
 
-// full is a run that lacks nothing.
+// full returns a run that lacks nothing.
 func full() *Report {
 	return &Report{Consumer: builtHere, Modes: []ModeReport{{
 		Mode: plain, Events: Events{InLog: 1, Repeats: 1}, Standings: 1, Hidden: 1, Final: 1, Clocks: Clocks{Behind: 60, Ahead: 60},

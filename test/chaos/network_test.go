@@ -1,7 +1,7 @@
 package chaos
 
-// A network that can be cut, made slow and made to swallow what is sent: Shopify's
-// toxiproxy between the consumers and a server.
+// This file simulates a network that can be cut, delayed, and made to drop data: Shopify's toxiproxy
+// between the consumers and a server.
 
 import (
 	"context"
@@ -18,15 +18,15 @@ import (
 	"github.com/standings/standings/internal/embedded/child"
 )
 
-// network is what is between the consumers and one server.
+// network is the network between the consumers and one server.
 type network struct {
-	address  string // where the server is found through it
+	address  string // the server's address as consumers see it
 	proxy    *toxiproxy.Proxy
-	accepted atomic.Int64 // connections, ever
+	accepted atomic.Int64 // total number of connections
 }
 
-// freeAddress is one that nobody listens on. It is known before there is anything
-// behind it: a server may have to announce it.
+// freeAddress returns an unused address. It is known before the server starts, because the server may have
+// to announce it.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	port, err := child.FreePort()
@@ -36,7 +36,7 @@ func freeAddress(t testing.TB) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// newNetwork leads to a server at upstream by an address of its own.
+// newNetwork creates a network at address that leads to the server at upstream.
 func newNetwork(t testing.TB, name, address, upstream string) *network {
 	t.Helper()
 	n := &network{address: address}
@@ -53,7 +53,7 @@ func newNetwork(t testing.TB, name, address, upstream string) *network {
 	return n
 }
 
-// cut ends every connection, and refuses new ones until mend.
+// cut ends all connections, and refuses new ones until mend.
 func (n *network) cut() { n.proxy.Stop() }
 
 // mend ends a cut.
@@ -76,6 +76,6 @@ func (n *network) poison(kind, direction string, attributes map[string]int64) er
 	return nil
 }
 
-// heal takes all toxics away. What a half-open connection has swallowed stays lost:
-// toxiproxy ends it.
+// heal removes all toxics. toxiproxy closes a half-open connection; the data that it has dropped remains
+// lost.
 func (n *network) heal() { n.proxy.Toxics.ResetToxics(context.Background()) }

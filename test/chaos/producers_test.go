@@ -1,8 +1,8 @@
 package chaos
 
-// Who publishes while everything else goes wrong: plain producers and transactional
-// ones, by a client that the consumer doesn't use. They write down what Kafka told them,
-// so that what is counted can't rest on what Kafka lost.
+// This file publishes while everything else goes wrong: with plain and transactional producers, by a client
+// that the consumer does not use. The producers record Kafka's responses, so that records that Kafka lost
+// are not mistaken for records that the consumer lost.
 
 import (
 	"context"
@@ -20,30 +20,30 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// fate is what Kafka said of a record.
+// fate is Kafka's response about a record.
 type fate byte
 
 const (
-	unknown   fate = iota // nothing that can be relied on
-	committed             // acknowledged, in its transaction too where it has one
+	unknown   fate = iota // no reliable response
+	committed             // acknowledged, and its transaction, if it has one, was committed
 	aborted
 )
 
-// receipt is what is known of a record that Kafka gave an offset.
+// receipt describes a record that has an offset.
 type receipt struct {
-	value uint64 // its hash
+	value uint64 // hash of its value
 	fate  fate
-	by    time.Time // when it was in the log at the latest
+	by    time.Time // latest time at which it was appended to the log
 }
 
-// published is what all producers know.
+// published holds the knowledge of all producers.
 type published struct {
 	seed maphash.Seed
 
 	mu       sync.Mutex
 	receipts map[oracle.At]receipt
-	lost     int // without an offset: Kafka may have them
-	given    int // handed to Kafka
+	lost     int // records without an offset: Kafka may or may not have them
+	given    int // records handed to Kafka
 }
 
 func newPublished() *published {
@@ -89,9 +89,9 @@ func (p *published) sum() Events {
 type producers struct {
 	place      *harness.Place
 	published  *published
-	partitions atomic.Int32  // that every producer knows of
-	wanted     atomic.Int32  // events of a burst that somebody waits for
-	ending     chan struct{} // closed when they shall end
+	partitions atomic.Int32  // number of partitions known to every producer
+	wanted     atomic.Int32  // events of a requested burst
+	ending     chan struct{} // closed to stop them
 	once       sync.Once
 	running    sync.WaitGroup
 }
@@ -102,7 +102,7 @@ const (
 	eventsInBurst          = 6000
 )
 
-// startProducers starts them all, each with a seed of its own.
+// startProducers starts all producers, each with a seed of its own.
 func startProducers(t *testing.T, place *harness.Place, seed uint64, partitions int) *producers {
 	t.Helper()
 	p := &producers{place: place, published: newPublished(), ending: make(chan struct{})}
@@ -117,13 +117,13 @@ func startProducers(t *testing.T, place *harness.Place, seed uint64, partitions 
 	return p
 }
 
-// end stops them, and returns when each has the answers that it waits for.
+// end stops the producers, and returns when each has received its outstanding responses.
 func (p *producers) end() {
 	p.once.Do(func() { close(p.ending) })
 	p.running.Wait()
 }
 
-// rest waits, and says whether to go on.
+// rest waits for a duration; it returns false if the producers must stop.
 func (p *producers) rest(d time.Duration) bool {
 	select {
 	case <-p.ending:
@@ -133,8 +133,8 @@ func (p *producers) rest(d time.Duration) bool {
 	}
 }
 
-// client knows of new partitions soon, and gives a record up that Kafka hasn't
-// acknowledged in a minute: that would be a fault that isn't ours to find.
+// client returns a client that discovers new partitions quickly, and gives up a record that Kafka has not
+// acknowledged within a minute: that would be a fault that this test does not look for.
 func (p *producers) client(more ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(p.place.Kafka.Addr()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(p.place.Topic),
@@ -143,8 +143,8 @@ func (p *producers) client(more ...kgo.Opt) (*kgo.Client, error) {
 	}, more...)...)
 }
 
-// plain publishes a little all the time and a burst now and then, whose batches are
-// swept piece by piece.
+// plain publishes a few events continuously and occasionally a burst, whose batches are swept piece by
+// piece.
 func (p *producers) plain(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	client, err := p.client()
@@ -163,7 +163,7 @@ func (p *producers) plain(t *testing.T, r *rand.Rand) {
 		p.published.give(events)
 		waiting.Add(events)
 		for range events {
-			// Not cancelled with the rest: what is begun is waited for.
+			// Not cancelled by end, which waits for these records.
 			client.Produce(context.Background(), event(r, r.IntN(int(p.partitions.Load()))), func(record *kgo.Record, err error) {
 				defer waiting.Done()
 				if err != nil {
@@ -177,8 +177,8 @@ func (p *producers) plain(t *testing.T, r *rand.Rand) {
 	waiting.Wait()
 }
 
-// transactional publishes by transactions of some records in some partitions; one in
-// four is aborted, and some stay open for a while.
+// transactional publishes transactions of some records in some partitions; one in four is aborted, and some
+// remain open for a while.
 func (p *producers) transactional(t *testing.T, n int, r *rand.Rand) {
 	t.Helper()
 	for again := true; again; {
@@ -187,7 +187,7 @@ func (p *producers) transactional(t *testing.T, n int, r *rand.Rand) {
 			t.Errorf("a transactional producer: %v", err)
 			return
 		}
-		// Its name's last producer may have left a transaction open: settled here.
+		// The last producer with this name may have left a transaction open; this call ends it.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		_, _, err = client.ProducerID(ctx)
 		cancel()
@@ -202,7 +202,7 @@ func (p *producers) transactional(t *testing.T, n int, r *rand.Rand) {
 	}
 }
 
-// transaction is one. It says whether its end is known.
+// transaction runs one transaction, and reports whether its outcome is known.
 func (p *producers) transaction(client *kgo.Client, r *rand.Rand) bool {
 	commit, open := r.IntN(4) != 0, time.Duration(0)
 	if r.IntN(10) == 0 {
@@ -238,10 +238,10 @@ func (p *producers) transaction(client *kgo.Client, r *rand.Rand) bool {
 	return err == nil && !failed
 }
 
-// burst has a plain producer publish many events at once, soon.
+// burst makes a plain producer publish many events at once, soon.
 func (p *producers) burst() { p.wanted.Store(3 * eventsInBurst) }
 
-// grew tells the producers of partitions that were added, once all of them know.
+// grew tells the producers about added partitions, once all of their clients know them.
 func (p *producers) grew(total int) {
 	time.AfterFunc(3*time.Second, func() { p.partitions.Store(int32(total)) })
 }

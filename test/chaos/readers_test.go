@@ -1,7 +1,7 @@
 package chaos
 
-// Readers look at boards all the while, as operators and scripts do. While a fault is on
-// they may be refused, but never shown what isn't a board.
+// This file reads boards continuously, as operators and scripts do. During a fault, reads may be refused,
+// but must never show something that is not a board.
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
-// readers are what became of all reads.
+// readers holds the results of all reads.
 type readers struct {
 	mu    sync.Mutex
 	reads Reads
@@ -28,7 +28,7 @@ type readers struct {
 	stop func()
 }
 
-// readBoards have windows of every period.
+// readBoards have windows of every default period.
 var readBoards = []string{"global", "eu", "asia", "arena", "ladder"}
 
 func startReaders(t *testing.T, w *world, seed uint64) *readers {
@@ -37,7 +37,8 @@ func startReaders(t *testing.T, w *world, seed uint64) *readers {
 	done := make(chan struct{})
 	rs := &readers{stop: func() { cancel(); <-done }}
 	random := rand.New(rand.NewPCG(seed, 200))
-	// Not in the consumers' hurry: a look has a master's whole absence to wait for.
+	// The timeout is longer than the consumers', because a read may have to wait until a master is
+	// replaced.
 	binary, environment := harness.Binary(t), w.place.Environment(with(w.place.Settings, map[string]string{"redis.timeout": "5s"}))
 	go func() {
 		defer close(done)
@@ -48,7 +49,7 @@ func startReaders(t *testing.T, w *world, seed uint64) *readers {
 			case <-time.After(between(random, 200*time.Millisecond, 1200*time.Millisecond)):
 			}
 			board, period := readBoards[random.IntN(len(readBoards))], []string{"weekly", "monthly", "yearly"}[random.IntN(3)]
-			// On a busy machine one look may be too slow for its deadline, but not two.
+			// On a busy machine one read may exceed its deadline, but not two.
 			if refused := rs.read(ctx, w, binary, environment, board, period); refused != "" {
 				if again := rs.read(ctx, w, binary, environment, board, period); again != "" {
 					rs.note(refused + "\nand again: " + again)
@@ -66,8 +67,7 @@ func (rs *readers) note(wrong string) {
 	rs.wrong = append(rs.wrong, wrong)
 }
 
-// read is one look at a board by the built program. It says how it was refused where
-// nothing was wrong.
+// read reads a board once with the built program. It returns how the read was refused if nothing was wrong.
 func (rs *readers) read(ctx context.Context, w *world, binary string, environment []string, board, period string) (refused string) {
 	disturbed := w.disturbed.Load()
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
@@ -82,7 +82,7 @@ func (rs *readers) read(ctx context.Context, w *world, binary string, environmen
 	}
 	calm := disturbed%2 == 0 && disturbed == w.disturbed.Load()
 	if notThereYet.Match(stderr.Bytes()) {
-		err = nil // an answer, with exit code 1
+		err = nil // this is an answer, with exit code 1
 	}
 	if err == nil {
 		if wrong := notABoard(out); wrong != "" {
@@ -103,18 +103,18 @@ func (rs *readers) read(ctx context.Context, w *world, binary string, environmen
 	return ""
 }
 
-// notThereYet is how it is said that no event of a board has been counted. Its state in the
-// JSON may be another's too: until workers have begun, that they are behind.
+// notThereYet matches the message that no event of a board has been counted. The state in the JSON may be
+// another one: until workers have started, it is behind.
 var notThereYet = regexp.MustCompile(`^consumer: (there is no board |no event has been counted in |.* was created meanwhile: )`)
 
-// notABoard says what is wrong with the upper end of a board.
+// notABoard describes what is wrong with the top of a board.
 func notABoard(out []byte) string {
 	var top struct {
 		Members   int
 		Standings []struct {
 			Rank, Points int64
 			Member       string
-			Fields       map[string]int64 // on boards that have no points
+			Fields       map[string]int64 // on boards without points
 			ReachedAt    string           `json:"reached_at"`
 		}
 	}

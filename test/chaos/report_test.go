@@ -1,6 +1,6 @@
 package chaos
 
-// What came of it all, for a person and as JSON.
+// This file reports the results of a run, as text and as JSON.
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// builtHere is the consumer whose clocks are apart.
+// builtHere is the consumer whose clocks can be wrong.
 const builtHere = "the consumer built from here"
 
-// Report is of a whole run.
+// Report is the report of a whole run.
 type Report struct {
 	Seed     uint64       `json:"seed"`
 	Seconds  float64      `json:"seconds"` // of faults, over all modes
@@ -24,49 +24,48 @@ type Report struct {
 	Redis    string       `json:"redis"`
 	Consumer string       `json:"consumer"`
 	Modes    []ModeReport `json:"modes"`
-	Lacks    []string     `json:"lacks"` // without it the run shows little, which fails it
+	Lacks    []string     `json:"lacks"` // what the run lacks to be meaningful; each entry fails the run
 }
 
-// ModeReport is of a mode.
+// ModeReport is the report of one mode.
 type ModeReport struct {
 	Mode   string        `json:"mode"`
 	Faults []FaultReport `json:"faults"` // by kind
 	Events Events        `json:"events"`
 	Reads  Reads         `json:"reads"`
-	// Consumers is how many processes were started; Ended what those said last that
+	// Consumers is the number of processes that were started; Ended holds the last log lines of those that
 	// ended by themselves.
 	Consumers   int            `json:"consumers"`
 	Ended       []string       `json:"ended"`
 	Clocks      Clocks         `json:"clocks"`
-	Halts       map[string]int `json:"halts"` // by reason: all were overcome, if there is no difference
+	Halts       map[string]int `json:"halts"` // by reason; all were overcome if there is no difference
 	Rebalances  int            `json:"rebalances"`
 	Sweeps      int            `json:"sweeps_resumed"`
 	Boards      int            `json:"boards"` // compared
 	Standings   int            `json:"standings"`
-	Hidden      int            `json:"hidden"`          // standings of banned members, compared too
-	Final       int            `json:"final"`           // windows, compared with the archive too
-	Meanwhile   int            `json:"final_meanwhile"` // of those, while events came and things went wrong
+	Hidden      int            `json:"hidden"`          // standings of banned members, also compared
+	Final       int            `json:"final"`           // windows, also compared with the archive
+	Meanwhile   int            `json:"final_meanwhile"` // of these, final while events arrived
 	Archive     string         `json:"archive"`
 	Letters     int            `json:"dead_letters"`
 	Differences []string       `json:"differences"`
-	// Wrong is what failed and isn't about what there was at the end: a recovery or a
-	// rebuild that took too long.
+	// Wrong lists failures other than differences at the end: a recovery or a rebuild that took too long.
 	Wrong []string `json:"wrong"`
-	Logs  string   `json:"logs,omitempty"` // a directory, where there is a difference
+	Logs  string   `json:"logs,omitempty"` // a directory, if there is a difference
 }
 
-// FaultReport is of a kind of fault, and of the rounds that it began and had an effect
-// in. What a second fault of a round adds to their times isn't told apart.
+// FaultReport is about one kind of fault, and the rounds in which it came first and had an effect. The
+// influence of a second fault in a round on their times is not separated.
 type FaultReport struct {
 	Kind       string `json:"kind"`
 	Tried      int    `json:"tried"`
 	TookEffect int    `json:"took_effect"`
-	// Recovery is from the fault's end until all counted that the log had then.
+	// Recovery is the time from the fault's end until everything counts that the log had then.
 	Recovery Times  `json:"recovery"`
-	Effect   string `json:"effect"` // the last one
+	Effect   string `json:"effect"` // the last effect
 }
 
-// Times are those of several rounds.
+// Times summarizes several rounds.
 type Times struct {
 	Rounds int     `json:"rounds"`
 	Median float64 `json:"median_seconds"`
@@ -92,33 +91,33 @@ func (t *Times) String() string {
 	return fmt.Sprintf("%.1f s\t%.1f s", t.Median, t.Worst)
 }
 
-// Events are what producers were told.
+// Events counts records by the producers' knowledge and the log's content.
 type Events struct {
 	Published int `json:"published"`
 	Committed int `json:"committed"`
 	Aborted   int `json:"aborted"`
-	Unknown   int `json:"unknown"` // Kafka didn't say
-	InLog     int `json:"in_log"`  // that a reader of committed records finds
+	Unknown   int `json:"unknown"` // without a reliable response
+	InLog     int `json:"in_log"`  // visible to a read_committed reader
 	Bad       int `json:"bad"`
 	Late      int `json:"late"`
 	Empty     int `json:"empty"` // tombstones
 	Repeats   int `json:"repeats"`
 }
 
-// Clocks are how far those of consumers were from the right time, at most.
+// Clocks holds the largest errors of consumers' clocks.
 type Clocks struct {
 	Behind float64 `json:"behind_seconds"`
 	Ahead  float64 `json:"ahead_seconds"`
 }
 
-// Reads are those of boards.
+// Reads counts the reads of boards.
 type Reads struct {
 	Answered int `json:"answered"`
-	Refused  int `json:"refused"`  // while a fault was on
-	TooSlow  int `json:"too_slow"` // while none was: answered when asked again, if there is no difference
+	Refused  int `json:"refused"`  // during a fault
+	TooSlow  int `json:"too_slow"` // without a fault; the repeated read succeeded if there is no difference
 }
 
-// add notes a fault.
+// add records a fault.
 func (m *ModeReport) add(kind, effect string) *FaultReport {
 	i := slices.IndexFunc(m.Faults, func(f FaultReport) bool { return f.Kind == kind })
 	if i < 0 {
@@ -134,7 +133,7 @@ func (m *ModeReport) add(kind, effect string) *FaultReport {
 	return f
 }
 
-// merge has the kinds of all modes, in the order of the list of faults.
+// merge returns the kinds of all modes, in the order of the list of faults.
 func (r *Report) merge() []FaultReport {
 	all := ModeReport{}
 	for _, f := range faults {
@@ -156,7 +155,7 @@ func (r *Report) merge() []FaultReport {
 	return all.Faults
 }
 
-// wrong is how much failed, in all modes.
+// wrong returns the number of failures in all modes.
 func (r *Report) wrong() int {
 	n := len(r.Lacks)
 	for _, m := range r.Modes {
@@ -239,7 +238,7 @@ func (r *Report) write(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// counted is "gap 2, torn 1".
+// counted formats counts by name: "gap 2, torn 1".
 func counted(counts map[string]int) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {

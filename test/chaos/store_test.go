@@ -1,9 +1,8 @@
 package chaos
 
-// The Redis of a mode: one server that keeps a log of its writes, one whose past comes
-// back, a master and a replica with Sentinels, or a cluster (cluster_test.go). Consumers,
-// Sentinels and replicas reach every server through a network of its own; the test itself
-// goes past it.
+// This file starts the Redis of a mode: one server with an AOF, one that returns to past states, a master
+// and a replica with Sentinels, or a cluster (cluster_test.go). Consumers, Sentinels and replicas reach
+// every server through a network of its own; the test itself connects directly.
 
 import (
 	"bufio"
@@ -28,16 +27,16 @@ import (
 
 // The modes.
 const (
-	plain    = "plain"    // AOF: a crash loses the end of it, of the process what waits for the disk
+	plain    = "plain"    // AOF: a crash of the machine loses its end, a crash of the process only what waits for the disk
 	sentinel = "sentinel" // a replica that may be behind takes over
-	rdb      = "rdb"      // nothing but dumps of some time ago
+	rdb      = "rdb"      // only older dumps
 	cluster  = "cluster"  // shards on three masters, each with a replica
 )
 
-// allModes are all that there are.
+// allModes lists all modes.
 var allModes = []string{plain, sentinel, rdb, cluster}
 
-// masterName is what Sentinels call the master.
+// masterName is the master's name in the Sentinels.
 const masterName = "points"
 
 // node is one server.
@@ -47,23 +46,23 @@ type node struct {
 	direct  *redis.Client
 	dir     string // of its AOF
 	id      string // in a cluster
-	bus     string // the port of a cluster's bus
+	bus     string // port of the cluster bus
 }
 
-// store is a mode's Redis.
+// store is the Redis of a mode.
 type store struct {
 	mode      string
-	nodes     []*node // the first is the master at the start
+	nodes     []*node // initially, the first is the master
 	sentinels []*redis.SentinelClient
-	settings  map[string]string     // how consumers reach it
-	look      redis.UniversalClient // how the test reads what readers read
-	dumps     []dump                // of the past, in the mode rdb
+	settings  map[string]string     // tell consumers how to connect
+	look      redis.UniversalClient // the test's client for what readers read
+	dumps     []dump                // past states, in the mode rdb
 }
 
-// dump is a past to go back to.
+// dump is a past state.
 type dump struct {
 	rdb    []byte
-	ledger map[string]int64 // then, or a moment later
+	ledger map[string]int64 // at that time, or a moment later
 }
 
 func newStore(t *testing.T, mode string, seed uint64) *store {
@@ -89,7 +88,7 @@ func newStore(t *testing.T, mode string, seed uint64) *store {
 	return s
 }
 
-// newNode starts a server that announces itself by its network.
+// newNode starts a server that announces its network's address.
 func newNode(t *testing.T, name string, args ...string) *node {
 	t.Helper()
 	address := freeAddress(t)
@@ -102,10 +101,10 @@ func newNode(t *testing.T, name string, args ...string) *node {
 	direct := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), ClientName: "chaos", MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: 5 * time.Second, DialerRetries: 1, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
-		PoolSize: 1000, // after so many failed dials it would answer nothing for a second
+		PoolSize: 1000, // go-redis pauses for a second after as many failed dials as the pool has connections
 		OnConnect: func(ctx context.Context, c *redis.Conn) error {
 			if inCluster {
-				return c.ReadOnly(ctx).Err() // a replica shows what it has
+				return c.ReadOnly(ctx).Err() // so that a replica shows its own data
 			}
 			return nil
 		},
@@ -133,8 +132,7 @@ func (s *store) watched(t *testing.T) {
 	harness.Eventually(t, time.Minute, func() string { return s.unready(t.Context()) })
 }
 
-// target is a server for a fault: the one that holds the standings now, or of a cluster one
-// of those that hold shards.
+// target returns a server for a fault: the current master, or in a cluster one of the masters with shards.
 func (s *store) target(ctx context.Context, place *harness.Place, r *rand.Rand) *node {
 	if s.mode == cluster {
 		return s.clusterTarget(ctx, place, r)
@@ -142,7 +140,7 @@ func (s *store) target(ctx context.Context, place *harness.Place, r *rand.Rand) 
 	return s.master(ctx)
 }
 
-// at is where the standings are read and written past all networks.
+// at returns a client that reads and writes the standings without a network in between.
 func (s *store) at(ctx context.Context) redis.UniversalClient {
 	if s.mode == cluster {
 		return s.look
@@ -150,8 +148,8 @@ func (s *store) at(ctx context.Context) redis.UniversalClient {
 	return s.master(ctx).direct
 }
 
-// positions are where each partition stands, of several shards in the one furthest behind;
-// one that a shard has no position of is left out. nil: somebody doesn't answer.
+// positions returns each partition's position; if there are several shards, the lowest. It leaves out
+// partitions without a position on some shard. nil: a server does not answer.
 func (s *store) positions(ctx context.Context, place *harness.Place) map[string]int64 {
 	if s.mode == cluster {
 		return s.lowest(ctx, place)
@@ -159,7 +157,7 @@ func (s *store) positions(ctx context.Context, place *harness.Place) map[string]
 	return s.master(ctx).ledger(ctx, place)
 }
 
-// sweep is a position in the middle of a sweep; none: "".
+// sweep returns a position in the middle of a sweep; "" if there is none.
 func (s *store) sweep(ctx context.Context, place *harness.Place) string {
 	if s.mode == cluster {
 		for _, n := range s.nodes {
@@ -172,7 +170,7 @@ func (s *store) sweep(ctx context.Context, place *harness.Place) string {
 	return s.master(ctx).sweep(ctx, place)
 }
 
-// master is the server that holds the standings now: the one that the Sentinels name.
+// master returns the current master: the server that the Sentinels name.
 func (s *store) master(ctx context.Context) *node {
 	for _, c := range s.sentinels {
 		at, err := c.GetMasterAddrByName(ctx, masterName).Result()
@@ -188,7 +186,7 @@ func (s *store) master(ctx context.Context) *node {
 	return s.nodes[0]
 }
 
-// replica is the other one; nil where there is none.
+// replica returns the other server; nil if there is none.
 func (s *store) replica(ctx context.Context) *node {
 	master := s.master(ctx)
 	for _, n := range s.nodes {
@@ -199,8 +197,7 @@ func (s *store) replica(ctx context.Context) *node {
 	return nil
 }
 
-// unready says why no failover can be had: the replica has to follow, and the Sentinels
-// have to know it.
+// unready explains why no failover is possible: the replica must follow, and the Sentinels must know it.
 func (s *store) unready(ctx context.Context) string {
 	master, replica := s.master(ctx), s.replica(ctx)
 	if role := section(ctx, master.direct, "replication")["role"]; role != "master" {
@@ -223,7 +220,7 @@ func (s *store) unready(ctx context.Context) string {
 	return ""
 }
 
-// section is a part of what a server says of itself; nil where it doesn't answer.
+// section returns a section of a server's INFO; nil if it does not answer.
 func section(ctx context.Context, c *redis.Client, name string) map[string]string {
 	text, err := c.Info(ctx, name).Result()
 	if err != nil {
@@ -238,16 +235,16 @@ func section(ctx context.Context, c *redis.Client, name string) map[string]strin
 	return fields
 }
 
-// run is a server's run id, by which it is told from itself before a restart.
+// run returns a server's run id, which changes at a restart.
 func (n *node) run(ctx context.Context) string { return section(ctx, n.direct, "server")["run_id"] }
 
-// errors is how often a server has answered with a kind of error: OOM, NOSCRIPT.
+// errors returns how often a server has returned a kind of error: OOM, NOSCRIPT.
 func (n *node) errors(ctx context.Context, kind string) int {
 	count, _ := strconv.Atoi(strings.TrimPrefix(section(ctx, n.direct, "errorstats")["errorstat_"+kind], "count="))
 	return count
 }
 
-// clients are the connections of consumers and readers.
+// clients returns the ids of the connections of consumers and readers.
 func (n *node) clients(ctx context.Context) map[string]bool {
 	list, err := n.direct.ClientList(ctx).Result()
 	if err != nil {
@@ -268,11 +265,11 @@ func (n *node) clients(ctx context.Context) map[string]bool {
 	return ids
 }
 
-// ledgers are the fields of the ledger that a server itself has, by shard. Of a cluster's
-// node they are those of the slots that it has, or its master. nil: it doesn't answer.
+// ledgers returns a server's own ledgers by shard. For a node of a cluster, they are those in its own
+// slots, or its master's. nil: it does not answer.
 func (n *node) ledgers(ctx context.Context, place *harness.Place) map[int]map[string]string {
 	shards := make([]*redis.MapStringStringCmd, place.Shards())
-	_, _ = n.direct.Pipelined(ctx, func(p redis.Pipeliner) error { // each has its own error
+	_, _ = n.direct.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
 		for shard := range shards {
 			shards[shard] = p.HGetAll(ctx, place.KeyIn(shard, "ledger"))
 		}
@@ -291,8 +288,8 @@ func (n *node) ledgers(ctx context.Context, place *harness.Place) map[int]map[st
 	return all
 }
 
-// ledger is what a server itself has of the ledger: where each partition stands, and of
-// several shards in each. nil: it doesn't answer.
+// ledger returns a server's own positions by partition, and by shard if there are several. nil: it does not
+// answer.
 func (n *node) ledger(ctx context.Context, place *harness.Place) map[string]int64 {
 	shards := n.ledgers(ctx, place)
 	if shards == nil {
@@ -307,7 +304,7 @@ func (n *node) ledger(ctx context.Context, place *harness.Place) map[string]int6
 	return at
 }
 
-// inShard is a name of a ledger's field, which tells the shard where there are several.
+// inShard names a field of a ledger, with its shard if there are several.
 func inShard(place *harness.Place, shard int, field string) string {
 	if place.Shards() == 1 {
 		return field
@@ -315,14 +312,14 @@ func inShard(place *harness.Place, shard int, field string) string {
 	return fmt.Sprintf("%d: %s", shard, field)
 }
 
-// from is the offset up to which everything counts by a position.
+// from returns the offset before which everything counts at a position.
 func from(position string) int64 {
 	offset, _, _ := strings.Cut(strings.TrimPrefix(position, "torn:"), "..")
 	n, _ := strconv.ParseInt(offset, 10, 64)
 	return n
 }
 
-// sweep is a position in the middle of a sweep that a server's ledger has; none: "".
+// sweep returns a position in the middle of a sweep in a server's ledger; "" if there is none.
 func (n *node) sweep(ctx context.Context, place *harness.Place) string {
 	for shard, fields := range n.ledgers(ctx, place) {
 		for field, position := range fields {
@@ -334,8 +331,8 @@ func (n *node) sweep(ctx context.Context, place *harness.Place) string {
 	return ""
 }
 
-// behind is by how many offsets one ledger is behind another, over all partitions that
-// are behind; 0 where one of them isn't known.
+// behind returns by how many offsets the ledger now is behind the ledger before, over all partitions that
+// are behind; 0 if one of the ledgers is unknown.
 func behind(now, before map[string]int64) int64 {
 	sum := int64(0)
 	if now == nil || before == nil {
@@ -347,8 +344,8 @@ func behind(now, before map[string]int64) int64 {
 	return sum
 }
 
-// loseTail drops the end of the AOF of a server that is killed, as a machine does that
-// dies before it has written everything to its disk. It returns how much.
+// loseTail truncates the AOF of a killed server, as if the machine had died before everything was on its
+// disk. It returns the number of lost bytes.
 func (n *node) loseTail(bytes int64) (int64, error) {
 	files, err := filepath.Glob(filepath.Join(n.dir, "appendonlydir", "*.incr.aof"))
 	if err != nil {
@@ -369,8 +366,8 @@ func (n *node) loseTail(bytes int64) (int64, error) {
 	return lost, nil
 }
 
-// persist has what Redis holds survive every crash of the mode: an AOF whose end is lost
-// begins anew.
+// persist makes the content of Redis survive every crash of the mode: it starts a new AOF, because the end
+// of the current one may be lost.
 func (s *store) persist(ctx context.Context) error {
 	if s.mode != plain {
 		return nil
@@ -390,7 +387,7 @@ func (s *store) persist(ctx context.Context) error {
 	}
 }
 
-// keep keeps a dump of now, to go back to.
+// keep stores a dump of the current state, to return to.
 func (s *store) keep(ctx context.Context, place *harness.Place) {
 	const most = 6
 	rdb := s.nodes[0].server.Dump()
@@ -398,7 +395,7 @@ func (s *store) keep(ctx context.Context, place *harness.Place) {
 	s.dumps = s.dumps[max(0, len(s.dumps)-most):]
 }
 
-// refused reports whether nobody listens at an address.
+// refused reports whether no server listens at an address.
 func refused(address string) bool {
 	c, err := net.DialTimeout("tcp", address, time.Second)
 	if err == nil {
@@ -407,7 +404,7 @@ func refused(address string) bool {
 	return err != nil
 }
 
-// with is a copy of settings with more.
+// with returns a copy of settings with more.
 func with(settings map[string]string, more ...map[string]string) map[string]string {
 	all := maps.Clone(settings)
 	for _, m := range more {

@@ -1,7 +1,7 @@
 package chaos
 
-// The end: nothing goes wrong any more and nobody publishes, all is counted, and what is
-// there is held against the oracle.
+// This file ends a run: faults and publishing stop, everything is counted, and the result is compared with
+// the oracle.
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// settledWithin bounds how long the ledgers may stand still before the last events count: an open
+// settledWithin limits how long the ledgers may stay unchanged before the last events count: the open
 // transaction of a producer that gave up ends by its timeout.
 const settledWithin = 2 * time.Minute
 
@@ -32,8 +32,8 @@ func (w *world) judge(m *ModeReport) {
 	found(func(t testing.TB) { w.finish(t, m) })
 	found(func(t testing.TB) { w.replay(t, m) })
 	found(func(t testing.TB) { w.place.AwaitCaughtUp(t, settledWithin) })
-	// Who is told to end between two generations has none to commit by: a last takeover
-	// is waited for, whose workers commit where they start.
+	// A consumer that is terminated between two generations cannot commit. So a last rebalance is awaited,
+	// whose workers commit where they start.
 	found(func(t testing.TB) { w.place.AwaitCommitted(t, settledWithin) })
 	found(w.recall)
 	w.readers.stop()
@@ -41,7 +41,7 @@ func (w *world) judge(m *ModeReport) {
 	m.Reads = w.readers.reads
 	m.Differences = append(m.Differences, w.readers.wrong...)
 	w.readers.mu.Unlock()
-	for _, s := range w.slots { // nobody starts another one in its place
+	for _, s := range w.slots { // so that no other consumer starts in its place
 		s.mu.Lock()
 		s.held = true
 		s.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *world) judge(m *ModeReport) {
 	w.sum(m)
 }
 
-// compare holds all that there is against the oracle, once nobody changes it any more.
+// compare compares everything with the oracle, once nothing changes it any more.
 func (w *world) compare() []string {
 	var all []string
 	for _, check := range []func(testing.TB){w.nothingStays, w.place.Check, w.accounted} {
@@ -75,9 +75,9 @@ func (w *world) settle(t testing.TB) {
 	}
 }
 
-// replay gives the oracle what Kafka holds, read by another client than the consumer's,
-// and sees that it is what producers were told: all that was committed is there, as it
-// was sent, and nothing that was aborted.
+// replay gives the oracle the content of Kafka, read by another client than the consumer's. It checks that
+// the content agrees with the producers' knowledge: all committed records are there, unchanged, and no
+// aborted ones.
 func (w *world) replay(t testing.TB, m *ModeReport) {
 	t.Helper()
 	p := w.producers.published
@@ -109,8 +109,8 @@ func (w *world) replay(t testing.TB, m *ModeReport) {
 	m.Events.Repeats = int(counts.Duplicates)
 }
 
-// accounted has every consumer that ended in order account for what it consumed, and
-// what was committed to Kafka be what the ledger says.
+// accounted checks that every consumer that ended gracefully accounts for what it consumed, and that the
+// offsets committed to Kafka agree with the ledger.
 func (w *world) accounted(t testing.TB) {
 	t.Helper()
 	for _, c := range w.place.Consumers() {
@@ -122,7 +122,7 @@ func (w *world) accounted(t testing.TB) {
 	w.place.CheckCommitted(t)
 }
 
-// sum completes the report by what consumers said and what there is.
+// sum completes the report from the consumers' logs and the servers' content.
 func (w *world) sum(m *ModeReport) {
 	m.Consumers = len(w.place.Consumers())
 	m.Clocks = w.apart()

@@ -1,7 +1,6 @@
 package chaos
 
-// A world is what one mode's faults happen to: a Kafka, a Redis, the networks to them,
-// consumers, producers and readers.
+// This file holds the world of a mode: its Kafka, Redis, networks, consumers, producers and readers.
 
 import (
 	"context"
@@ -26,16 +25,16 @@ const (
 	mostPartitions  = 8
 	sessionTimeout  = 3 * time.Second
 	recoveredWithin = 3 * time.Minute
-	starting        = 10 * time.Second // a world
+	starting        = 10 * time.Second // time to start a world
 )
 
-// quick are settings under which what is lost is found soon.
+// quick holds settings with which losses are detected soon.
 var quick = map[string]string{
 	"kafka.session_timeout": sessionTimeout.String(), "kafka.timeout": "3s",
 	"redis.timeout": "1s", "fold_memory": "44MiB",
 }
 
-// world is one mode's.
+// world is the environment of one mode.
 type world struct {
 	t         *testing.T
 	mode      string
@@ -50,17 +49,17 @@ type world struct {
 	slots     []*slot
 	began     time.Time
 
-	// disturbed counts how often something has gone wrong or been recovered from: odd
-	// while it is wrong, and until the first events count, since Redis is empty until
-	// then. A rebuild is nothing wrong: no read may be refused for it.
+	// disturbed counts the starts and ends of faults: it is odd while something is wrong, and until the
+	// first events count, because Redis is empty until then. A rebuild is not a fault: no read may be
+	// refused because of it.
 	disturbed atomic.Int64
-	// single says that a round's fault is its only one.
+	// single means that the round has only one fault.
 	single atomic.Bool
-	// rebuildTook is how long the last rebuild took that came to its end, ms.
+	// rebuildTook is the duration of the last completed rebuild, ms.
 	rebuildTook atomic.Int64
 
-	// orders are what became of the last order to ban somebody or not, by <board>:<member>. Two
-	// faults of bans aren't on at once, so one goroutine has them at a time.
+	// orders holds the last order to ban or unban, by <board>:<member>. Faults about bans never overlap, so
+	// only one goroutine uses it at a time.
 	orders map[string]order
 
 	mu         sync.Mutex
@@ -68,26 +67,26 @@ type world struct {
 	ended      []string // consumers that ended by themselves, and how
 }
 
-// slot is where one consumer runs; when it ends, another one follows.
+// slot runs one consumer at a time; when it ends, another one follows.
 type slot struct {
 	number   int
 	mu       sync.Mutex
 	consumer *harness.Consumer
-	held     bool // a fault has it
+	held     bool // reserved by a fault
 }
 
 // newWorld starts servers, consumers, producers and readers.
 func newWorld(t *testing.T, mode string, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now(), orders: map[string]order{}}
-	w.rebuildTook.Store(300) // of a log that has just begun
+	w.rebuildTook.Store(300) // for a log that has just started
 	w.disturbed.Store(1)
 	w.archive = newArchive(t, mode, seed)
 	if len(w.of()) == 0 {
 		testenv.NotRun(t, "no fault that was asked for takes this archive: "+w.archive.String())
 	}
 	w.startKafka(t)
-	harness.Binary(t) // what takes long is done before seasons begin
+	harness.Binary(t) // slow preparations come before the seasons start
 	w.store = newStore(t, mode, seed)
 	w.place = harness.New(t, harness.Options{
 		Kafka: w.kafka, RedisClient: w.store.look, Partitions: partitions, Forgetful: true,
@@ -105,8 +104,9 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	return w
 }
 
-// seasonal are boards by several rules, repeats, and a season that ends in the middle of what goes wrong.
-// What begins before it is early where a board has no other period. Windows become final, into an archive.
+// seasonal returns settings with boards with several rules, duplicates, and a season that ends in the
+// middle of the faults. Events before its start are early on boards without other periods. Windows become
+// final and are archived.
 func seasonal(a archive) map[string]string {
 	now, lasts := time.Now(), *duration/time.Duration(strings.Count(*modes, ",")+1)
 	settings := harness.Ruled(now.Add(-30*time.Minute), now.Add(starting+lasts/2))
@@ -115,7 +115,7 @@ func seasonal(a archive) map[string]string {
 	return with(settings, finals(a, lasts))
 }
 
-// startKafka starts a Kafka with a second listener, which is behind a network.
+// startKafka starts a Kafka whose listener is behind a network.
 func (w *world) startKafka(t *testing.T) {
 	t.Helper()
 	listens, address := freeAddress(t), freeAddress(t)
@@ -126,7 +126,7 @@ func (w *world) startKafka(t *testing.T) {
 	w.toKafka = newNetwork(t, "kafka", address, listens)
 }
 
-// watch starts another consumer where one has ended by itself, as a supervisor does.
+// watch starts another consumer when one has ended by itself, as a supervisor does.
 func (w *world) watch(t *testing.T) {
 	t.Helper()
 	done, stopped := make(chan struct{}), make(chan struct{})
@@ -158,8 +158,7 @@ func (w *world) restart(s *slot) {
 	s.consumer = w.start(s.number)
 }
 
-// take gives a fault a consumer that no other has, which has partitions if one has. nil:
-// all are taken.
+// take reserves a free consumer for a fault, if possible one with partitions. nil: all are reserved.
 func (w *world) take(r *rand.Rand) *slot {
 	for _, busy := range []bool{true, false} {
 		for _, n := range r.Perm(len(w.slots)) {
@@ -176,7 +175,7 @@ func (w *world) take(r *rand.Rand) *slot {
 	return nil
 }
 
-// takeAll gives a fault all that no other has.
+// takeAll reserves all free consumers for a fault.
 func (w *world) takeAll(r *rand.Rand) []*slot {
 	var all []*slot
 	for s := w.take(r); s != nil; s = w.take(r) {
@@ -185,8 +184,8 @@ func (w *world) takeAll(r *rand.Rand) []*slot {
 	return all
 }
 
-// sweeping has much published, and waits until a batch is in by half. It gives up soon:
-// what a fault meets isn't promised.
+// sweeping publishes a burst, and waits until a batch is partly applied. It gives up soon, because a fault
+// need not hit a sweep.
 func (w *world) sweeping(ctx context.Context) {
 	w.producers.burst()
 	for deadline := time.Now().Add(4 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -196,7 +195,7 @@ func (w *world) sweeping(ctx context.Context) {
 	}
 }
 
-// giveBack ends what take began, with another consumer where the first has ended.
+// giveBack releases a slot, with a new consumer if the old one has ended.
 func (w *world) giveBack(s *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +205,7 @@ func (w *world) giveBack(s *slot) {
 	s.held = false
 }
 
-// running are the consumers that run now.
+// running returns the consumers that are running.
 func (w *world) running() []*harness.Consumer {
 	var all []*harness.Consumer
 	for _, s := range w.slots {
@@ -219,13 +218,13 @@ func (w *world) running() []*harness.Consumer {
 	return all
 }
 
-// has is the number of partitions that a consumer got last.
+// has returns the number of partitions in a consumer's last assignment.
 func (s *slot) has() int {
 	_, partitions := generation(s.consumer)
 	return partitions
 }
 
-// generation is the last one that a consumer says it is in.
+// generation returns the last generation in a consumer's log.
 func generation(c *harness.Consumer) (id, partitions int) {
 	for _, line := range c.Log.Lines() {
 		if line.Message == "generation began" {
@@ -237,7 +236,7 @@ func generation(c *harness.Consumer) (id, partitions int) {
 	return id, partitions
 }
 
-// latest is the group's last generation that a consumer has told of.
+// latest returns the group's last generation in any consumer's log.
 func (w *world) latest() int {
 	last := 0
 	for _, s := range w.slots {
@@ -250,7 +249,7 @@ func (w *world) latest() int {
 	return last
 }
 
-// ends are the log's ends now. Kafka may be on its way back.
+// ends returns the current ends of the log. Kafka may still be starting.
 func (w *world) ends(ctx context.Context) (map[int]int64, error) {
 	deadline := time.Now().Add(recoveredWithin)
 	for {
@@ -262,8 +261,8 @@ func (w *world) ends(ctx context.Context) (map[int]int64, error) {
 	}
 }
 
-// recovered waits until all counts that was in the log when it was called, and says how
-// long that took.
+// recovered waits until everything counts that was in the log when it was called, and returns how long that
+// took.
 func (w *world) recovered() (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), recoveredWithin)
 	defer cancel()
@@ -284,7 +283,7 @@ func (w *world) recovered() (time.Duration, error) {
 	}
 }
 
-// short says which partition's ledger is short of these ends.
+// short names a partition whose ledger is behind these ends.
 func (w *world) short(ctx context.Context, ends map[int]int64) string {
 	ledger := w.store.positions(ctx, w.place)
 	for partition, end := range ends {
@@ -295,7 +294,7 @@ func (w *world) short(ctx context.Context, ends map[int]int64) string {
 	return ""
 }
 
-// counting is the sum of the ledger's positions that a server has.
+// counting returns the sum of the positions in a server's ledger.
 func (w *world) counting(ctx context.Context, n *node) (int64, bool) {
 	ledger := n.ledger(ctx, w.place)
 	sum := int64(0)
@@ -305,7 +304,7 @@ func (w *world) counting(ctx context.Context, n *node) (int64, bool) {
 	return sum, len(ledger) > 0
 }
 
-// keepLogs writes what the consumers said to a directory, and returns it.
+// keepLogs writes the consumers' logs to a directory, and returns its path.
 func (w *world) keepLogs() string {
 	dir, err := os.MkdirTemp("", "standings-chaos-"+w.mode+"-")
 	if err != nil {

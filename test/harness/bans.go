@@ -1,6 +1,6 @@
 package harness
 
-// Who is banned, as the topic that keeps it has it, and what Redis has to hold then.
+// This file compares the bans topic with Redis.
 
 import (
 	"context"
@@ -14,11 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// BansTopic is the place's, where a setting names one.
+// BansTopic returns the place's bans topic, if a setting names one.
 func (p *Place) BansTopic() string { return p.Settings["kafka.bans_topic"] }
 
-// Bans are those of the bans topic that are in force, by <board>:<member>, or :<member> for all
-// boards.
+// Bans returns the bans that the topic has in force, by <board>:<member>, or :<member> for all boards.
 func (p *Place) Bans(t testing.TB) map[string]bool {
 	t.Helper()
 	all, now := map[string]bool{}, p.RedisTime(t)
@@ -41,13 +40,13 @@ func (p *Place) Bans(t testing.TB) map[string]bool {
 	return all
 }
 
-// AwaitBans waits until Redis has these bans in force, in every window, and no others.
+// AwaitBans waits until Redis has exactly these bans in force, in every window.
 func (p *Place) AwaitBans(t testing.TB, bans map[string]bool, within time.Duration) {
 	t.Helper()
 	Eventually(t, within, func() string { return p.withoutBans(t.Context(), bans) })
 }
 
-// withoutBans says what Redis lacks of bans, or has besides.
+// withoutBans describes how Redis's bans differ from the given ones; empty if they do not.
 func (p *Place) withoutBans(ctx context.Context, bans map[string]bool) string {
 	shards, err := p.hashes(ctx, "banned")
 	if err != nil {
@@ -69,13 +68,12 @@ func (p *Place) withoutBans(ctx context.Context, bans map[string]bool) string {
 	return ""
 }
 
-// isBanned reports whether a member is hidden on a board, by Banned.
+// isBanned reports whether Banned hides a member on a board.
 func (p *Place) isBanned(board, member string) bool {
 	return p.Banned[":"+member] || p.Banned[board+":"+member]
 }
 
-// split takes those who are banned out of what the records come to: what is shown, and what is
-// hidden, by the names of the keys.
+// split divides the expected boards into the shown and the hidden ones, by the names of their keys.
 func (p *Place) split(boards map[string]map[string]uint64) (shown, hidden map[string]map[string]uint64) {
 	if len(p.Banned) == 0 {
 		return boards, nil

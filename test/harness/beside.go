@@ -1,6 +1,6 @@
 package harness
 
-// Several topics that feed the same boards.
+// This file adds further topics that feed the same boards.
 
 import (
 	"slices"
@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// Beside makes another topic that the place's consumers read too. It is a Place to
-// publish to; whatever is awaited or checked of the first place is of all of them.
+// Beside creates another topic that the place's consumers also read. It returns a Place to publish to.
+// Waits and checks of the first place cover all topics.
 func (p *Place) Beside(t testing.TB, partitions int) *Place {
 	t.Helper()
 	q := &Place{Kafka: p.Kafka, Redis: p.Redis, Topic: name(t.Name()), Group: p.Group, Prefix: p.Prefix, Settings: p.Settings,
@@ -23,7 +23,7 @@ func (p *Place) Beside(t testing.TB, partitions int) *Place {
 	return q
 }
 
-// all are the places that share their boards, the first one first.
+// all returns the places that share their boards, the first one first.
 func (p *Place) all() []*Place {
 	if p.first != nil {
 		p = p.first
@@ -31,7 +31,7 @@ func (p *Place) all() []*Place {
 	return append([]*Place{p}, p.beside...)
 }
 
-// topics are what the consumers read.
+// topics returns the topics that the consumers read.
 func (p *Place) topics() []string {
 	var topics []string
 	for _, q := range p.all() {
@@ -40,10 +40,10 @@ func (p *Place) topics() []string {
 	return topics
 }
 
-// reads says whether the consumers read a topic.
+// reads reports whether the consumers read a topic.
 func (p *Place) reads(topic string) bool { return slices.Contains(p.topics(), topic) }
 
-// boardsOracle is what all topics together come to.
+// boardsOracle returns the oracle for all topics together.
 func (p *Place) boardsOracle(t testing.TB) *oracle.Oracle {
 	t.Helper()
 	places := p.all()
@@ -61,5 +61,5 @@ func (p *Place) boardsOracle(t testing.TB) *oracle.Oracle {
 	return o
 }
 
-// joined are the topics as the configuration takes them.
+// joined returns the topics in the form of the configuration.
 func (p *Place) joined() string { return strings.Join(p.topics(), ",") }

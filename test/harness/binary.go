@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// BinaryVariable names a consumer to test in place of one built from here: to see
-// that the tests find what is wrong with it.
+// BinaryVariable names a consumer binary to test instead of one built from this module, to verify that the
+// tests find its faults.
 const BinaryVariable = "STANDINGS_TEST_CONSUMER"
 
 var built struct {
@@ -23,7 +23,7 @@ var built struct {
 	err    error
 }
 
-// Main runs a package's tests, and removes afterwards what was built for them.
+// Main runs a package's tests, and then removes what was built for them.
 func Main(m *testing.M) {
 	code := m.Run()
 	if built.dir != "" {
@@ -32,8 +32,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// MainWaiting is Main for tests that mostly wait, for an outage that has to last or a
-// failover: many more of them than there are cores run at once.
+// MainWaiting is Main for tests that mostly wait, for an outage or a failover: it runs many more of them in
+// parallel than there are cores.
 func MainWaiting(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -45,8 +45,8 @@ func MainWaiting(m *testing.M) {
 	Main(m)
 }
 
-// Binary is the path of the consumer. It is built once a test process, as it is
-// shipped: without the race detector, which would change what is timed.
+// Binary returns the path of the consumer. It is built once per test process, in the form in which it is
+// shipped: without the race detector, which would change its timing.
 func Binary(t testing.TB) string {
 	t.Helper()
 	built.once.Do(func() { built.path, built.err = build() })
@@ -88,7 +88,7 @@ func build() (string, error) {
 	return path, nil
 }
 
-// goEnv is a variable of the go command's.
+// goEnv returns a variable of the go command.
 func goEnv(name string) (string, error) {
 	out, err := exec.Command("go", "env", name).Output()
 	return strings.TrimSpace(string(out)), err

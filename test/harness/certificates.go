@@ -1,6 +1,6 @@
 package harness
 
-// Certificates made for a test: authorities, and whom they vouch for.
+// This file creates certificates for tests: authorities, and the certificates that they sign.
 
 import (
 	"crypto/ecdsa"
@@ -29,10 +29,10 @@ type Authority struct {
 // Identity is a certificate and its key, in files.
 type Identity struct {
 	Cert, Key string
-	Both      string // in one file, as Kafka has it
+	Both      string // both in one file, as Kafka expects
 }
 
-// NewAuthority makes an authority with a common name.
+// NewAuthority creates an authority with a common name.
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	a := &Authority{dir: t.TempDir(), key: newKey(t)}
@@ -51,8 +51,8 @@ func NewAuthority(t testing.TB, name string) *Authority {
 	return a
 }
 
-// Sign makes an identity with a common name, for hosts, until a time. It serves servers
-// and clients.
+// Sign creates an identity with a common name for hosts, valid until a time. It is valid for servers and
+// clients.
 func (a *Authority) Sign(t testing.TB, name string, until time.Time, hosts ...string) Identity {
 	t.Helper()
 	key := newKey(t)

@@ -1,6 +1,6 @@
 package harness
 
-// Everything that there is at a place, held against the oracle.
+// This file compares everything at a place with the oracle.
 
 import (
 	"bytes"
@@ -17,15 +17,15 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// Check holds Redis and the dead letters against the oracle: every committed record
-// that was published here counts once, and nothing else does.
+// Check compares Redis and the dead letters with the oracle: every committed record that was published here
+// must count once, and nothing else.
 //
-//	the ledger stands at the log's ends
-//	every sorted set, member by member, to the last bit of a score; who is in Banned is in the
-//	  hidden one
-//	the listing of windows, and when their keys go
-//	every bad record is on the dead-letter topic once or more, and no other is, but for
-//	  what may have gone with the topic by DeleteDeadLetters
+//	the ledger is at the log's ends
+//	every sorted set is equal, member by member, to the last bit of a score; members in Banned are in
+//	  the hidden set
+//	the listing of windows, and the expiries of their keys, are equal
+//	every bad record is on the dead-letter topic at least once, and no other record is; dead letters
+//	  that DeleteDeadLetters may have deleted are excused
 func (p *Place) Check(t testing.TB) {
 	t.Helper()
 	if behind := p.Behind(t.Context()); behind != "" {
@@ -37,7 +37,7 @@ func (p *Place) Check(t testing.TB) {
 	}
 }
 
-// CheckBoards is the part of Check that is about Redis.
+// CheckBoards is the part of Check for Redis.
 func (p *Place) CheckBoards(t testing.TB) {
 	t.Helper()
 	now := p.RedisTime(t)
@@ -62,7 +62,8 @@ func (p *Place) CheckBoards(t testing.TB) {
 	}
 }
 
-// listedWith is a listing that says which of its two sets the window has on a shard, and not that it is final.
+// listedWith returns the listing with the names of the window's sets on a shard, and without the mark of a
+// final window.
 func listedWith(text, sets string) string {
 	l, err := oracle.ReadListing(text)
 	if err != nil {
@@ -72,7 +73,7 @@ func listedWith(text, sets string) string {
 	return l.Text()
 }
 
-// listings holds what each shard lists against the sorted sets that it has.
+// listings compares each shard's listing with its sorted sets.
 func (p *Place) listings(t testing.TB, d *oracle.Differences, want oracle.Expected) {
 	t.Helper()
 	shards, err := p.hashes(t.Context(), "windows")
@@ -97,7 +98,7 @@ func (p *Place) listings(t testing.TB, d *oracle.Differences, want oracle.Expect
 			case isFinal(listed[name]):
 				wanted = listedWith(want.Windows[name], "none")
 			}
-			l, _ := oracle.ReadListing(listed[name]) // of no shard that lists it: none
+			l, _ := oracle.ReadListing(listed[name]) // if no shard lists it: none
 			if text := listedWith(listed[name], l.Sets); text != wanted {
 				d.Addf("%s: shard %d lists it as %q, want %q", name, shard, text, wanted)
 			}
@@ -105,7 +106,7 @@ func (p *Place) listings(t testing.TB, d *oracle.Differences, want oracle.Expect
 	}
 }
 
-// RedisTime is the clock that decides which windows live.
+// RedisTime returns Redis's clock, which decides which windows live.
 func (p *Place) RedisTime(t testing.TB) time.Time {
 	t.Helper()
 	now, err := p.redis.Time(t.Context()).Result()
@@ -115,7 +116,7 @@ func (p *Place) RedisTime(t testing.TB) time.Time {
 	return now
 }
 
-// expiries compares when keys go, as well as a time to live tells it.
+// expiries compares the expiries of keys, as precisely as a time to live permits.
 func (p *Place) expiries(t testing.TB, d *oracle.Differences, want map[string]int64) {
 	t.Helper()
 	const near = 5 * time.Second
@@ -133,11 +134,11 @@ func (p *Place) expiries(t testing.TB, d *oracle.Differences, want map[string]in
 			if err != nil {
 				t.Fatal(err)
 			}
-			if left == -2 && len(keys) > 1 { // nobody in it is on this shard, or hidden there
+			if left == -2 && len(keys) > 1 { // no member is on this shard, or none is hidden there
 				continue
 			}
 			there++
-			// It was asked at some time between these, however far apart they are.
+			// Redis answered at some time between the two, however far they are apart.
 			first, last := before.Add(left), p.RedisTime(t).Add(left)
 			if want := time.UnixMilli(at); left < 0 || first.After(want.Add(near)) || last.Before(want.Add(-near)) {
 				d.Addf("%s: goes at %v (%v to live), want %v", name, first.UTC(), left, want.UTC())
@@ -149,13 +150,12 @@ func (p *Place) expiries(t testing.TB, d *oracle.Differences, want map[string]in
 	}
 }
 
-// ourHeaders are what is added to a dead letter's own headers. The event's id may
-// follow.
+// ourHeaders are the headers that a dead letter adds to the record's own. The event's id may follow.
 var ourHeaders = []string{
 	"standings-reason", "standings-message", "standings-topic", "standings-partition", "standings-offset", "standings-timestamp",
 }
 
-// CheckDeadLetters is the part of Check that is about the dead-letter topic.
+// CheckDeadLetters is the part of Check for the dead-letter topic.
 func (p *Place) CheckDeadLetters(t testing.TB) {
 	t.Helper()
 	bad := p.Oracle(t).Bad()
@@ -178,7 +178,7 @@ func (p *Place) CheckDeadLetters(t testing.TB) {
 	}
 }
 
-// checkDeadLetter says what is wrong with a dead letter, and of which record it is.
+// checkDeadLetter returns the record of a dead letter, and describes what is wrong with the dead letter.
 func (p *Place) checkDeadLetter(letter *kgo.Record, bad map[oracle.At]string) (oracle.At, string) {
 	id, identified := "", false
 	if last := len(letter.Headers) - 1; last >= 0 && letter.Headers[last].Key == "standings-event-id" {
@@ -224,15 +224,15 @@ func (p *Place) checkDeadLetter(letter *kgo.Record, bad map[oracle.At]string) (o
 	return at, sameRecord(letter, record, own, said["message"])
 }
 
-// mostHeaders is how many headers of a record its dead letter has at least.
+// mostHeaders is the minimum number of a record's headers that its dead letter keeps.
 const mostHeaders = 100
 
-// sameRecord compares what came with what was published. A value may be left out
-// where the message says so: what the broker refuses for its size.
+// sameRecord compares a dead letter with the published record. The value may be missing if the message says
+// that the broker refused it for its size.
 func sameRecord(letter *kgo.Record, record Published, own int, message string) string {
 	withoutValue := letter.Value == nil && record.WithoutValue &&
 		strings.Contains(message, "the original is at its source offset")
-	if withoutValue && letter.Key == nil && own == 0 { // too large even so
+	if withoutValue && letter.Key == nil && own == 0 { // too large even without its value
 		return ""
 	}
 	if !same(letter.Key, record.Key) {
@@ -261,10 +261,10 @@ func sameRecord(letter *kgo.Record, record Published, own int, message string) s
 	return ""
 }
 
-// same tells null from empty.
+// same distinguishes nil from empty.
 func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
-// Counted are the counts of all consumers that ended in order, summed.
+// Counted returns the sum of the counts of all consumers that ended gracefully.
 func (p *Place) Counted() Counts {
 	sum := Counts{}
 	for _, c := range p.Consumers() {
@@ -275,10 +275,9 @@ func (p *Place) Counted() Counts {
 	return sum
 }
 
-// CheckCounts holds what the consumers counted, who all have ended in order, against
-// the oracle: consumed = applied + dead-lettered + late + skipped + repeated + duplicates, and each
-// is what the records come to. Repeated are only possible after a takeover. The last
-// commits are held against the ledger, too.
+// CheckCounts compares the consumers' counts with the oracle. All consumers must have ended gracefully. It
+// checks that consumed = applied + dead-lettered + late + skipped + repeated + duplicates, and each number
+// except repeated, which occurs only after a takeover. It also compares the last commits with the ledger.
 func (p *Place) CheckCounts(t testing.TB) {
 	t.Helper()
 	for _, q := range p.all() {
@@ -300,7 +299,7 @@ func (p *Place) CheckCounts(t testing.TB) {
 	}
 }
 
-// AwaitCommitted waits until Kafka has been told of all that counts.
+// AwaitCommitted waits until everything that counts is committed to Kafka.
 func (p *Place) AwaitCommitted(t testing.TB, within time.Duration) {
 	t.Helper()
 	Eventually(t, within, func() string {
@@ -311,8 +310,8 @@ func (p *Place) AwaitCommitted(t testing.TB, within time.Duration) {
 	})
 }
 
-// CheckCommitted holds the group's offsets against the ledger, after consumers that all
-// have ended in order: what lies before an offset counts.
+// CheckCommitted compares the group's offsets with the ledger, after all consumers have ended gracefully:
+// events before an offset count.
 func (p *Place) CheckCommitted(t testing.TB) {
 	t.Helper()
 	committed := p.Committed(t)

@@ -1,8 +1,8 @@
 package harness
 
-// Consumers whose clocks are wrong. Nothing of the consumer knows of it: it is built with another time.Now,
-// which adds what a variable of the environment says. Time that goes by isn't changed: timeouts, tickers
-// and leases are by the monotonic clock.
+// This file runs consumers whose clocks are wrong. The consumer itself does not know: it is built with
+// another time.Now, which adds an offset from an environment variable. Elapsed time does not change:
+// timeouts, tickers and leases use the monotonic clock.
 
 import (
 	"encoding/json"
@@ -14,29 +14,30 @@ import (
 	"time"
 )
 
-// clockVariable is by how much the clock of a process is ahead, as time.ParseDuration reads it; less than
-// nothing: behind.
+// clockVariable is the offset of a process's clock, in the format of time.ParseDuration; a negative offset
+// means behind.
 const clockVariable = "TEST_CLOCK_AHEAD"
 
-// UseClocks has the consumer of this test process built so that its clock can be wrong. It comes before any
-// consumer is needed. All of it is compiled anew, which takes a minute and a half on two cores with an empty
-// cache of Go's, and nothing once it is there.
+// UseClocks makes this test process build the consumer with a clock that can be wrong. It must be called
+// before the first consumer is needed. Everything is compiled again, which takes a minute and a half on two
+// cores with an empty Go cache.
 func UseClocks() { built.clocks = true }
 
-// StartAhead starts a consumer whose clock is ahead by so much, to the second; less than nothing: behind. It
-// takes UseClocks. A consumer that BinaryVariable names has the right time, unless it is built so, too.
+// StartAhead starts a consumer whose clock is ahead by a duration, in whole seconds; a negative duration
+// means behind. It requires UseClocks. A consumer from BinaryVariable has the right time, unless it is
+// built in the same way.
 func (p *Place) StartAhead(t testing.TB, ahead time.Duration) *Consumer {
 	t.Helper()
 	return p.start(t, p.Settings, clockVariable+"="+ahead.String())
 }
 
-// What is replaced of time.Now, and what becomes of it.
+// The part of time.Now that is replaced, and its replacement.
 const (
 	rightNow = "	sec, nsec, mono := runtimeNow()\n	if mono == 0 {\n"
 	aheadNow = "	sec, nsec, mono := runtimeNow()\n	sec += ahead\n	if mono == 0 {\n"
 )
 
-// aheadFile is beside it in the package time.
+// aheadFile is added to the package time.
 const aheadFile = `package time
 
 import "syscall"
@@ -57,8 +58,8 @@ func readAhead() int64 {
 }
 `
 
-// overlay writes what go build takes in place of files of the package time, into a directory, and returns
-// its path.
+// overlay writes the overlay file for go build, and the files that replace those of the package time, to a
+// directory. It returns the overlay's path.
 func overlay(goroot, dir string) (string, error) {
 	from := filepath.Join(goroot, "src", "time")
 	text, err := os.ReadFile(filepath.Join(from, "time.go"))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// With every Go the text is looked for anew.
+// The text to replace must exist in every Go version.
 func TestTheClockOfThisGoCanBeReplaced(t *testing.T) {
 	t.Parallel()
 	goroot, err := goEnv("GOROOT")

@@ -1,7 +1,7 @@
 package harness
 
-// A cluster of Redis processes: three masters with a third of the slots each, and a replica
-// of the last.
+// This file starts a cluster of Redis processes: three masters with a third of the slots each, and a
+// replica of the last master.
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ type Node struct {
 	ID string
 }
 
-// Cluster is three masters with a third of the slots each, and a replica of the last.
+// Cluster is three masters with a third of the slots each, and a replica of the last master.
 type Cluster struct {
 	Nodes   []*Node
 	Replica *Node
@@ -41,7 +41,7 @@ func clusterMust(t testing.TB, err error) {
 	}
 }
 
-// StartNode starts a node of a cluster that has no slots yet.
+// StartNode starts a node of a cluster without slots.
 func StartNode(t testing.TB) *Node {
 	t.Helper()
 	n := &Node{RedisServer: testenv.LocalRedis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000")}
@@ -52,7 +52,7 @@ func StartNode(t testing.TB) *Node {
 	return n
 }
 
-// StartCluster starts one, and waits until all of its nodes know it.
+// StartCluster starts a cluster, and waits until all nodes know it.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{}
@@ -80,7 +80,7 @@ func StartCluster(t testing.TB) *Cluster {
 	return c
 }
 
-// Await asks a node until its answer is right.
+// Await repeats a command on a node until the answer is right.
 func (n *Node) Await(t testing.TB, command string, right func(answer string) bool) {
 	t.Helper()
 	words := []any{}
@@ -96,10 +96,10 @@ func (n *Node) Await(t testing.TB, command string, right func(answer string) boo
 	})
 }
 
-// All are the masters and the replica.
+// All returns the masters and the replica.
 func (c *Cluster) All() []*Node { return append(c.Nodes[:3:3], c.Replica) }
 
-// Addresses are those of the masters as it was started.
+// Addresses returns the addresses of the initial masters.
 func (c *Cluster) Addresses() []string {
 	var all []string
 	for _, n := range c.Nodes {
@@ -108,7 +108,7 @@ func (c *Cluster) Addresses() []string {
 	return all
 }
 
-// Look is a client of the cluster.
+// Look returns a client of the cluster.
 func (c *Cluster) Look(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addresses(), ClusterStateReloadInterval: time.Second})
@@ -116,7 +116,7 @@ func (c *Cluster) Look(t testing.TB) redis.UniversalClient {
 	return client
 }
 
-// Move moves the slot of a key with all that are in it, as redis-cli's reshard does.
+// Move moves the slot of a key with all its keys, as redis-cli's reshard does.
 func (c *Cluster) Move(t testing.TB, key string, from, to *Node) {
 	t.Helper()
 	ctx := t.Context()
@@ -127,7 +127,7 @@ func (c *Cluster) Move(t testing.TB, key string, from, to *Node) {
 	host, port, _ := net.SplitHostPort(to.Addr())
 	all, err := from.C.ClusterCountKeysInSlot(ctx, int(slot)).Result()
 	clusterMust(t, err)
-	// For a while some keys are here and some there.
+	// For a while some keys are on the old node and some on the new one.
 	pause := min(100*time.Millisecond, 5*time.Second/time.Duration(max(all, 1)))
 	moved := 0
 	for {
@@ -146,7 +146,7 @@ func (c *Cluster) Move(t testing.TB, key string, from, to *Node) {
 	t.Logf("%d keys of slot %d have moved", moved, slot)
 }
 
-// AwaitMaster waits until every node that lives has a node as a master with slots.
+// AwaitMaster waits until every living node considers a node a master with slots.
 func (c *Cluster) AwaitMaster(t testing.TB, master *Node, living ...*Node) {
 	t.Helper()
 	began := time.Now()

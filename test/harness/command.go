@@ -1,6 +1,6 @@
 package harness
 
-// Commands of the consumer that end by themselves.
+// This file runs commands of the consumer that end by themselves.
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-// Said is how a command ended and what it wrote.
+// Said is the exit code and output of a command.
 type Said struct {
 	Code           int
 	Stdout, Stderr string
 }
 
-// Run runs a command of the consumer at this place to its end, however that is, with settings
-// besides the place's. One that goes on is ended, and its code is -1.
+// Run runs a command of the consumer at this place to its end, with additional settings. A command that
+// does not end in time is killed, and its code is -1.
 func (p *Place) Run(t testing.TB, settings map[string]string, args ...string) Said {
 	t.Helper()
-	binary := Binary(t) // which the first one builds: none of the command's time
+	binary := Binary(t) // the first call builds it, outside the command's timeout
 	ctx, cancel := context.WithTimeout(t.Context(), Within)
 	defer cancel()
 	all := maps.Clone(p.Settings)
@@ -36,7 +36,7 @@ func (p *Place) Run(t testing.TB, settings map[string]string, args ...string) Sa
 	return Said{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// Command runs a command to its end, which has to be in order, and returns what it printed.
+// Command runs a command to its end and returns its output. The command must succeed.
 func (p *Place) Command(t testing.TB, args ...string) []byte {
 	t.Helper()
 	got := p.Run(t, nil, args...)

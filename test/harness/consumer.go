@@ -1,7 +1,7 @@
 package harness
 
-// A consumer as an operator has it: a process with an environment, a log, signals
-// and an exit code.
+// This file runs a consumer as an operator does: a process with an environment, a log, signals and an exit
+// code.
 
 import (
 	"errors"
@@ -19,15 +19,15 @@ import (
 
 // Consumer is one process of `consumer run`.
 type Consumer struct {
-	Number int // of those started at this place, from 1
+	Number int // among those started at this place, from 1
 	Log    *Log
 
 	process *child.Process
 	killed  bool
 }
 
-// Start starts a consumer with the place's settings and these besides, without
-// waiting for anything. It is killed at the test's end if it still runs.
+// Start starts a consumer with the place's settings and additional ones. It does not wait for anything. The
+// consumer is killed at the test's end if it is still running.
 func (p *Place) Start(t testing.TB, settings ...map[string]string) *Consumer {
 	t.Helper()
 	all := maps.Clone(p.Settings)
@@ -37,7 +37,7 @@ func (p *Place) Start(t testing.TB, settings ...map[string]string) *Consumer {
 	return p.start(t, all)
 }
 
-// start starts a consumer with these settings, and variables of the environment besides.
+// start starts a consumer with these settings and additional environment variables.
 func (p *Place) start(t testing.TB, settings map[string]string, variables ...string) *Consumer {
 	t.Helper()
 	cmd := exec.Command(Binary(t), "run")
@@ -63,8 +63,8 @@ func (p *Place) start(t testing.TB, settings map[string]string, variables ...str
 	return c
 }
 
-// Environment is the environment of a command of the consumer at this place, with
-// settings by their names in the configuration. Only what is set here counts.
+// Environment returns the environment of a command of the consumer at this place, with settings by their
+// names in the configuration. It drops inherited STANDINGS_ variables.
 func (p *Place) Environment(settings map[string]string) []string {
 	all := map[string]string{
 		"kafka.brokers": p.Kafka.Addr(), "kafka.topics": p.joined(), "kafka.group": p.Group,
@@ -74,7 +74,7 @@ func (p *Place) Environment(settings map[string]string) []string {
 	if p.Redis != nil {
 		all["redis.addresses"] = p.Redis.Addr()
 	}
-	if p.Redis != nil && p.Redis.Embedded() { // miniredis doesn't tell its maxmemory-policy, and has none
+	if p.Redis != nil && p.Redis.Embedded() { // miniredis does not report a maxmemory-policy, and has none
 		all["redis.assume_noeviction"] = "true"
 	}
 	maps.Copy(all, settings)
@@ -90,13 +90,13 @@ func (p *Place) Environment(settings map[string]string) []string {
 	return environment
 }
 
-// variable is a setting's name in the environment.
+// variable returns the environment variable of a setting.
 func variable(key string) string {
 	return "STANDINGS_" + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(key))
 }
 
-// alive says what is wrong where every consumer that was started has ended: whoever
-// waits for one waits in vain.
+// alive returns a description if all consumers have ended, because then waiting for one is useless; empty
+// otherwise.
 func (p *Place) alive() string {
 	all := p.Consumers()
 	for _, c := range all {
@@ -111,9 +111,9 @@ func (p *Place) alive() string {
 	return fmt.Sprintf("no consumer runs any more; the last ended with %s:\n%s", last.ended(), last.Log.Tail(5))
 }
 
-// Signal sends a signal: SIGTERM, SIGINT, SIGSTOP to pause, SIGCONT to go on. One that is to end it in order
-// is sent once it has written a line of its log: a process that hasn't yet come to listening to signals dies
-// of one.
+// Signal sends a signal: SIGTERM, SIGINT, SIGSTOP to pause, SIGCONT to continue. It sends a terminating
+// signal only after the process has written a log line: a process that does not listen to signals yet would
+// die.
 func (c *Consumer) Signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	if s == syscall.SIGTERM || s == syscall.SIGINT {
@@ -129,13 +129,13 @@ func (c *Consumer) Signal(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// Pid is the process's id.
+// Pid returns the process's id.
 func (c *Consumer) Pid() int { return c.process.Pid() }
 
 // Done is closed when the process has ended.
 func (c *Consumer) Done() <-chan struct{} { return c.process.Done() }
 
-// Running reports whether the process hasn't ended.
+// Running reports whether the process is still running.
 func (c *Consumer) Running() bool {
 	select {
 	case <-c.process.Done():
@@ -145,20 +145,20 @@ func (c *Consumer) Running() bool {
 	}
 }
 
-// Kill ends the process at once, as kill -9 does.
+// Kill kills the process, as kill -9 does.
 func (c *Consumer) Kill() {
 	c.killed = true
 	c.process.Kill()
 }
 
-// AwaitExit waits for the process to end by itself and returns its exit code: 128
-// and the signal's number where a signal ended it.
+// AwaitExit waits until the process ends by itself and returns its exit code: 128 + the signal's number if
+// a signal ended it.
 func (c *Consumer) AwaitExit(t testing.TB, within time.Duration) int {
 	t.Helper()
 	select {
 	case <-c.process.Done():
 	case <-time.After(within):
-		if !c.Running() { // both have come while this process stood still
+		if !c.Running() { // both happened while this process was suspended
 			break
 		}
 		t.Fatalf("consumer %d still runs after %v", c.Number, within)
@@ -183,12 +183,12 @@ func (c *Consumer) code() int {
 
 func (c *Consumer) ended() string { return fmt.Sprintf("code %d", c.code()) }
 
-// exitWithin is how long an orderly end may take: shutdown_timeout is 10 s by default,
-// and the rest is the machine's.
+// exitWithin is the limit for a graceful end: the default shutdown_timeout is 10 s, and the machine may be
+// slow.
 const exitWithin = time.Minute
 
-// Terminate asks the process to end, and fails the test unless it ends in order and
-// in time: with exit code 0. It returns what its last line counts.
+// Terminate sends SIGTERM, and fails the test unless the process ends in time with exit code 0. It returns
+// the counts in its last line.
 func (c *Consumer) Terminate(t testing.TB) Counts {
 	t.Helper()
 	c.Signal(t, syscall.SIGTERM)
@@ -202,7 +202,7 @@ func (c *Consumer) Terminate(t testing.TB) Counts {
 	return counts
 }
 
-// TerminateAll ends in order every consumer of the place that runs.
+// TerminateAll terminates every running consumer of the place.
 func (p *Place) TerminateAll(t testing.TB) {
 	t.Helper()
 	for _, c := range p.Consumers() {
@@ -212,7 +212,7 @@ func (p *Place) TerminateAll(t testing.TB) {
 	}
 }
 
-// Consumers are all that were started, ended ones too.
+// Consumers returns all consumers that were started, including ended ones.
 func (p *Place) Consumers() []*Consumer {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
 package harness
 
-// A dead-letter topic that somebody deletes while consumers run.
+// This file deletes the dead-letter topic while consumers run.
 
 import (
 	"context"
@@ -19,16 +19,15 @@ import (
 // span is [from, to) in every partition.
 type span struct{ from, to map[int]int64 }
 
-// DeleteDeadLetters deletes the dead-letter topic, and for a while whatever is made in its
-// place. It returns how often it was there.
+// DeleteDeadLetters deletes the dead-letter topic, and for a while every topic that is created in its
+// place. It returns how often it deleted the topic.
 //
-// What counts by then has its letters: they are read, and CheckDeadLetters takes them for
-// there. Of what the log holds besides, up to the last time that the topic was deleted, a
-// letter may have gone unseen, and none is asked for.
+// Dead letters of events that count already are read first, and CheckDeadLetters considers them present.
+// Dead letters of other events, up to the last deletion, may be deleted unseen, and are not required.
 func (p *Place) DeleteDeadLetters(t testing.TB, during time.Duration) (deleted int) {
 	t.Helper()
 	begun := time.Now()
-	lost := span{from: p.counted(t)} // before the letters are read
+	lost := span{from: p.counted(t)} // before the dead letters are read
 	p.kept = append(p.kept, p.DeadLetters(t)...)
 	for {
 		r, err := p.admin.DeleteTopics(t.Context(), p.DeadLetterTopic())
@@ -46,14 +45,14 @@ func (p *Place) DeleteDeadLetters(t testing.TB, during time.Duration) (deleted i
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	// A broker that hasn't heard of it takes letters for a moment more.
+	// A broker that does not know of the deletion accepts dead letters for a moment longer.
 	time.Sleep(200 * time.Millisecond)
 	lost.to = p.Ends(t)
 	p.excused = append(p.excused, lost)
 	return deleted
 }
 
-// HasDeadLetterTopic reports whether the dead-letter topic is there.
+// HasDeadLetterTopic reports whether the dead-letter topic exists.
 func (p *Place) HasDeadLetterTopic(t testing.TB) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callWithin)
@@ -65,13 +64,13 @@ func (p *Place) HasDeadLetterTopic(t testing.TB) bool {
 	return topics.Has(p.DeadLetterTopic())
 }
 
-// counted is the offset before which everything counts, by partition; nothing of one that
-// Redis doesn't say.
+// counted returns by partition the offset before which everything counts. It leaves out partitions that
+// Redis does not report.
 func (p *Place) counted(t testing.TB) map[int]int64 {
 	t.Helper()
 	all := map[int]int64{}
 	positions, err := p.ledger(t.Context())
-	if err != nil { // Redis is away: then nothing is known to count
+	if err != nil { // Redis is unavailable: nothing is known to count
 		return all
 	}
 	for partition, position := range positions {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// recorder is a test that only notes what is wrong with it.
+// recorder is a testing.TB that only records failures.
 type recorder struct {
 	testing.TB
 	wrong []string
@@ -24,7 +24,7 @@ func (r *recorder) FailNow()     { r.note("failed"); runtime.Goexit() }
 func (r *recorder) Fail()        { r.note("failed") }
 func (r *recorder) Failed() bool { return len(r.wrong) > 0 }
 
-// Differences are what a check finds wrong, also one that ends early.
+// Differences returns the failures of a check, also if it ends early.
 func Differences(t testing.TB, check func(testing.TB)) []string {
 	t.Helper()
 	r := &recorder{TB: t}

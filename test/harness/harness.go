@@ -1,10 +1,9 @@
-// Package harness runs the built consumer as processes against a Kafka and a Redis,
-// and sees what came of it from the outside: by a client of its own for either, by
-// the log, the signals and the exit code. Nothing of the consumer runs in the test's
-// process.
+// Package harness runs the built consumer as processes against a Kafka and a Redis, and observes the
+// results from outside: with clients of its own, the log, signals and the exit code. No code of the
+// consumer runs in the test's process.
 //
-// A Place is what a test has to itself: a topic, its dead letters, a group, a key
-// prefix, and the settings of every consumer that is started there.
+// A Place is private to a test: a topic, its dead letters, a group, a key prefix, and the settings of every
+// consumer that is started there.
 //
 //	place := harness.New(t, harness.Options{Partitions: 3})
 //	place.Publish(t, harness.Record(0, `{"user_id":"u","points":5}`))
@@ -13,7 +12,7 @@
 //	consumer.Terminate(t)
 //	place.Check(t)
 //
-// Everything waits by looking again until a deadline, never by sleeping for luck.
+// Every wait polls until a deadline; no wait is a fixed sleep.
 package harness
 
 import (
@@ -34,20 +33,19 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// Options say what a Place is like. The zero value of a field is its default.
+// Options configures a Place. The zero value of a field means its default.
 type Options struct {
-	Kafka *testenv.KafkaServer // default: the one that all tests share
-	Redis *testenv.RedisServer // default: the one that all tests share
-	// RedisClient is how the test looks at a Redis that is more than one server: then
-	// Redis is left out, and the settings say how consumers reach it.
+	Kafka *testenv.KafkaServer // default: shared by all tests
+	Redis *testenv.RedisServer // default: shared by all tests
+	// RedisClient is the test's client for a Redis of more than one server. Then Redis is nil, and the
+	// settings tell consumers how to connect.
 	RedisClient redis.UniversalClient
 	Partitions  int  // default 1
-	NoTopic     bool // the topic isn't created
+	NoTopic     bool // do not create the topic
 	TopicConfig map[string]string
-	// Forgetful places keep sums in place of the records that were published: for
-	// very many of them.
+	// Forgetful makes the place keep sums instead of the published records, for very many records.
 	Forgetful bool
-	// Settings of the consumers by their names in the configuration: "lateness",
+	// Settings of the consumers by their names in the configuration, such as "lateness" or
 	// "periods.weekly.layout".
 	Settings map[string]string
 }
@@ -59,18 +57,17 @@ type Place struct {
 	Topic  string
 	Group  string
 	Prefix string
-	// Settings of every consumer that is started from now on, by their names in the
-	// configuration.
+	// Settings apply to every consumer that is started later, by their names in the configuration.
 	Settings map[string]string
-	// Banned are those who have to be hidden, as Bans has them; a test sets it.
+	// Banned holds the members who must be hidden, in the form that Bans returns. Tests set it.
 	Banned map[string]bool
 
 	client *kgo.Client
 	admin  *kadm.Client
 	redis  redis.UniversalClient
 
-	first  *Place   // nil: this one is
-	beside []*Place // of the first one
+	first  *Place   // nil: this is the first place
+	beside []*Place // set in the first place
 
 	streaming sync.WaitGroup
 	test      testing.TB
@@ -78,15 +75,15 @@ type Place struct {
 
 	mu        sync.Mutex
 	expected  *oracle.Oracle
-	seals     seals // nil: none were read
+	seals     seals // nil: not read yet
 	bad       map[oracle.At]Published
 	published []Published
 	consumers []*Consumer
-	kept      []*kgo.Record // dead letters whose topic was deleted
-	excused   []span        // of records whose letters nobody saw before that
+	kept      []*kgo.Record // dead letters read before their topic was deleted
+	excused   []span        // records whose dead letters may have been deleted unseen
 }
 
-// New makes a Place. What it leaves on shared servers goes with the test.
+// New creates a Place. What it leaves on shared servers is removed at the test's end.
 func New(t testing.TB, o Options) *Place {
 	t.Helper()
 	p := &Place{Kafka: o.Kafka, Redis: o.Redis, Prefix: name(t.Name()), Settings: map[string]string{}, bad: map[oracle.At]Published{},
@@ -119,8 +116,8 @@ func (p *Place) connect(t testing.TB) {
 	p.admin = kadm.NewClient(p.client)
 }
 
-// CreateTopic creates the place's topic. Without other settings it keeps everything:
-// a test's records may carry any time.
+// CreateTopic creates the place's topic. By default the topic keeps everything, because a test's records
+// may have any time.
 func (p *Place) CreateTopic(t testing.TB, partitions int, config map[string]string) {
 	t.Helper()
 	settings := map[string]string{"retention.ms": "-1"}
@@ -128,11 +125,11 @@ func (p *Place) CreateTopic(t testing.TB, partitions int, config map[string]stri
 	p.Kafka.CreateTopic(t, p.Topic, partitions, settings)
 }
 
-// DeadLetterTopic is where the place's bad records go.
+// DeadLetterTopic returns the topic for the place's dead letters.
 func (p *Place) DeadLetterTopic() string { return p.Topic + ".dlq" }
 
-// clean removes what the test leaves. The servers may be away by now, or be a
-// private server's that ends with the test: nothing is said of that.
+// clean removes what the test leaves. It ignores errors: the servers may be unavailable, or private servers
+// that end with the test.
 func (p *Place) clean(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -141,8 +138,7 @@ func (p *Place) clean(t testing.TB) {
 	_ = p.eachKey(ctx, func(key string) { _ = p.redis.Unlink(ctx, key).Err() })
 }
 
-// name is a name that no other test has and that still tells whose it is. It is
-// short enough for a key prefix.
+// name returns a unique name that contains the test's name and is short enough for a key prefix.
 func name(test string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -159,12 +155,11 @@ func name(test string) string {
 	return strings.Trim(clean, "-") + "-" + strings.ToLower(rand.Text()[:10])
 }
 
-// Within is how long anything may take. It only catches what hangs: no test promises how fast
-// anything is.
+// Within is the limit of every wait. It only detects hangs: no test guarantees a speed.
 const Within = 3 * time.Minute
 
-// Eventually looks until there is nothing to say any more, and fails the test with
-// what was said last if that takes too long.
+// Eventually calls look until it returns an empty text. It fails the test with the last text if that takes
+// too long.
 func Eventually(t testing.TB, within time.Duration, look func() (wrong string)) {
 	t.Helper()
 	deadline := time.Now().Add(within)

@@ -1,6 +1,6 @@
 package harness
 
-// What Kafka holds, as another client sees it.
+// This file reads Kafka with a client of its own.
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// callWithin bounds a look at Kafka or Redis.
+// callWithin is the timeout of a call to Kafka or Redis.
 const callWithin = time.Minute
 
-// Ends are the offsets up to which a reader of committed records may read, by
-// partition. A transaction that is open holds its partition's end back.
+// Ends returns the offsets up to which a read_committed reader may read, by partition. An open transaction
+// holds back its partition's end.
 func (p *Place) Ends(t testing.TB) map[int]int64 {
 	t.Helper()
 	ends, err := p.ends(t.Context(), p.Topic)
@@ -27,7 +27,7 @@ func (p *Place) Ends(t testing.TB) map[int]int64 {
 	return ends
 }
 
-// TryEnds is Ends for a moment at which Kafka may be away.
+// TryEnds is Ends for moments at which Kafka may be unavailable.
 func (p *Place) TryEnds(ctx context.Context) (map[int]int64, error) { return p.ends(ctx, p.Topic) }
 
 func (p *Place) ends(ctx context.Context, topic string) (map[int]int64, error) {
@@ -45,7 +45,7 @@ func (p *Place) ends(ctx context.Context, topic string) (map[int]int64, error) {
 	return ends, nil
 }
 
-// Committed are the group's offsets, by partition.
+// Committed returns the group's offsets by partition.
 func (p *Place) Committed(t testing.TB) map[int]int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callWithin)
@@ -64,8 +64,7 @@ func (p *Place) Committed(t testing.TB) map[int]int64 {
 	return offsets
 }
 
-// AddPartitions grows the topic to a number of partitions. Nothing may be streamed
-// meanwhile.
+// AddPartitions increases the topic's number of partitions. No records may be streamed meanwhile.
 func (p *Place) AddPartitions(t testing.TB, total int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callWithin)
@@ -84,13 +83,12 @@ func (p *Place) AddPartitions(t testing.TB, total int) {
 		}
 		return ""
 	})
-	// What the client knows of the topic is stale, and it looks only now and then.
+	// The client's metadata is stale, and it refreshes it rarely.
 	p.connect(t)
 }
 
-// AwaitSettled waits until the markers of all transactions that have ended are
-// written, which Kafka does after it has answered. A partition with an open transaction
-// is to be named, with the offset at which that begins.
+// AwaitSettled waits until the markers of all ended transactions are written, which Kafka does after its
+// response. open lists the partitions with an open transaction, with the offset at which it starts.
 func (p *Place) AwaitSettled(t testing.TB, open map[int]int64) {
 	t.Helper()
 	Eventually(t, callWithin, func() string {
@@ -116,10 +114,10 @@ func (p *Place) AwaitSettled(t testing.TB, open map[int]int64) {
 	})
 }
 
-// Admin is an admin client of the place's Kafka.
+// Admin returns an admin client of the place's Kafka.
 func (p *Place) Admin() *kadm.Client { return p.admin }
 
-// DeleteBefore has Kafka delete the records of a partition before an offset.
+// DeleteBefore deletes the records of a partition before an offset.
 func (p *Place) DeleteBefore(t testing.TB, partition int, offset int64) {
 	t.Helper()
 	offsets := kadm.Offsets{}
@@ -133,8 +131,7 @@ func (p *Place) DeleteBefore(t testing.TB, partition int, offset int64) {
 	}
 }
 
-// DeadLetters are all records of the dead-letter topic so far; none where there is
-// no such topic.
+// DeadLetters returns all current records of the dead-letter topic; none if the topic does not exist.
 func (p *Place) DeadLetters(t testing.TB) []*kgo.Record {
 	t.Helper()
 	topics, err := p.admin.ListTopics(t.Context(), p.DeadLetterTopic())
@@ -147,7 +144,7 @@ func (p *Place) DeadLetters(t testing.TB) []*kgo.Record {
 	return p.ReadAll(t, p.DeadLetterTopic())
 }
 
-// ReadAll reads the committed records of a topic up to where it ends now.
+// ReadAll reads the committed records of a topic up to its current end.
 func (p *Place) ReadAll(t testing.TB, topic string) []*kgo.Record {
 	t.Helper()
 	var all []*kgo.Record
@@ -155,8 +152,8 @@ func (p *Place) ReadAll(t testing.TB, topic string) []*kgo.Record {
 	return all
 }
 
-// EachRecord calls do with every committed record of a topic up to where it ends now,
-// in the order of each partition.
+// EachRecord calls do for every committed record of a topic up to its current end, in order within each
+// partition.
 func (p *Place) EachRecord(t testing.TB, topic string, do func(*kgo.Record)) {
 	t.Helper()
 	ends, err := p.ends(t.Context(), topic)
@@ -206,7 +203,7 @@ func (p *Place) EachRecord(t testing.TB, topic string, do func(*kgo.Record)) {
 	}
 }
 
-// LogBytes is how large the topic's log is, as the broker keeps and sends it.
+// LogBytes returns the size of the topic's log in bytes, as the broker stores and sends it.
 func (p *Place) LogBytes(t testing.TB) int64 {
 	t.Helper()
 	topic := kadm.TopicsSet{}

@@ -1,6 +1,6 @@
 package harness
 
-// What a consumer says: one JSON object a line.
+// This file parses a consumer's log: one JSON object per line.
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ type Log struct {
 	ahead time.Duration
 }
 
-// Line is a line of the log that is JSON.
+// Line is a log line in JSON.
 type Line struct {
 	Level   string
 	Message string
@@ -32,7 +32,7 @@ type Line struct {
 
 func newLog() *Log { return &Log{} }
 
-// Write takes what the process writes, cut anywhere.
+// Write accepts the process's output, cut at any place.
 func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *Log) line(text []byte) {
 	l.all = append(l.all, line)
 }
 
-// ahead is by how much the clock of who wrote a line just now is ahead.
+// ahead returns the clock offset of the process that has just written a line.
 func ahead(fields map[string]any) time.Duration {
 	text, _ := fields["ts"].(string)
 	at, err := time.Parse("2006-01-02T15:04:05.000Z0700", text)
@@ -72,7 +72,7 @@ func ahead(fields map[string]any) time.Duration {
 	return time.Until(at)
 }
 
-// Ahead is by how much the process's clock is ahead, by the time of its first line; less than nothing:
+// Ahead returns the offset of the process's clock, from the time of its first line; a negative offset means
 // behind.
 func (l *Log) Ahead() time.Duration {
 	l.mu.Lock()
@@ -80,28 +80,28 @@ func (l *Log) Ahead() time.Duration {
 	return l.ahead
 }
 
-// Lines are those that are JSON, so far.
+// Lines returns the JSON lines so far.
 func (l *Log) Lines() []Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]Line(nil), l.all...)
 }
 
-// Text is all that was written so far.
+// Text returns all output so far.
 func (l *Log) Text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.lines, "\n") + "\n" + string(l.rest)
 }
 
-// Tail is the last lines.
+// Tail returns the last lines.
 func (l *Log) Tail(lines int) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.lines[max(0, len(l.lines)-lines):], "\n") + "\n" + string(l.rest)
 }
 
-// Count is how many lines have this message.
+// Count returns the number of lines with this message.
 func (l *Log) Count(message string) int {
 	n := 0
 	for _, line := range l.Lines() {
@@ -140,12 +140,12 @@ func (l *Log) await(t testing.TB, within time.Duration, missing string, is func(
 	return found
 }
 
-// Counts is what the last line of an orderly end says became of events.
+// Counts holds the counts of events in the last line of a graceful end.
 type Counts struct {
 	Consumed, Applied, DeadLettered, Late, Early, Skipped, Repeated, Duplicates int64
 }
 
-// Counts are those of the last line, if the process ended in order.
+// Counts returns the counts in the last line, if the process ended gracefully.
 func (l *Log) Counts() (Counts, bool) {
 	for _, line := range l.Lines() {
 		if line.Message != "stopped" {
@@ -160,7 +160,7 @@ func (l *Log) Counts() (Counts, bool) {
 	return Counts{}, false
 }
 
-// Add sums what several processes counted.
+// Add returns the sum of the counts of two processes.
 func (c Counts) Add(d Counts) Counts {
 	return Counts{
 		c.Consumed + d.Consumed, c.Applied + d.Applied, c.DeadLettered + d.DeadLettered,

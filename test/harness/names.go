@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Names are what members are called: when they said so, Unix ms, a blank and the name. Each has to
-// stay for as long as there can be a window, and be on its member's shard.
+// Names returns the members' names: the time of the name in Unix ms, a blank and the name. It checks that
+// every name is kept as long as a window can exist, and is on its member's shard.
 func (p *Place) Names(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -1,6 +1,6 @@
 package harness
 
-// The operations port, as Prometheus and an orchestrator see it.
+// This file reads the operations port, as Prometheus and an orchestrator do.
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Metrics are the values of a scrape by their series, as they are written there:
+// Metrics holds the values of a scrape by their series, as written there:
 // standings_events_total{result="applied"}.
 type Metrics map[string]float64
 
-// Reason is why a consumer isn't ready.
+// Reason is a reason why a consumer is not ready.
 type Reason struct{ Reason, Cause, Partition, What, Remedy string }
 
-// operations is where a consumer's port is, once its log has said so.
+// operations returns the address of a consumer's operations port, once the log has reported it.
 func (c *Consumer) operations() (address string, ok bool) {
 	for _, line := range c.Log.Lines() {
 		if line.Message == "operations port open" {
@@ -31,7 +31,7 @@ func (c *Consumer) operations() (address string, ok bool) {
 	return "", false
 }
 
-// ask gets a path of the operations port.
+// ask requests a path of the operations port.
 func (c *Consumer) ask(ctx context.Context, path string) (code int, body string, err error) {
 	address, ok := c.operations()
 	if !ok {
@@ -48,12 +48,12 @@ func (c *Consumer) ask(ctx context.Context, path string) (code int, body string,
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	defer func() { _ = answer.Body.Close() }() // nothing was written
 	text, err := io.ReadAll(answer.Body)
 	return answer.StatusCode, string(text), err
 }
 
-// Exposition is the text of /metrics.
+// Exposition returns the text of /metrics.
 func (c *Consumer) Exposition(ctx context.Context) (string, error) {
 	code, body, err := c.ask(ctx, "/metrics")
 	if err == nil && code != http.StatusOK {
@@ -83,8 +83,7 @@ func (c *Consumer) Scrape(ctx context.Context) (Metrics, error) {
 	return all, nil
 }
 
-// Counts are what a scrape says became of events. A series that isn't there fails the
-// test.
+// Counts returns the counts of events in a scrape. A missing series fails the test.
 func (m Metrics) Counts(t testing.TB) Counts {
 	t.Helper()
 	n := func(series string) int64 {
@@ -102,12 +101,12 @@ func (m Metrics) Counts(t testing.TB) Counts {
 	}
 }
 
-// Sum is what the results come to.
+// Sum returns the sum of the results.
 func (c Counts) Sum() int64 {
 	return c.Applied + c.DeadLettered + c.Late + c.Early + c.Skipped + c.Repeated + c.Duplicates
 }
 
-// Ready asks /readyz.
+// Ready requests /readyz.
 func (c *Consumer) Ready(ctx context.Context) (bool, []Reason, error) {
 	code, body, err := c.ask(ctx, "/readyz")
 	if err != nil {
@@ -126,7 +125,7 @@ func (c *Consumer) Ready(ctx context.Context) (bool, []Reason, error) {
 	return answer.Ready, answer.Reasons, nil
 }
 
-// Healthy asks /healthz.
+// Healthy requests /healthz.
 func (c *Consumer) Healthy(ctx context.Context) (bool, error) {
 	code, _, err := c.ask(ctx, "/healthz")
 	return code == http.StatusOK, err
@@ -144,8 +143,8 @@ func (c *Consumer) AwaitReady(t testing.TB, within time.Duration) {
 	})
 }
 
-// AwaitNotReady waits until a consumer isn't ready for a reason that says what, and
-// returns it.
+// AwaitNotReady waits until a consumer is not ready for a reason whose What contains what, and returns the
+// reason.
 func (c *Consumer) AwaitNotReady(t testing.TB, within time.Duration, reason, what string) Reason {
 	t.Helper()
 	var found Reason

@@ -1,6 +1,6 @@
 package harness
 
-// Publishing, by a client that the consumer doesn't use.
+// This file publishes with a client that the consumer does not use.
 
 import (
 	"bytes"
@@ -16,28 +16,28 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// Published is a committed record, as the broker keeps it.
+// Published is a committed record as the broker stores it.
 type Published struct {
 	Partition  int
 	Offset     int64
 	Time       int64 // Unix ms
 	Key, Value []byte
 	Headers    []kgo.RecordHeader
-	Overflow   bool // it is expected to be refused for its points
-	// WithoutValue allows its dead letter to have no value, for its size.
+	Overflow   bool // expected to be refused because of its points
+	// WithoutValue permits its dead letter to have no value, because of its size.
 	WithoutValue bool
 }
 
-// Record is a record with a value for a partition, as of now.
+// Record returns a record with a value for a partition, with the current time.
 func Record(partition int, value string) *kgo.Record {
 	return &kgo.Record{Partition: int32(partition), Value: []byte(value), Timestamp: now()}
 }
 
-// now is cut to what a record carries.
+// now returns the current time, cut to the ms of a record's time.
 func now() time.Time { return time.UnixMilli(time.Now().UnixMilli()) }
 
-// OfToday is a time, or the beginning of now's day in UTC where that is later: what is of
-// one day is of one week, month and year, whenever a test is run.
+// OfToday returns at, or the start of now's day in UTC if that is later: times of one day are in one week,
+// month and year, whenever a test runs.
 func OfToday(at, now time.Time) time.Time {
 	if day := now.UTC().Truncate(24 * time.Hour); at.Before(day) {
 		return day
@@ -45,23 +45,23 @@ func OfToday(at, now time.Time) time.Time {
 	return at
 }
 
-// Publish publishes records to the partitions they name, in order, and returns when
-// all are acknowledged. What is published here is what Check looks for.
+// Publish publishes records to their partitions, in order, and returns when all are acknowledged. Check
+// expects the records that are published here.
 func (p *Place) Publish(t testing.TB, records ...*kgo.Record) {
 	t.Helper()
 	p.Produce(t, records...)
 	p.Expect(t, records...)
 }
 
-// Produce publishes records without expecting them to count: those before a start at
-// the log's end, for instance.
+// Produce publishes records without expecting them to count, for example those before a start at the log's
+// end.
 func (p *Place) Produce(t testing.TB, records ...*kgo.Record) {
 	t.Helper()
 	p.ProduceBy(t, p.client, records...)
 }
 
-// ProduceBy is Produce by a client of the test's, with a codec of its own for instance.
-// The client has to partition by hand (kgo.ManualPartitioner).
+// ProduceBy is Produce with a client of the test's, for example with another codec. The client must use
+// kgo.ManualPartitioner.
 func (p *Place) ProduceBy(t testing.TB, client *kgo.Client, records ...*kgo.Record) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -86,7 +86,7 @@ func (p *Place) produce(ctx context.Context, client *kgo.Client, records ...*kgo
 	all.Add(len(records))
 	for _, r := range records {
 		r.Topic = p.Topic
-		client.Produce(ctx, r, func(r *kgo.Record, err error) { // one at a time
+		client.Produce(ctx, r, func(r *kgo.Record, err error) { // the callbacks run one at a time
 			if err != nil && failed == nil {
 				failed = fmt.Errorf("publish to %s/%d: %w", r.Topic, r.Partition, err)
 			}
@@ -97,9 +97,8 @@ func (p *Place) produce(ctx context.Context, client *kgo.Client, records ...*kgo
 	return failed
 }
 
-// Stream publishes one record and takes it as Publish does once it is acknowledged,
-// without waiting for that: a full buffer alone makes it wait. Await ends it. It may
-// be called from any goroutine.
+// Stream publishes one record without waiting, unless the buffer is full. Once it is acknowledged, Check
+// expects it. Call Await at the end. Any goroutine may call Stream.
 func (p *Place) Stream(ctx context.Context, t testing.TB, r *kgo.Record) {
 	t.Helper()
 	r.Topic = p.Topic
@@ -114,17 +113,17 @@ func (p *Place) Stream(ctx context.Context, t testing.TB, r *kgo.Record) {
 	})
 }
 
-// Await waits until all that was streamed is acknowledged.
+// Await waits until all streamed records are acknowledged.
 func (p *Place) Await() { p.streaming.Wait() }
 
-// Expect takes committed records as ones that have to count, or to be dead-lettered:
-// those of a transaction, once it is committed. They carry their offsets.
+// Expect makes Check expect committed records, to count or to be dead-lettered: for example those of a
+// transaction, once it is committed. The records must have offsets.
 func (p *Place) Expect(t testing.TB, records ...*kgo.Record) {
 	t.Helper()
 	p.expect(t, false, records...)
 }
 
-// ExpectOverflow takes committed records as ones that are refused for their points.
+// ExpectOverflow makes Check expect committed records to be refused because of their points.
 func (p *Place) ExpectOverflow(t testing.TB, records ...*kgo.Record) {
 	t.Helper()
 	p.expect(t, true, records...)
@@ -158,7 +157,7 @@ func (q Published) asRecord() oracle.Record {
 	return oracle.Record{Partition: q.Partition, Offset: q.Offset, Time: q.Time, Value: q.Value, Headers: Headers(q.Headers), Overflow: q.Overflow}
 }
 
-// Headers are a record's headers as the oracle takes them.
+// Headers converts a record's headers for the oracle.
 func Headers(all []kgo.RecordHeader) []oracle.Header {
 	var headers []oracle.Header
 	for _, h := range all {
@@ -167,7 +166,7 @@ func Headers(all []kgo.RecordHeader) []oracle.Header {
 	return headers
 }
 
-// Published is all that has to count and was published so far.
+// Published returns all expected records so far.
 func (p *Place) Published() []Published {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,22 +182,22 @@ func (p *Place) remembers() {
 
 type withoutValue struct{}
 
-// WithoutValue marks a bad record as one whose dead letter may have no value, since
-// the broker refuses it for its size.
+// WithoutValue marks a bad record whose dead letter may have no value, because the broker refuses it for
+// its size.
 func WithoutValue(r *kgo.Record) *kgo.Record {
 	r.Context = context.WithValue(context.Background(), withoutValue{}, true)
 	return r
 }
 
-// original is the bad record at an offset, as it was published.
+// original returns the published bad record at an offset.
 func (p *Place) original(at oracle.At) Published {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.bad[at]
 }
 
-// Oracle is what the records that were published here come to, under the settings that
-// the place has when it is first asked for.
+// Oracle returns the oracle for the records that were published here, with the settings that the place has
+// at the first call.
 func (p *Place) Oracle(t testing.TB) *oracle.Oracle {
 	t.Helper()
 	p.mu.Lock()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Reasons are what a process wrote of why it ends, a line each: after "consumer: ", as all
-// commands do, or as the error of a log's line, as run does.
+// Reasons returns the reasons why a process ended, one per line: after "consumer: ", as all commands write
+// them, or as the error of a log line, as run does.
 func Reasons(stderr string) []string {
 	var all []string
 	for line := range strings.Lines(stderr) {

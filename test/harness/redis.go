@@ -1,6 +1,6 @@
 package harness
 
-// What Redis holds, as another client sees it.
+// This file reads Redis with a client of its own.
 
 import (
 	"context"
@@ -17,11 +17,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisClient is a client of the place's Redis.
+// RedisClient returns a client of the place's Redis.
 func (p *Place) RedisClient() redis.UniversalClient { return p.redis }
 
-// eachKey calls do with every key of the place, on every master of a cluster. A key may
-// come twice.
+// eachKey calls do for every key of the place, on every master of a cluster. A key may occur twice.
 func (p *Place) eachKey(ctx context.Context, do func(key string)) error {
 	scan := func(ctx context.Context, c redis.Cmdable) error {
 		keys := c.Scan(ctx, 0, p.Prefix+":*", 1000).Iterator()
@@ -42,8 +41,8 @@ func (p *Place) eachKey(ctx context.Context, do func(key string)) error {
 	})
 }
 
-// EachName calls do with every key of the place's shards and its name in its shard, on every
-// master of a cluster. A key may come twice.
+// EachName calls do for every key of the place's shards, with its name within the shard, on every master of
+// a cluster. A key may occur twice.
 func (p *Place) EachName(ctx context.Context, do func(key, name string)) error {
 	return p.eachKey(ctx, func(key string) {
 		if name, ours := p.inAShard(key); ours {
@@ -52,12 +51,12 @@ func (p *Place) EachName(ctx context.Context, do func(key, name string)) error {
 	})
 }
 
-// Key is a key of the place: Key("ledger"), Key("global:weekly:2026-W47"). Of several shards
-// it is the first one's.
+// Key returns a key of the place: Key("ledger"), Key("global:weekly:2026-W47"). If there are several
+// shards, it belongs to the first one.
 func (p *Place) Key(name string) string { return p.KeyIn(0, name) }
 
-// Hash is a hash of the place: "ledger", "origin", "windows", "workers". Those of several
-// shards are taken together.
+// Hash returns a hash of the place: "ledger", "origin", "windows", "workers". The hashes of several shards
+// are merged.
 func (p *Place) Hash(t testing.TB, name string) map[string]string {
 	t.Helper()
 	fields, err := p.hash(t.Context(), name)
@@ -75,8 +74,8 @@ func (p *Place) hash(ctx context.Context, name string) (map[string]string, error
 	return together(name, all), nil
 }
 
-// Ledger is the text of the topic's positions, by partition: of several shards the one
-// furthest behind, empty where a shard has none yet.
+// Ledger returns the topic's positions as text, by partition. If there are several shards, it returns the
+// lowest position; empty if a shard has none yet.
 func (p *Place) Ledger(t testing.TB) map[int]string {
 	t.Helper()
 	positions, err := p.ledger(t.Context())
@@ -105,7 +104,7 @@ func (p *Place) ledger(ctx context.Context) (map[int]string, error) {
 	return positions, nil
 }
 
-// AwaitBegun waits until every partition of the topic has a position, in every shard.
+// AwaitBegun waits until every partition of the topic has a position in every shard.
 func (p *Place) AwaitBegun(t testing.TB, within time.Duration) {
 	t.Helper()
 	Eventually(t, within, func() string {
@@ -119,7 +118,7 @@ func (p *Place) AwaitBegun(t testing.TB, within time.Duration) {
 	})
 }
 
-// Counting is how many offsets the topic's ledger has come past, over all partitions.
+// Counting returns the sum of the topic's positions over all partitions.
 func (p *Place) Counting(t testing.TB) int64 {
 	t.Helper()
 	sum := int64(0)
@@ -134,8 +133,8 @@ func (p *Place) Counting(t testing.TB) int64 {
 	return sum
 }
 
-// Behind says how the ledger stands short of the log's ends, and nothing where every
-// committed record counts. A server that is away is behind, too.
+// Behind describes how the ledger is behind the log's ends; empty if every committed record counts. If a
+// server is unavailable, it returns the error.
 func (p *Place) Behind(ctx context.Context) string {
 	for _, q := range p.all() {
 		if behind := q.behind(ctx); behind != "" {
@@ -169,8 +168,8 @@ func (p *Place) behind(ctx context.Context) string {
 	return ""
 }
 
-// AwaitCaughtUp waits until every committed record of the topics counts. It fails once the
-// ledgers stand still, however long the counting takes.
+// AwaitCaughtUp waits until every committed record of the topics counts. It fails once the ledgers have not
+// moved for the time still, however long the counting takes.
 func (p *Place) AwaitCaughtUp(t testing.TB, still time.Duration) {
 	t.Helper()
 	p.Eventually(t, still, func() string {
@@ -182,9 +181,9 @@ func (p *Place) AwaitCaughtUp(t testing.TB, still time.Duration) {
 	})
 }
 
-// Eventually looks until there is nothing to say any more, for as long as the ledgers move: it
-// fails the test with what was said last once they have stood still for so long. How fast a
-// machine counts is no fault; that nothing is counted any more is one.
+// Eventually calls look until it returns an empty text, as long as the ledgers move. It fails the test with
+// the last text once they have not moved for the time still. A slow machine is not a failure, but a
+// consumer that stops counting is.
 func (p *Place) Eventually(t testing.TB, still time.Duration, look func() (wrong string)) {
 	t.Helper()
 	deadline, last := time.Now().Add(still), ""
@@ -203,8 +202,8 @@ func (p *Place) Eventually(t testing.TB, still time.Duration, look func() (wrong
 	}
 }
 
-// positions is where the ledgers of the place, and of those beside it, stand in every shard;
-// nothing where a server is away.
+// positions returns the ledgers of the place and those beside it, in every shard; empty if a server is
+// unavailable.
 func (p *Place) positions(ctx context.Context) string {
 	all := ""
 	for _, q := range p.all() {
@@ -217,7 +216,7 @@ func (p *Place) positions(ctx context.Context) string {
 	return all
 }
 
-// leftByReshard reports whether a key is the mark that a reshard leaves in place of the schema of an old shard.
+// leftByReshard reports whether a key is the mark that a reshard leaves in place of an old shard's schema.
 func (p *Place) leftByReshard(ctx context.Context, key string) bool {
 	text, err := p.redis.Get(ctx, key).Result()
 	return err == nil && strings.HasPrefix(text, `{"moved":`) && strings.HasSuffix(key, ":schema")
@@ -228,8 +227,8 @@ func (p *Place) isNumber(ctx context.Context, key string) bool {
 	return key == p.Prefix+":{0}:shards" && p.redis.Get(ctx, key).Val() == strconv.Itoa(p.Shards())
 }
 
-// Boards are the sorted sets of the place by the name in the listing: the bits of
-// every member's score. Keys that aren't boards must be ones that it knows.
+// Boards returns the sorted sets of the place by their names in the listing: the bits of every member's
+// score. All other keys must be known ones.
 func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -238,14 +237,14 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 	err := p.eachKey(ctx, func(key string) {
 		name, ours := p.inAShard(key)
 		switch {
-		case key == p.Prefix+":{0}:leader", key == p.Prefix+":{0}:stays", p.isNumber(ctx, key): // whatever the number of shards
+		case key == p.Prefix+":{0}:leader", key == p.Prefix+":{0}:stays", p.isNumber(ctx, key): // for any number of shards
 		case !ours && p.leftByReshard(ctx, key):
 		case !ours:
 			t.Errorf("a key outside of the shards: %q", key)
 		case strings.HasSuffix(name, hiddenSuffix): // see Hidden
 		case name == "banned", name == "ledger", name == "origin", name == "windows", name == "dropped", name == "borders", name == "final", name == "rules", name == "names", name == "schema", name == "workers", name == "hold":
 		case strings.HasPrefix(name, "~try:"): // expires by itself
-		case boards[name] != nil: // SCAN may name a key twice
+		case boards[name] != nil: // SCAN may return a key twice
 		default:
 			boards[name] = map[string]uint64{}
 		}
@@ -261,13 +260,13 @@ func (p *Place) Boards(t testing.TB) map[string]map[string]uint64 {
 
 const hiddenSuffix = ":hidden"
 
-// Hidden are the standings that banned members have, as Boards are those that are shown.
+// Hidden returns the standings of banned members, in the form in which Boards returns the shown ones.
 func (p *Place) Hidden(t testing.TB) map[string]map[string]uint64 {
 	t.Helper()
 	return p.hidden(t, "")
 }
 
-// hidden is Hidden, with a suffix to the names.
+// hidden is Hidden with a suffix to the names.
 func (p *Place) hidden(t testing.TB, suffix string) map[string]map[string]uint64 {
 	t.Helper()
 	all := map[string]map[string]uint64{}
@@ -282,7 +281,7 @@ func (p *Place) hidden(t testing.TB, suffix string) map[string]map[string]uint64
 	return all
 }
 
-// inAShard is a key's name within its shard; false for one that is in none of the place's.
+// inAShard returns a key's name within its shard; false if it belongs to no shard of the place.
 func (p *Place) inAShard(key string) (name string, ours bool) {
 	for shard := range p.Shards() {
 		if name, ours = strings.CutPrefix(key, p.KeyIn(shard, "")); ours {
@@ -310,8 +309,8 @@ func (p *Place) board(ctx context.Context, t testing.TB, key string) map[string]
 	}
 }
 
-// Board is a sorted set by its name in the listing: the bits of every member's score. Those
-// of several shards are taken together, and every member has to be on its own.
+// Board returns a sorted set by its name in the listing: the bits of every member's score. The sets of
+// several shards are merged, and every member must be on its own shard.
 func (p *Place) Board(t testing.TB, name string) map[string]uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -1,6 +1,6 @@
 package harness
 
-// Boards by several rules at once, and events for them.
+// This file defines boards with several rules, and events for them.
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ruledBoards are boards by every rule there is: best of several fields and of one, sums of
-// fields, of fewest too, the last of fields with ties and of a signed one. The largest fields
-// leave ticks of 10 ms and more, so that there are events within one.
+// ruledBoards defines boards with every kind of rule: best of several fields and of one; sums of fields,
+// also with fewest; last of fields with ties, and of a signed field. The largest fields have ticks of 10 ms
+// and more, so that some events are within one tick.
 const ruledBoards = `{
 	"global": {}, "eu": {}, "asia": {}, "us": {"periods": ["weekly", "sprint"]},
 	"arena": {"score": "best", "fields": [{"name": "stage", "max": 999}, {"name": "revives", "max": 99, "order": "fewest"}]},
@@ -27,13 +27,13 @@ const ruledBoards = `{
 	"cup": {"score": "last", "fields": [{"name": "stage", "max": 9}, {"name": "revives", "max": 99, "order": "fewest"}], "periods": ["cup"]}
 }`
 
-// RuledBoards are the names of the boards of Ruled.
+// RuledBoards returns the names of the boards of Ruled.
 func RuledBoards() []string {
 	return []string{"global", "eu", "asia", "us", "arena", "lap", "ladder", "form", "mood", "cup"}
 }
 
-// Ruled are settings with boards by several rules, and periods of their own: a season that runs
-// from start to end, windows of equal length, and another calendar.
+// Ruled returns settings with boards with several rules, and with configured periods: a season from start
+// to end, windows of equal length, and another calendar.
 func Ruled(start, end time.Time) map[string]string {
 	instant := func(at time.Time) string { return at.UTC().Truncate(time.Second).Format(time.RFC3339) }
 	return map[string]string{
@@ -47,8 +47,8 @@ func Ruled(start, end time.Time) map[string]string {
 	}
 }
 
-// RuledFields gives an event what the boards of Ruled count. Values are few, so that members
-// are equal in them, and have one often.
+// RuledFields adds the fields that the boards of Ruled count to an event. There are few values, so that
+// members are often equal.
 func RuledFields(r *rand.Rand, event map[string]any) {
 	run := map[string]any{"stage": r.IntN(10), "revives": r.IntN(4)}
 	if r.IntN(3) > 0 {
@@ -61,9 +61,8 @@ func RuledFields(r *rand.Rand, event map[string]any) {
 	})
 }
 
-// RuledEvent is an event of a member on boards of Ruled, as far as its fields and boards go: for
-// the most part a good one. Some are bad for a field, and some overflow, of members that have no
-// others.
+// RuledEvent returns an event of a member on boards of Ruled. Most events are valid. Some have an invalid
+// field, and some overflow; the latter belong to members without other events.
 func RuledEvent(r *rand.Rand, partition int, member string, event map[string]any) *kgo.Record {
 	RuledFields(r, event)
 	event["user_id"] = member
@@ -81,7 +80,7 @@ func RuledEvent(r *rand.Rand, partition int, member string, event map[string]any
 		event["run"] = map[string]any{"stage": 1, "revives": 1, "by": strings.Repeat("x", 65)}
 	case 8:
 		delete(event, "event_id")
-		delete(event, "occurred_at") // windows take it
+		delete(event, "occurred_at") // so that windows accept it
 		event["user_id"] = fmt.Sprintf("%s%d", overflowing, r.Uint64())
 		event["board"], event["levels"], event["experience"] = []string{"asia", "ladder", "arena"}, 1, -1
 	}
@@ -91,15 +90,15 @@ func RuledEvent(r *rand.Rand, partition int, member string, event map[string]any
 func asRecord(partition int, event map[string]any) *kgo.Record {
 	value, err := json.Marshal(event)
 	if err != nil {
-		panic(err) // we have made it
+		panic(err) // built above
 	}
 	return Record(partition, string(value))
 }
 
-// overflowing is how the ids of members begin whose events overflow.
+// overflowing is the prefix of the ids of members whose events overflow.
 const overflowing = "overflowing-"
 
-// overflows reports whether a record is expected to be refused for what it adds.
+// overflows reports whether a record is expected to be refused because of what it adds.
 func overflows(r *kgo.Record) bool {
 	return bytes.Contains(r.Value, []byte(`"user_id":"`+overflowing))
 }

@@ -1,7 +1,7 @@
 package harness
 
-// Final windows as another client knows them: an event counts in one if the ledger that it was sealed by
-// has the event, and the window wasn't final before as the event came.
+// This file determines which events are in final windows: an event counts if the ledger of the window's
+// seal has it, and the window was not final before when the event arrived.
 
 import (
 	"encoding/json"
@@ -22,23 +22,23 @@ func isFinal(listing string) bool {
 	return err == nil && l.Final > 0
 }
 
-// seals are, by shard, its final windows, by their names in the listing.
+// seals holds the final windows of each shard, by their names in the listing.
 type seals []map[string]seal
 
-// seal is the ledger that a window was sealed by, and by which its earlier seals were made and taken back.
+// seal is the ledger of a window's seal, and the ledgers of its earlier seals and reopenings.
 type seal struct {
 	ledger keptLedger
 	passed []between
 }
 
-// keptLedger has a text by partition.
+// keptLedger holds positions by partition.
 type keptLedger map[string]string
 
-// between are the events that a ledger counts and an earlier one doesn't.
+// between denotes the events that the ledger to counts and the earlier ledger from does not.
 type between struct{ from, to keptLedger }
 
-// TakeSeals reads which windows are final, so that the oracle goes by it: what is expected from now on
-// doesn't count in those that were sealed before it. Nothing may be sealed, or reopened, meanwhile.
+// TakeSeals reads which windows are final, for the oracle: records expected from now on do not count in
+// windows that were sealed before them. No window may be sealed or reopened meanwhile.
 func (p *Place) TakeSeals(t testing.TB) {
 	t.Helper()
 	listed, err := p.hashes(t.Context(), "windows")
@@ -66,12 +66,12 @@ func (p *Place) TakeSeals(t testing.TB) {
 	p.seals = all
 }
 
-// sealedBy is how a window was sealed, by what a shard keeps of its final windows.
+// sealedBy returns the seal of a window from a shard's records of final windows.
 func sealedBy(records map[string]string, name string) (s seal, err error) {
 	var record struct {
 		At       int64      `json:"at"`
 		Revision int64      `json:"revision"`
-		Passed   [][2]int64 `json:"passed"` // of the instants from and to: what came between passed it by
+		Passed   [][2]int64 `json:"passed"` // pairs of instants: events between them did not count in the window
 	}
 	if err := json.Unmarshal([]byte(records[name]), &record); err != nil || record.Revision < 1 {
 		return s, fmt.Errorf("%s is final, and what is kept of its seal is %q", name, records[name])
@@ -92,7 +92,7 @@ func sealedBy(records map[string]string, name string) (s seal, err error) {
 	return s, nil
 }
 
-// ledgerOf is the one of an instant that a window's record names.
+// ledgerOf returns the ledger of an instant that a window's record names.
 func ledgerOf(records map[string]string, name string, instant int64) (keptLedger, error) {
 	var fields []string
 	kept := records[fmt.Sprint("@", instant)]
@@ -109,7 +109,7 @@ func ledgerOf(records map[string]string, name string, instant int64) (keptLedger
 	return of, nil
 }
 
-// has reports whether an event of a partition, and of a member of this hash, is in the window.
+// has reports whether an event is in the window, given its partition, offset and member's hash.
 func (s *seal) has(field string, offset int64, hash uint64) bool {
 	for _, p := range s.passed {
 		if counts(p.to[field], offset, hash) && !counts(p.from[field], offset, hash) {
@@ -134,14 +134,14 @@ func (p *Place) Final(t testing.TB, name string) bool {
 	return true
 }
 
-// Without are the final windows, by their names in the listing, that a record isn't in, since they were
-// sealed before it: those that TakeSeals has read, also such as take no event of its.
+// Without returns the final windows, by their names in the listing, that were sealed before a record. It
+// uses the seals read by TakeSeals, and includes windows that would not accept the record's event anyway.
 func (p *Place) Without(r *kgo.Record) map[string]bool {
 	return p.without(oracle.At{Partition: int(r.Partition), Offset: r.Offset}, r.Value)
 }
 
-// without are the final windows that an event isn't in, since they were sealed before it: nil, if there
-// are none or it is no event.
+// without returns the final windows that were sealed before an event; nil if there are none or the value is
+// not an event.
 func (p *Place) without(at oracle.At, value []byte) map[string]bool {
 	p.mu.Lock()
 	all := p.seals
@@ -162,8 +162,8 @@ func (p *Place) without(at oracle.At, value []byte) map[string]bool {
 	return windows
 }
 
-// counts reports whether a position has the event at an offset, of a member of this hash. A partition
-// without a position has none.
+// counts reports whether a position counts an event, given its offset and member's hash. An empty position
+// counts none.
 func counts(position string, offset int64, hash uint64) bool {
 	from, rest, sweeps := strings.Cut(position, "..")
 	first, err := strconv.ParseInt(from, 10, 64)

@@ -13,9 +13,9 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// StartSentinel starts a Sentinel that watches the master at an address under a name,
-// and finds it gone within a second. Lines come into its configuration besides. It
-// returns where it listens, and ends with the test.
+// StartSentinel starts a Sentinel that watches the master at an address under a name, and detects its loss
+// within a second. lines are added to its configuration. It returns its address. The Sentinel ends with the
+// test.
 func StartSentinel(t testing.TB, name, master string, quorum int, lines ...string) string {
 	t.Helper()
 	port, err := child.FreePort()
@@ -54,7 +54,7 @@ func StartSentinel(t testing.TB, name, master string, quorum int, lines ...strin
 	select {
 	case <-process.Done():
 		t.Fatalf("a Sentinel ended: %v: %s", process.Err(), child.Tail(log.Name(), 5))
-	case <-time.After(100 * time.Millisecond): // what is wrong with its settings it says at once
+	case <-time.After(100 * time.Millisecond): // it reports wrong settings at once
 	}
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/standings/standings/internal/embedded/child"
 )
 
-// Serve starts `consumer serve` with the place's settings, and returns the API's address once it is
-// open. It is killed at the test's end.
+// Serve starts `consumer serve` with the place's settings, and returns the API's address once it is open.
+// The process is killed at the test's end.
 func (p *Place) Serve(t testing.TB) string {
 	t.Helper()
 	settings := maps.Clone(p.Settings)

@@ -1,7 +1,7 @@
 package harness
 
-// What the oracle has to know of the settings. They are read here once more, with the
-// defaults that the README promises: a default that changes unnoticed fails a test.
+// This file converts the settings for the oracle. It parses them independently, with the defaults that the
+// README promises, so that an unnoticed change of a default fails a test.
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ var weekdays = map[string]time.Weekday{
 	"thursday": time.Thursday, "friday": time.Friday, "saturday": time.Saturday, "sunday": time.Sunday,
 }
 
-// periods are the default retentions in days, and what is enabled by default.
+// periods holds the default retentions in days, and the periods that are enabled by default.
 var periods = []struct {
 	name      string
 	retention int
@@ -32,7 +32,7 @@ var periods = []struct {
 
 const day = 24 * time.Hour
 
-// OracleConfig is what the oracle goes by under these settings.
+// OracleConfig returns the oracle's configuration for these settings.
 func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 	t.Helper()
 	get := func(key, otherwise string) string {
@@ -80,7 +80,7 @@ func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 			if c.Fields == nil {
 				c.Fields = map[string][]string{}
 			}
-			// \x00 stands for a dot in a name while the others are cut at.
+			// \x00 stands for an escaped dot in a name.
 			for _, name := range strings.Split(strings.ReplaceAll(path, `\.`, "\x00"), ".") {
 				c.Fields[field] = append(c.Fields[field], strings.ReplaceAll(name, "\x00", "."))
 			}
@@ -101,8 +101,8 @@ func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 	return c
 }
 
-// rules are the boards of a section, written as JSON, and what they count. The names are those
-// that are allowed, none where others are, too.
+// rules parses the section boards, written as JSON. It returns the permitted names, or nil if any board is
+// permitted, and the boards' rules.
 func rules(t testing.TB, section string) (names []string, boards map[string]oracle.Board) {
 	t.Helper()
 	var all map[string]struct {
@@ -135,7 +135,7 @@ func rules(t testing.TB, section string) (names []string, boards map[string]orac
 	return names, boards
 }
 
-// ownPeriods are the names of the periods that aren't built in.
+// ownPeriods returns the names of the periods that are not built in.
 func ownPeriods(settings map[string]string) map[string]bool {
 	own := map[string]bool{}
 	for key := range settings {

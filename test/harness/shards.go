@@ -1,7 +1,7 @@
 package harness
 
-// Shards as another client knows them, by the documents alone: docs/reading.md says which
-// shard a member is on, and what its keys are.
+// This file computes shards and keys as any other client does, from the documentation alone:
+// docs/reading.md defines the shard of a member, and its keys.
 
 import (
 	"cmp"
@@ -17,10 +17,10 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// shardsEnv is how many shards the places of a run have that don't say so themselves.
+// shardsEnv sets the number of shards for places that do not set it themselves.
 const shardsEnv = "STANDINGS_TEST_SHARDS"
 
-// DefaultShards is how many shards a place has that doesn't say so.
+// DefaultShards returns the number of shards of a place that does not set it.
 func DefaultShards(t testing.TB) int {
 	t.Helper()
 	n, err := strconv.Atoi(cmp.Or(os.Getenv(shardsEnv), "1"))
@@ -30,8 +30,8 @@ func DefaultShards(t testing.TB) int {
 	return n
 }
 
-// ShardsByTurns is one shard or five, for what takes too long to be tested with both: every run has
-// one of them, and says which.
+// ShardsByTurns returns one shard or five, for tests that would take too long with both: it alternates
+// between runs, and logs its choice.
 func ShardsByTurns(t testing.TB) string {
 	t.Helper()
 	n := cmp.Or(os.Getenv(shardsEnv), []string{"1", "5"}[time.Now().Unix()%2])
@@ -39,7 +39,7 @@ func ShardsByTurns(t testing.TB) string {
 	return n
 }
 
-// OneAndFive are one shard and five, for a test of both; a short run has one of them, by turns.
+// OneAndFive returns one shard and five, for a test with both; a short run uses only one of them, by turns.
 func OneAndFive(t testing.TB) []string {
 	t.Helper()
 	if testing.Short() {
@@ -48,7 +48,7 @@ func OneAndFive(t testing.TB) []string {
 	return []string{"1", "5"}
 }
 
-// Shards is how many shards the place has.
+// Shards returns the place's number of shards.
 func (p *Place) Shards() int {
 	n, err := strconv.Atoi(cmp.Or(p.Settings["redis.shards"], "1"))
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *Place) Shards() int {
 	return n
 }
 
-// KeyIn is a key of one of the place's shards.
+// KeyIn returns a key of one of the place's shards.
 func (p *Place) KeyIn(shard int, name string) string {
 	n := p.Shards()
 	if n == 1 {
@@ -66,7 +66,7 @@ func (p *Place) KeyIn(shard int, name string) string {
 	return fmt.Sprintf("%s:{%s}:%d:%s", p.Prefix, tag(shard, n), n, name)
 }
 
-// Slot is the slot of a cluster that a shard's keys are in.
+// Slot returns the cluster slot of a shard's keys.
 func (p *Place) Slot(shard int) int {
 	if n := p.Shards(); n > 1 {
 		return slot(tag(shard, n))
@@ -74,21 +74,21 @@ func (p *Place) Slot(shard int) int {
 	return slot("0")
 }
 
-// ShardOf is the shard that a member is on.
+// ShardOf returns the shard of a member.
 func (p *Place) ShardOf(member string) int { return shardOf(member, p.Shards()) }
 
-// KeyOf is a key of the shard that a member is on.
+// KeyOf returns a key of a member's shard.
 func (p *Place) KeyOf(member, name string) string { return p.KeyIn(p.ShardOf(member), name) }
 
-// shardOf cuts the hashes into equal ranges by their first 32 bits, of which those that a
-// border lies in need the rest.
+// shardOf divides the hashes into equal ranges. It multiplies the upper and the lower 32 bits separately,
+// to avoid overflow.
 func shardOf(member string, shards int) int {
 	hash, n := xxhash.Sum64String(member), uint64(shards)
 	high, low := hash>>32, hash&(1<<32-1)
 	return int((high*n + low*n>>32) >> 32)
 }
 
-// tag is the hash tag of a shard: the first of i.0, i.1, … whose slot is in its range.
+// tag returns the hash tag of a shard: the first of i.0, i.1, … whose slot is in the shard's range.
 func tag(shard, shards int) string {
 	for j := 0; ; j++ {
 		text := fmt.Sprintf("%d.%d", shard, j)
@@ -98,7 +98,7 @@ func tag(shard, shards int) string {
 	}
 }
 
-// slot is the CRC-16 of the cluster's specification, bit by bit over the whole message.
+// slot returns the CRC-16 of the cluster specification, computed bit by bit over the whole text.
 func slot(text string) int {
 	crc := 0
 	for i := range len(text) * 8 {
@@ -112,7 +112,7 @@ func slot(text string) int {
 	return crc % 16384
 }
 
-// hashes are the same hash of every shard.
+// hashes returns the same hash of every shard.
 func (p *Place) hashes(ctx context.Context, name string) ([]map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
@@ -127,8 +127,8 @@ func (p *Place) hashes(ctx context.Context, name string) ([]map[string]string, e
 	return all, nil
 }
 
-// together are the hashes of all shards as one: of a ledger the position furthest behind, of
-// anything else what the first shard has that has it.
+// together merges the hashes of all shards: for the ledger it takes the lowest position, for other hashes
+// the value of the first shard that has the field.
 func together(name string, all []map[string]string) map[string]string {
 	one := map[string]string{}
 	fields := map[string]bool{}
@@ -149,8 +149,8 @@ func together(name string, all []map[string]string) map[string]string {
 	return one
 }
 
-// before reports whether less counts at one position than at another. Nothing counts where
-// there is none, and of what can't be read nobody knows.
+// before reports whether position a counts less than position b. A missing or unreadable position counts
+// nothing.
 func before(a, b string) bool {
 	from := func(text string) (int64, bool) {
 		first, _, sweeping := strings.Cut(text, "..")

@@ -2,7 +2,7 @@ package harness
 
 import "testing"
 
-// What CLUSTER KEYSLOT of Redis 7.0 answers, and the tags that follow from it.
+// The slots are answers of CLUSTER KEYSLOT of Redis 7.0; the tags follow from them.
 func TestTagsLieInTheirShares(t *testing.T) {
 	for text, want := range map[string]int{"123456789": 12739, "foo": 12182, "bar": 5061} {
 		if got := slot(text); got != want {

@@ -1,6 +1,6 @@
 package harness
 
-// A consumer that is caught in the middle of a sweep, and one that dies there.
+// This file stops a consumer in the middle of a sweep.
 
 import (
 	"testing"
@@ -11,27 +11,27 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Sweep says which sweep of the first partition is to be caught.
+// Sweep selects the sweep of the first partition to catch.
 type Sweep struct {
-	// Start starts a consumer that is to die: again where one was through with its sweep
-	// before it did.
+	// Start starts a consumer to kill. It is called again if the consumer finished its sweep before it
+	// died.
 	Start func() *Consumer
-	// More are records for another sweep, published where the consumer has caught up before
-	// one was seen: how fast a machine is decides nothing then.
+	// More returns records for another sweep. They are published if the consumer catches up before a sweep
+	// was seen, so that the machine's speed does not matter.
 	More func() []*kgo.Record
-	// Seen is called while a consumer is in a sweep; by false it goes on for now. nil:
-	// the first look that sees one is enough.
+	// Seen is called while a consumer is in a sweep. If it returns false, the wait continues. nil: the
+	// first sweep that is seen counts.
 	Seen func() bool
 }
 
-// CatchSweep returns as soon as a consumer that runs is in the middle of a sweep.
+// CatchSweep returns as soon as a running consumer is in the middle of a sweep.
 func (p *Place) CatchSweep(t testing.TB, within time.Duration, s Sweep) {
 	t.Helper()
 	p.catchSweep(t, time.Now().Add(within), "", s)
 }
 
-// KillInSweep kills a consumer in the middle of a sweep that has got on since it was started.
-// It returns the position that the ledger is left at: no late call moves it any more.
+// KillInSweep kills a consumer in the middle of a sweep that has progressed since the consumer was started.
+// It returns the position at which the ledger remains: no late call moves it any more.
 func (p *Place) KillInSweep(t testing.TB, within time.Duration, s Sweep) ledger.Position {
 	t.Helper()
 	deadline := time.Now().Add(within)
@@ -41,8 +41,8 @@ func (p *Place) KillInSweep(t testing.TB, within time.Duration, s Sweep) ledger.
 		p.catchSweep(t, deadline, before, s)
 		c.Kill()
 		<-c.Done()
-		// What the dead one had sent was there before the first of these reads was sent, so it
-		// is executed before the second one at the latest.
+		// The calls of the killed process had reached Redis before the first of these reads was sent, so
+		// they are executed before the second one.
 		p.Ledger(t)
 		if at, ok := sweeping(p.Ledger(t)[0]); ok {
 			return at
@@ -50,7 +50,7 @@ func (p *Place) KillInSweep(t testing.TB, within time.Duration, s Sweep) ledger.
 	}
 }
 
-// catchSweep waits until the ledger is within a sweep, and elsewhere than before.
+// catchSweep waits until the ledger is within a sweep, at another position than before.
 func (p *Place) catchSweep(t testing.TB, deadline time.Time, before string, s Sweep) {
 	t.Helper()
 	const lookAtLog = 50 * time.Millisecond

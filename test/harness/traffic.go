@@ -1,6 +1,6 @@
 package harness
 
-// Events that most tests send, all at once or a little all the time.
+// This file makes events for most tests, all at once or as continuous traffic.
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Earned are events of members over partitions, repeatable by their seed: corrections,
-// two boards, times in the last hours of today, and a bad one in a hundred.
+// Earned returns events of members over partitions, reproducible by the seed: with corrections, two boards,
+// times in the last hours of today, and one bad event in a hundred.
 func Earned(seed uint64, events, members, partitions int) []*kgo.Record {
 	random := rand.New(rand.NewPCG(seed, 1))
 	records := make([]*kgo.Record, events)
@@ -36,7 +36,7 @@ func Earned(seed uint64, events, members, partitions int) []*kgo.Record {
 	return records
 }
 
-// Traffic is events that are published while something else happens.
+// Traffic publishes events in the background.
 type Traffic struct {
 	place     *Place
 	published atomic.Int64
@@ -44,7 +44,7 @@ type Traffic struct {
 	done      sync.WaitGroup
 }
 
-// Traffic publishes a little all the time, until it is stopped.
+// Traffic publishes a few events continuously, until it is stopped.
 func (p *Place) Traffic(t testing.TB, partitions int) *Traffic {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -52,7 +52,7 @@ func (p *Place) Traffic(t testing.TB, partitions int) *Traffic {
 	s.done.Go(func() {
 		for seed := uint64(1000); ; seed++ {
 			for _, r := range Earned(seed, 50, 300, partitions) {
-				// Not cancelled itself: what is published counts.
+				// The publishing itself is not cancelled, because what is published counts.
 				p.Stream(context.WithoutCancel(ctx), t, r)
 			}
 			s.published.Add(50)
@@ -74,7 +74,7 @@ func (s *Traffic) Stop() {
 	s.place.Await()
 }
 
-// More waits until so many events more were published.
+// More waits until a number of further events is published.
 func (s *Traffic) More(t testing.TB, events int64) {
 	t.Helper()
 	until := s.published.Load() + events
@@ -86,7 +86,7 @@ func (s *Traffic) More(t testing.TB, events int64) {
 	})
 }
 
-// Finish ends everything in order once all counts, and holds what is there against the oracle.
+// Finish waits until everything counts, terminates the consumers, and compares the place with the oracle.
 func (p *Place) Finish(t testing.TB) {
 	t.Helper()
 	p.AwaitCaughtUp(t, Within)
@@ -94,7 +94,7 @@ func (p *Place) Finish(t testing.TB) {
 	p.Check(t)
 }
 
-// Must fails the test by an error.
+// Must fails the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

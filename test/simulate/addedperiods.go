@@ -1,15 +1,17 @@
 package simulate
 
-// A period that is added while processes run: to all boards, to the list of one board, or to the boards that aren't
-// named. In order:
+// This file adds a period while processes run: to all boards, to the list of one board, or to the boards
+// that are not named. In order:
 //
-//	the configuration has one more period    processes that are launched from then on have it, and those that are
-//	                                         there stay as they are until they are stopped, one by one
-//	the first process with it starts         each shard's schema has the period, and its origins since when
+//	the configuration gets one more period   processes that start from then on have it; running processes
+//	                                         keep the old configuration until they are stopped, one by one
+//	the first process with it starts         each shard's schema gets the period, and the time since which
+//	                                         it is counted
 //	processes without it                     count nothing from then on, and halt, or refuse to start
-//	a night passes                           later windows of the period begin, and have to be whole
+//	a night passes                           later windows of the period begin, and must be whole
 //
-// Windows that start before `since` lack what was counted without the period, and have to be shown as incomplete.
+// Windows that start before `since` lack the events that were counted without the period, and must be shown
+// as incomplete.
 
 import (
 	"encoding/json"
@@ -33,7 +35,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// addedFrom is where the seeds of worlds begin in which a period is added.
+// addedFrom is the first seed of the worlds in which a period is added.
 const addedFrom = int64(1) << 46
 
 const (
@@ -56,29 +58,32 @@ const (
 )
 
 const (
-	// producersAhead is how far record times may be ahead of the time, and clockOff how far Redis's clock may be off. Both
-	// together are less than the hour that Kafka takes records ahead of its own clock.
+	// producersAhead is how far record times may be ahead of the present, and clockOff how far Redis's
+	// clock may be off. Their sum is less than the hour by which Kafka accepts record times ahead of its
+	// own clock.
 	producersAhead = 30 * time.Minute
 	clockOff       = 15 * time.Minute
-	// addedAfter is how long after Redis's clock a window of the period has to start that lacks nothing.
+	// addedAfter is the time by Redis's clock after which a window of the added period must start to lack
+	// nothing.
 	addedAfter = maxFuture + time.Hour + time.Millisecond
 )
 
-// addition is the period that is added.
+// addition is an added period, and where it is added.
 type addition struct {
 	period string
-	board  string // to whose list; empty: to all boards
+	board  string // the board to whose list it is added; empty: all boards
 }
 
-// of reports whether a window is of the period, on a board that it was added to.
+// of reports whether a window belongs to the added period, on a board to which it was added.
 func (a *addition) of(board, period string) bool {
 	return period == a.period && (a.board == "" || board == a.board || a.board == rules.AnyBoard && board != alwaysBoard)
 }
 
-// alwaysBoard has a list with the period from the beginning if that is added to the boards that aren't named.
+// alwaysBoard has its own list with the period from the beginning, if the period is added to the boards
+// that are not named.
 const alwaysBoard = "eu"
 
-// added makes it a plan in which a period is added.
+// added changes the plan into one in which a period is added.
 func (p *plan) added() {
 	s := &p.setup
 	if s.Disorder || s.MaxWindows > 0 || s.Names {
@@ -94,7 +99,7 @@ func (p *plan) added() {
 	}
 	s.Added = a
 	s.MaxPoints, s.Ahead, s.Less = 99_999_999, 0, 0
-	for i := range s.Processes { // a process needs the least fold_memory to finish a sweep by others' rules
+	for i := range s.Processes { // to finish a sweep under others' rules, a process needs the minimum of fold_memory
 		s.Processes[i].foldMemory = ingest.LeastMemory(maxEventBytes)
 	}
 	s.Bans, s.BannedBefore = false, nil
@@ -133,9 +138,9 @@ func (p *plan) added() {
 	}
 }
 
-// --- as the product has it -------------------------------------------------------------
+// --- the product's configuration --------------------------------------------------------
 
-// periodsOf are the periods that a configuration keeps, with the added one or without.
+// periodsOf returns the periods of a configuration, with the added one or without.
 func (s *setup) periodsOf(has bool) []string {
 	if s.Added != nil && s.Added.board == "" && has {
 		return append(slices.Clone(s.Periods), s.Added.period)
@@ -143,7 +148,7 @@ func (s *setup) periodsOf(has bool) []string {
 	return s.Periods
 }
 
-// listsOf are the periods of the boards that list theirs.
+// listsOf returns the periods of the boards that have a list of their own.
 func (s *setup) listsOf(has bool) map[string][]periods.Period {
 	a := s.Added
 	if a == nil || a.board == "" {
@@ -166,7 +171,7 @@ func (s *setup) listsOf(has bool) map[string][]periods.Period {
 	return lists
 }
 
-// boardsOf are the boards that have fewer periods than there are, as the fold has them.
+// boardsOf returns the boards with fewer periods than the configuration, in the form that the fold needs.
 func (s *setup) boardsOf(has bool) map[string]*fold.Board {
 	lists := s.listsOf(has)
 	if lists == nil {
@@ -184,10 +189,10 @@ func (s *setup) boardsOf(has bool) map[string]*fold.Board {
 	return all
 }
 
-// withoutIt and withIt are the rules' texts.
+// withoutIt and withIt are the texts of the two sets of rules.
 const withoutIt, withIt = "without the added period", "with the added period"
 
-// addsRules puts the rules, as a text, into the configuration of a consumer.
+// addsRules sets the rules' text in a consumer's configuration.
 func (p *process) addsRules(c *ingest.Config) {
 	if p.w.setup.Added == nil {
 		return
@@ -204,8 +209,8 @@ func (p *process) addsRules(c *ingest.Config) {
 	}
 }
 
-// extends adds what Redis lacks before the process joins the group, as the consumer does when it starts, and reports
-// whether the process may join.
+// extends adds the period to Redis before the process joins the group, as the consumer does at start. It
+// reports whether the process may join.
 func (p *process) extends() bool {
 	if p.w.setup.Added == nil {
 		return true
@@ -247,15 +252,15 @@ func (p *process) extends() bool {
 	}
 }
 
-// addedName is how the product names what is added.
+// addedName returns the product's name for the added period.
 func (w *world) addedName() string {
 	a := w.setup.Added
 	return ledger.Added{Board: a.board, Period: a.period}.String()
 }
 
-// --- what happens ----------------------------------------------------------------------
+// --- events ------------------------------------------------------------------------------
 
-// happensToPeriods reports whether an event of such a world took effect.
+// happensToPeriods executes an event about periods, and reports whether it had an effect.
 func (w *world) happensToPeriods(f fault) bool {
 	alive := w.alive()
 	switch f.kind {
@@ -292,7 +297,7 @@ func (w *world) configuresPeriod(n int) bool {
 	return true
 }
 
-// falls has a night pass: records that are sent from then on are of the morning.
+// falls lets a night pass: records that are sent afterwards have times of the next morning.
 func (w *world) falls(by time.Duration) {
 	w.notesOver()
 	w.slept += by
@@ -300,7 +305,7 @@ func (w *world) falls(by time.Duration) {
 	w.tellf("a night of %v passes", by)
 }
 
-// sways has Redis's clock be off by some minutes.
+// sways sets Redis's clock off by some minutes.
 func (w *world) sways(n int) {
 	off := time.Duration(n%int(2*clockOff/time.Second))*time.Second - clockOff
 	w.jumps(off - (time.Duration(w.skew.Load()) - w.slept))
@@ -309,7 +314,7 @@ func (w *world) sways(n int) {
 
 var occurredField = regexp.MustCompile(`"occurred_at":(\d+)`)
 
-// timely is a sending whose records are of the time at which it is sent.
+// timely returns a sending with its record times shifted to the present.
 func (w *world) timely(s *sending) *sending {
 	if w.setup.Added == nil || len(s.records) == 0 {
 		return s
@@ -341,7 +346,7 @@ func (w *world) timely(s *sending) *sending {
 	return &moved
 }
 
-// endsWithout has those be replaced at the end that lack the period.
+// endsWithout stops the processes without the period at the end, so that others replace them.
 func (w *world) endsWithout() {
 	if w.setup.Added == nil {
 		return
@@ -359,7 +364,7 @@ func (w *world) endsWithout() {
 	}
 }
 
-// noteRefusals notes the processes that have refused to start.
+// noteRefusals records the processes that have refused to start.
 func (w *world) noteRefusals() {
 	for _, p := range w.processes {
 		if p.lacks.Load() && !p.stopped && !p.dead {
@@ -375,16 +380,16 @@ func (w *world) noteRefusals() {
 
 // --- checks ---------------------------------------------------------------
 
-// hasPeriod is the state of the added period on a shard.
+// hasPeriod holds the state of the added period on a shard.
 type hasPeriod struct {
-	in     bool           // the schema
-	until  int64          // Unix ms: windows that start before this lack what was counted without the period
-	whole  int64          // Unix ms: windows that start then or later lack nothing
-	before map[int]string // the ledger when it was added, by partition
+	in     bool           // the schema has the period
+	until  int64          // Unix ms: windows that start before this lack the events counted without the period
+	whole  int64          // Unix ms: windows that start at this time or later lack nothing
+	before map[int]string // the ledger when the period was added, by partition
 }
 
-// noteAdded notes that a call may have added the period to a shard, and checks that from then on no process without the
-// period counts there.
+// noteAdded records that a call may have added the period to a shard, and checks that afterwards no process
+// without the period counts there.
 func (sh *shard) noteAdded(c *call, r redissim.Result) {
 	w := sh.w
 	if w.setup.Added == nil {
@@ -394,7 +399,7 @@ func (sh *shard) noteAdded(c *call, r redissim.Result) {
 	if sh.period.in = is; is && !before {
 		if sh.period = (hasPeriod{in: true, before: sh.ledger()}); c.kind == "extend" {
 			sh.period.until = w.now().Add(addedAfter).UnixMilli()
-			sh.period.whole = sh.period.until + 1 // a part of a millisecond is rounded up
+			sh.period.whole = sh.period.until + 1 // a fraction of a millisecond is rounded up
 			w.count(extends + w.setup.Added.to())
 			if sh.addedBefore {
 				w.count(extendsAgain)
@@ -425,7 +430,7 @@ func (sh *shard) noteAdded(c *call, r redissim.Result) {
 	}
 }
 
-// to says to which boards it is added.
+// to names the boards to which the period is added.
 func (a *addition) to() string {
 	switch a.board {
 	case "":
@@ -456,15 +461,16 @@ func (sh *shard) keepsAdded() bool {
 	return schema.Periods[a.period] != nil
 }
 
-// countedWithout reports whether a window, by its name in the listing and its listing, lacks what was counted without its
-// period.
+// countedWithout reports whether a window (its name and its listing) lacks events that were counted without
+// its period.
 func (sh *shard) countedWithout(name, text string) bool {
 	parts := strings.Split(name, ":")
 	l, err := oracle.ReadListing(text)
 	return sh.w.setup.Added != nil && err == nil && sh.w.setup.Added.of(parts[0], parts[1]) && l.Start < sh.period.until
 }
 
-// lacked reports which periods of a board a record was counted without; nil if it was counted with all.
+// lacked returns a function that reports the periods of a board without which a record was counted; nil if
+// it was counted with all.
 func (w *world) lacked(partition int, r *stored) func(board, period string) bool {
 	user, ok := userOf(r.value)
 	if w.setup.Added == nil || !ok {
@@ -476,8 +482,8 @@ func (w *world) lacked(partition int, r *stored) func(board, period string) bool
 	return nil
 }
 
-// setsAside takes out of what is compared the windows of an added period that are shown as incomplete, and holds that these
-// are those which may lack events.
+// setsAside returns the windows of an added period that are shown as incomplete, which are excluded from
+// the comparison. It checks that exactly those windows that may lack events are shown as incomplete.
 func (sh *shard) setsAside(want, is map[string]map[string]uint64, all ...map[string]string) (some []string) {
 	w := sh.w
 	a := w.setup.Added
@@ -528,7 +534,7 @@ func (sh *shard) setsAside(want, is map[string]map[string]uint64, all ...map[str
 	return some
 }
 
-// haltsWithout counts the halts of a process that name the period which it lacks.
+// haltsWithout counts the halts of a process that name the period that it lacks.
 func (p *process) haltsWithout(what string) {
 	if p.w.setup.Added == nil || p.has {
 		return

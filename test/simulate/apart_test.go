@@ -1,7 +1,7 @@
 package simulate
 
-// Shards that stand far apart: one was lost or cut short while the others are in the middle of
-// a sweep.
+// Plans in which one shard loses data or goes back during a sweep, so that the shards' positions
+// differ widely.
 
 import (
 	"fmt"
@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// lostMidway is a plan of three shards, of which one goes back or is wiped while the others are in a sweep:
-// what is left of that is read without it. The number chooses when that is, and when fetches hang then.
+// lostMidway returns a plan of three shards. One of them goes back or is wiped while the others are in
+// a sweep; a worker then reads the rest of the sweep for the others alone. number (from 0) chooses the
+// moment, and when fetches hang afterwards.
 func lostMidway(number int) *plan {
 	n, later := number*41, number/24
 	p := small()
@@ -25,7 +26,7 @@ func lostMidway(number int) *plan {
 	}
 	p.first = len(p.sendings)
 	p.sendings = append(p.sendings, s)
-	kind, atOnce := backMidway, 1<<8 // without a new connection
+	kind, atOnce := backMidway, 1<<8 // 1<<8: without a new connection
 	if n%3 == 0 {
 		kind = wipedMidway
 	}
@@ -46,7 +47,8 @@ func TestAShardThatIsLostInTheMiddleOfASweepIsReadAgainAlone(t *testing.T) {
 	}
 }
 
-// narrowly is a seed's plan in which a sweep is taken over by who can't hold it, of three shards.
+// narrowly returns the plan of a seed with three shards, in which a process with a smaller fold memory
+// takes over a sweep that is too large for it. It returns nil if the seed's plan doesn't fit.
 func narrowly(seed int) *plan {
 	p := draw(int64(seed) + 1)
 	if p.setup.Less == 0 || p.crowded() {

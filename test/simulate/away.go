@@ -1,8 +1,7 @@
 package simulate
 
-// A dead-letter topic that is away: it was deleted, some of its partitions have no leader,
-// or nobody may write to it. Bad events wait for it, and nothing else does; one that was
-// deleted is made again.
+// This file makes the dead-letter topic unavailable: it is deleted, some of its partitions have no leader,
+// or no process may write to it. Only bad events wait for it. A deleted topic is created again.
 
 import (
 	"time"
@@ -26,15 +25,15 @@ const (
 
 // deadLetterLog is the dead-letter topic.
 type deadLetterLog struct {
-	partitions int // 0: there is none
-	// What is wrong with it, in which of its partitions (-1: all), until when.
+	partitions int // 0: the topic does not exist
+	// What is wrong, in which partition (-1: all), until when.
 	wrong string
 	in    int
 	until time.Time
 }
 
-// away has something happen to the dead-letter topic. What was acknowledged before is
-// known, whatever becomes of the topic.
+// away executes an event about the dead-letter topic. Dead letters that were acknowledged before remain
+// known to the checks.
 func (w *world) away(f fault) bool {
 	of := topics[f.n>>3%w.setup.topics()]
 	l, partitions := w.kafka.deadLetters[event.DeadLetterTopic(of)], w.kafka.size(of)
@@ -51,10 +50,10 @@ func (w *world) away(f fault) bool {
 	l.wrong, l.in, l.until = f.kind, f.n%(2*partitions)-partitions, time.Now().Add(time.Duration(2+f.n>>4%60)*time.Second)
 	l.in = max(l.in, -1)
 	w.tellf("%s%s: partition %d of it, until %.0f s", otherwise(of), f.kind, l.in, l.until.Sub(w.began).Seconds())
-	return false // it counts by what it does
+	return false // it counts when it takes effect
 }
 
-// refuses is how a partition of the topic can't be written to; 0 is that it can.
+// refuses returns the error for writing to a partition; 0 if it can be written to.
 func (l *deadLetterLog) refuses(partition int32) kafka.Error {
 	switch {
 	case int(partition) >= l.partitions:
@@ -83,7 +82,7 @@ func (l *deadLetterLog) metadata(name string) metadata.ResponseTopic {
 	return t
 }
 
-// create makes it.
+// create creates the topic.
 func (w *world) create(r *createtopics.Request) *createtopics.Response {
 	asked, out := r.Topics[0], createtopics.ResponseTopic{Name: r.Topics[0].Name}
 	switch l := w.kafka.deadLetters[asked.Name]; {
@@ -99,7 +98,7 @@ func (w *world) create(r *createtopics.Request) *createtopics.Response {
 	return &createtopics.Response{Topics: []createtopics.ResponseTopic{out}}
 }
 
-// enlarge adds partitions to it.
+// enlarge adds partitions to the topic.
 func (w *world) enlarge(r *createpartitions.Request) *createpartitions.Response {
 	asked, out := r.Topics[0], createpartitions.ResponseResult{Name: r.Topics[0].Name}
 	switch l := w.kafka.deadLetters[asked.Name]; {

@@ -1,8 +1,8 @@
 package simulate
 
-// Members who are banned on a board or on all, shown again and erased, while everything else
-// happens. The topic that says so survives all of it; that Redis is brought in line with it is the
-// product's work: each process follows the topic and keeps Redis so (banstopic.go).
+// This file bans, unbans and erases members, on one board or on all, while everything else happens. The
+// bans topic survives all of it. Bringing Redis in line with the topic is the product's work: each process
+// follows the topic and updates Redis (banstopic.go).
 
 import (
 	"bytes"
@@ -34,10 +34,12 @@ const (
 	hidesAgain   = "a member is hidden again in a Redis that went back"
 )
 
-// bansEvery is of how many seeds the one of bansAt is of a world that has bans.
+// bansEvery and bansAt select the seeds of worlds with bans: those with the remainder bansAt modulo
+// bansEvery.
 const bansEvery, bansAt = 11, 7
 
-// bans draws who is banned, and when, by draws of its own: worlds without them are as they were.
+// bans draws the bans and their times from a generator of its own, so that worlds without bans do not
+// change.
 func (p *plan) bans() {
 	if p.seed%bansEvery != bansAt {
 		return
@@ -59,7 +61,7 @@ func (p *plan) banned(d *drawer) {
 		if f.kind == bansAway || d.IntN(3) > 0 {
 			continue
 		}
-		// What is at odds with it, about then.
+		// Something that conflicts with the ban, at about the same time.
 		other := fault{at: f.at + d.IntN(30), n: d.IntN(1 << 16)}
 		if other.kind = pick(d, wipe, rollback, rollback, start, rebuilds, rebuilds); other.kind == rebuilds && s.Shards > 1 {
 			other.kind = wipe
@@ -71,32 +73,32 @@ func (p *plan) banned(d *drawer) {
 	}
 }
 
-// banned is whom a ban is about: on all boards where that is empty.
+// banned identifies a ban; an empty board means all boards.
 type banned struct{ board, member string }
 
 func (b banned) field() string { return b.board + ":" + b.member }
 
-// ban is the latest record of a key, as whoever wrote it meant it.
+// ban is the latest record of a key, as its author intended it.
 type ban struct {
-	until  int64 // by Redis's clock, Unix ms; 0: it doesn't end
+	until  int64 // Unix ms by Redis's clock; 0: no end
 	erases bool
-	// idle says that nobody ever had a reason to show the member here: the key had no other record
-	// than bans, and none of them was ever over.
+	// idle means that no process ever had a reason to show the member here: the key had only bans as
+	// records, and none of them has expired.
 	idle bool
 }
 
 func (b *ban) over(now time.Time) bool { return b.until > 0 && now.UnixMilli() >= b.until }
 
-// bansOf is what there is of bans, beside what Redis has.
+// bansOf holds the bans outside Redis.
 type bansOf struct {
 	topic   bansLog
-	members []string // who may be banned
+	members []string // members who may be banned
 	lasting map[string]bool
-	latest  map[banned]*ban // those without one were taken back
-	over    map[banned]bool // counted as such
+	latest  map[banned]*ban // keys without a record were unbanned
+	over    map[banned]bool // bans that were noted as expired or were removed
 }
 
-// whom finds who may be banned: those with the most events, and somebody without any.
+// whom chooses the members who may be banned: those with the most events, and one without any.
 func (w *world) whom() {
 	events, points := map[string]int{}, map[string]int64{}
 	for _, s := range w.plan.sendings {
@@ -117,7 +119,7 @@ func (w *world) whom() {
 	b := &w.bans
 	b.members = append(slices.Clone(most[:min(4, len(most))]), "nobody")
 	b.lasting = map[string]bool{}
-	for _, m := range b.members { // which events of theirs were refused is found out by their standings
+	for _, m := range b.members { // their standings show which of their events were refused
 		b.lasting[m] = points[m] > w.setup.MaxPoints || strings.HasPrefix(m, "over")
 	}
 	b.latest, b.over = map[banned]*ban{}, map[banned]bool{}
@@ -126,7 +128,7 @@ func (w *world) whom() {
 	}
 }
 
-// happensToBans reports whether something about bans took effect.
+// happensToBans executes an event about bans, and reports whether it had an effect.
 func (w *world) happensToBans(f fault) bool {
 	switch f.kind {
 	case bansMember:
@@ -160,7 +162,7 @@ func (w *world) happensToBans(f fault) bool {
 	}
 }
 
-// bansSomebody publishes a ban, unless that is of somebody who is erased: commands refuse it.
+// bansSomebody publishes a ban, unless the member is erased: the commands reject that.
 func (w *world) bansSomebody(n int) bool {
 	boards := []string{"", "", "", "global", "eu", "us"}
 	k := banned{boards[n>>3%len(boards)], w.bans.members[n%len(w.bans.members)]}
@@ -169,7 +171,7 @@ func (w *world) bansSomebody(n int) bool {
 	}
 	r := &bans.Record{}
 	ends := ""
-	if n>>6%5 >= 3 { // within seconds, or hours, which a clock may leap over
+	if n>>6%5 >= 3 { // seconds or hours from now; a jump of the clock may skip hours
 		r.Until = w.now().Add(time.Duration(1+n>>8%20) * []time.Duration{time.Second, time.Hour}[n>>6%5-3]).Truncate(time.Millisecond)
 		ends = fmt.Sprintf(", until %.1f s by Redis's clock", r.Until.Sub(w.now()).Seconds())
 	}
@@ -181,7 +183,7 @@ func (w *world) bansSomebody(n int) bool {
 	return true
 }
 
-// writeBan writes a record of the topic; nil is that the ban is taken back.
+// writeBan writes a record to the topic; nil removes the ban.
 func (w *world) writeBan(k banned, r *bans.Record) {
 	w.notesOver()
 	key, b := []byte(bans.Key{Board: k.board, Member: k.member}.Text()), w.bans.latest[k]
@@ -194,7 +196,7 @@ func (w *world) writeBan(k banned, r *bans.Record) {
 	r.Key, r.Reason, r.At = bans.Key{Board: k.board, Member: k.member}, "it says so", w.now()
 	_, value, err := r.Encode()
 	if err != nil {
-		panic(err) // by the plan, which is wrong then
+		panic(err) // the plan is wrong
 	}
 	idle := !w.bans.over[k] && (b == nil || b.idle)
 	b = &ban{erases: r.Erased, idle: idle}
@@ -205,7 +207,7 @@ func (w *world) writeBan(k banned, r *bans.Record) {
 	w.bans.topic.append(w, key, value)
 }
 
-// notesOver notes which bans are over by Redis's clock, which may go back afterwards.
+// notesOver records which bans have expired by Redis's clock, because the clock may go back afterwards.
 func (w *world) notesOver() {
 	for k, b := range w.bans.latest {
 		if b.over(w.now()) && !w.bans.over[k] {
@@ -215,7 +217,7 @@ func (w *world) notesOver() {
 	}
 }
 
-// inForce are the bans that hold in a shard: hidden or erased, by their keys.
+// inForce returns the bans in force on a shard by key, with the value hidden or erased.
 func (sh *shard) inForce() map[banned]string {
 	all := map[banned]string{}
 	for k, b := range sh.w.bans.latest {
@@ -230,7 +232,7 @@ func (sh *shard) inForce() map[banned]string {
 	return all
 }
 
-// placeOf is where the standings of a member on a board belong: "", hidden or erased.
+// placeOf returns where a member's standings on a board belong: "" (shown), hidden or erased.
 func (w *world) placeOf(board, member string) (at string) {
 	for _, k := range []banned{{board, member}, {"", member}} {
 		b := w.bans.latest[k]
@@ -245,7 +247,7 @@ func (w *world) placeOf(board, member string) (at string) {
 	return at
 }
 
-// fields are what the shard has of bans, by their keys.
+// fields returns the bans that the shard holds, by key.
 func (sh *shard) fields() map[banned]string {
 	all := map[banned]string{}
 	for field, state := range sh.hash("banned") {
@@ -256,7 +258,7 @@ func (sh *shard) fields() map[banned]string {
 	return all
 }
 
-// inLine reports whether every shard hides whom the topic bans, and nobody else.
+// inLine reports whether every shard hides exactly the members that the topic bans.
 func (w *world) inLine() bool {
 	if !w.setup.Bans {
 		return true
@@ -265,7 +267,7 @@ func (w *world) inLine() bool {
 	return !slices.ContainsFunc(w.shards, func(sh *shard) bool { return !maps.Equal(sh.inForce(), sh.fields()) })
 }
 
-// outOfLine says what isn't.
+// outOfLine describes the differences between the shards and the topic.
 func (w *world) outOfLine() string {
 	if w.inLine() {
 		return ""
@@ -279,7 +281,7 @@ func (w *world) outOfLine() string {
 	return b.String()
 }
 
-// hiddenBoards are the hidden sets of what is listed, without the id that is nobody's.
+// hiddenBoards returns the hidden sets of the listed windows, without the placeholder "".
 func (sh *shard) hiddenBoards() map[string]map[string]uint64 {
 	all := map[string]map[string]uint64{}
 	for listing, text := range sh.hash(windowsKey) {
@@ -297,7 +299,7 @@ func (sh *shard) hiddenBoards() map[string]map[string]uint64 {
 
 const hiddenSuffix = ":hidden"
 
-// lacks reports whether a window lacks one of the keys that its listing says it has.
+// lacks reports whether a window lacks a key that its listing names.
 func (sh *shard) lacks(listing, text string) bool {
 	shown, hidden := sh.exists(listing), sh.exists(listing+hiddenSuffix)
 	l, _ := oracle.ReadListing(text)
@@ -316,7 +318,7 @@ func (sh *shard) lacks(listing, text string) bool {
 	return !shown
 }
 
-// standings are those of a shard's members, shown or hidden, by window.
+// standings returns the standings of a shard's members by window, shown and hidden ones.
 func (sh *shard) standings() map[string]map[string]uint64 {
 	all := sh.boards()
 	if !sh.w.setup.Bans {
@@ -328,8 +330,9 @@ func (sh *shard) standings() map[string]map[string]uint64 {
 	return all
 }
 
-// shown takes out of what the oracle expects who isn't shown, and returns what has to be hidden.
-// A window that only erased members were ever in may be listed or not: it is, if it began before.
+// shown removes from the oracle's boards the members who are not shown, and returns those who must be
+// hidden. A window in which only erased members ever were may be listed or not: it is listed if it existed
+// before the erasure.
 func (sh *shard) shown(boards map[string]map[string]uint64, listed func(string) bool, forget func(string)) (hidden map[string]map[string]uint64) {
 	w := sh.w
 	hidden = map[string]map[string]uint64{}
@@ -360,15 +363,15 @@ func (sh *shard) shown(boards map[string]map[string]uint64, listed func(string) 
 	return hidden
 }
 
-// looks holds what is true of a shard in every moment, after a call that may have changed something
-// in it.
+// looks checks what must hold in a shard at every moment. It is called after each call that may have
+// changed something.
 func (sh *shard) looks(c *call) {
 	w := sh.w
 	if !w.setup.Bans || sh.w.failed != "" {
 		return
 	}
 	w.notesOver()
-	for k := range sh.aligned { // also of a shard that has lost something: readers go by it
+	for k := range sh.aligned { // also in a shard that has lost data: readers rely on it
 		if b := w.bans.latest[k]; b == nil || !b.idle {
 			delete(sh.aligned, k)
 		}
@@ -416,8 +419,8 @@ func (sh *shard) has(set, member string) bool {
 	return sh.on.redis.Do("ZSCORE", sh.key(set), member) != nil
 }
 
-// knows holds that a process which counts something has hidden the members whose bans it knew: it brings Redis in line
-// after it has read where it continues, and counts nothing if the ledger has moved since.
+// knows checks that a process which counts has hidden the members whose bans it knew. It applies the bans
+// after it has read where to continue, and counts nothing if the ledger has moved since.
 func (sh *shard) knows(c *call) {
 	at := c.from.aligned[sh.number]
 	if !sh.w.setup.Bans || at == nil || !sh.on.changed.Before(at.at) {
@@ -426,7 +429,7 @@ func (sh *shard) knows(c *call) {
 	fields := sh.fields()
 	for k, r := range at.known {
 		is := banned{k.Board, k.Member}
-		if !r.InForce(sh.w.now()) { // the process may not know of a later one
+		if !r.InForce(sh.w.now()) { // the process may not know a later one
 			continue
 		}
 		if b := sh.w.bans.latest[is]; b != nil && b.idle && !b.over(sh.w.now()) && sh.w.shardOf(k.Member) == sh && fields[is] == "" {
@@ -435,7 +438,7 @@ func (sh *shard) knows(c *call) {
 	}
 }
 
-// bansDone notes what a call of ban.lua did.
+// bansDone counts the effects of a call of ban.lua.
 func (sh *shard) bansDone(c *call) {
 	a := arguments(c.command.Args)
 	switch {
@@ -451,7 +454,7 @@ func (sh *shard) bansDone(c *call) {
 	sh.on.keep()
 }
 
-// aboutBan says what a call of ban.lua is to do.
+// aboutBan describes a call of ban.lua.
 func aboutBan(args []string) string {
 	a := arguments(args)
 	what := a[1]
@@ -462,7 +465,7 @@ func aboutBan(args []string) string {
 	return strings.TrimSpace(fmt.Sprintf("bans: %s %q %s", what, a[2], mark))
 }
 
-// checkHidden compares what is hidden with what the members have earned.
+// checkHidden compares the hidden sets with the oracle.
 func (sh *shard) checkHidden(want map[string]map[string]uint64, expires map[string]int64) {
 	w := sh.w
 	if !w.setup.Bans {

@@ -1,8 +1,8 @@
 package simulate
 
-// The topic of bans, and who follows it. The follower is the product's own, and what it asks is
-// answered at once, or once there is something: it is no step of the driver's. What a process does
-// to Redis by it, is.
+// This file simulates the bans topic for its followers. The follower is the product's own. Its requests are
+// answered at once, or as soon as there is a record, so they are not steps of the driver. The calls with
+// which a process applies bans to Redis are steps.
 
 import (
 	"bytes"
@@ -29,17 +29,17 @@ import (
 
 const bansTopic = "bans"
 
-// bansLog is the topic: what it has is under the world's lock.
+// bansLog is the topic. The world's lock guards it.
 type bansLog struct {
 	brokers
 
-	grew  chan struct{} // closed once a record is added
-	until time.Time     // it is away until then
-	of    int           // for the process alone; 0: for all
+	grew  chan struct{} // closed when a record is added
+	until time.Time     // the topic is unavailable until then
+	of    int           // the process for which it is unavailable; 0: all
 }
 
-// append adds a record, and has compaction take those before it of its key: all but the latest may
-// be gone for whoever comes now.
+// append adds a record, and compacts earlier records with the same key: a new follower may see only the
+// latest.
 func (l *bansLog) append(w *world, key, value []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *bansLog) append(w *world, key, value []byte) {
 	l.grew = make(chan struct{})
 }
 
-// goesAway has the topic be away for a while: for a process, or for all.
+// goesAway makes the topic unavailable for a while, for one process or for all.
 func (l *bansLog) goesAway(w *world, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,10 +73,10 @@ func (l *bansLog) goesAway(w *world, n int) {
 	w.tellf("%s until %.1f s%s", bansAway, l.until.Sub(w.began).Seconds(), about)
 }
 
-// follows is a process's way to the topic.
+// follows is a process's transport to the topic.
 type follows struct{ *process }
 
-// away is why nothing comes back, if nothing does.
+// away returns the error if the topic is unavailable.
 func (f *follows) away() error {
 	l := &f.w.bans.topic
 	switch {
@@ -109,7 +109,7 @@ func (f *follows) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Reque
 	}
 }
 
-// bansWire is a connection: what is written is a fetch, and its answer is read.
+// bansWire is a connection: the client writes a fetch and reads its response.
 type bansWire struct {
 	*follows
 
@@ -131,7 +131,7 @@ func (c *bansWire) Read(b []byte) (int, error) {
 	return c.response.Read(b)
 }
 
-// heldBack is how long a fetch is held for which there is nothing: a little less than is waited.
+// heldBack is how long an empty fetch is held: a little less than the client waits.
 const heldBack = 4 * time.Second
 
 func (c *bansWire) answer() ([]byte, error) {
@@ -155,7 +155,7 @@ func (c *bansWire) answer() ([]byte, error) {
 			return nil, c.ctx.Err()
 		}
 	}
-	lag := c.w.setup.BansLag // each hears of each record at another time
+	lag := c.w.setup.BansLag // each process hears of each record at another time
 	time.Sleep(time.Duration(c.id*1_299_709+int(at)*15_485_863)%lag + time.Duration(c.id)*time.Microsecond)
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
@@ -165,7 +165,7 @@ func (c *bansWire) answer() ([]byte, error) {
 	return framed(c.w.bans.topic.fetch(q), version, correlation), nil
 }
 
-// framed is an answer as it is sent.
+// framed encodes a response for the wire.
 func framed(a kmsg.Response, version int16, correlation int32) []byte {
 	a.SetVersion(version)
 	head := 8
@@ -178,17 +178,17 @@ func framed(a kmsg.Response, version int16, correlation int32) []byte {
 	return out
 }
 
-// keeping is what a process has that keeps Redis in line with the topic.
+// keeping is the part of a process that applies the topic to Redis.
 type keeping struct {
 	follower *bans.Follower
 	keeper   *bans.Keeper
-	before   map[banned]*ban    // who was banned as it started
-	inLine   atomic.Bool        // it once was
-	aligned  map[int]*alignedAt // by shard; under the world's lock
+	before   map[banned]*ban    // bans in force when the process started
+	inLine   atomic.Bool        // whether Redis was in line once
+	aligned  map[int]*alignedAt // by shard; the world's lock guards it
 }
 
-// alignedAt is when a process last began to bring Redis in line after it had read a shard's ledger, and which
-// bans it knew to be in force then.
+// alignedAt is the time at which a process last started to apply the bans after it had read a shard's
+// ledger, with the bans that it knew to be in force then.
 type alignedAt struct {
 	at    time.Time
 	known bans.State
@@ -210,8 +210,8 @@ func (p *process) keeps() {
 	p.keeper, p.aligned = bans.NewKeeper(p.follower, hidden, log), map[int]*alignedAt{}
 }
 
-// consumes runs the consumer, and first and beside it what keeps Redis in line and seals windows, as
-// the product does.
+// consumes runs the consumer. Before and next to it, it applies the bans and seals windows, as the product
+// does.
 func (p *process) consumes() {
 	if !p.extends() {
 		return
@@ -232,7 +232,7 @@ func (p *process) consumes() {
 	beside.Wait()
 }
 
-// firstAligns reports whether Redis is in line before the process ends.
+// firstAligns applies the bans, and reports whether that succeeded before the process ended.
 func (p *process) firstAligns() bool {
 	if p.follower.Ready(p.ending, 0) != nil {
 		return false
@@ -248,7 +248,8 @@ func (p *process) firstAligns() bool {
 	return true
 }
 
-// startsKnowing holds that who starts knows of every ban that was there then. It runs beside the driver.
+// startsKnowing checks that a starting process knows every ban that existed at its start. It runs
+// concurrently with the driver.
 func (p *process) startsKnowing() {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -261,8 +262,8 @@ func (p *process) startsKnowing() {
 	}
 }
 
-// alignedStandings are a shard's, in line with the topic after a worker has read where it continues: as the consumer
-// wires them.
+// alignedStandings wraps a shard's standings so that the bans are applied after a worker has read where it
+// continues, as in the consumer.
 type alignedStandings struct {
 	standings
 
@@ -270,7 +271,7 @@ type alignedStandings struct {
 	shard int
 }
 
-// State is the ledger and what stands beside it.
+// State returns the ledger and the rest of the shard's state.
 func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
 	state, err := s.standings.State(ctx)
 	if err != nil {
@@ -287,10 +288,10 @@ func (s alignedStandings) State(ctx context.Context) (ledger.State, error) {
 	return state, err
 }
 
-// hiddenStandings are the standings of all shards as the bans need them.
+// hiddenStandings implements the standings of all shards for the bans.
 type hiddenStandings []*ranking.Store
 
-// Ban hides a member, or erases them.
+// Ban hides or erases a member.
 func (h hiddenStandings) Ban(ctx context.Context, b bans.Ban) error {
 	return ranking.BanEach(ctx, h, ranking.Ban{Board: b.Board, Member: b.Member, Erased: b.Erased}, (*ranking.Store).Ban)
 }
@@ -300,7 +301,7 @@ func (h hiddenStandings) Unban(ctx context.Context, k bans.Key) error {
 	return ranking.BanEach(ctx, h, ranking.Ban{Board: k.Board, Member: k.Member}, (*ranking.Store).Unban)
 }
 
-// Banned are the bans that Redis holds.
+// Banned returns the bans that Redis holds.
 func (h hiddenStandings) Banned(ctx context.Context) (all []bans.Ban, err error) {
 	found, err := ranking.BannedEach(ctx, h)
 	for _, b := range found {
@@ -309,5 +310,5 @@ func (h hiddenStandings) Banned(ctx context.Context) (all []bans.Ban, err error)
 	return all, err
 }
 
-// Now is Redis's time.
+// Now returns Redis's time.
 func (h hiddenStandings) Now(ctx context.Context) (time.Time, error) { return h[0].Now(ctx) }

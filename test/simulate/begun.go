@@ -1,7 +1,6 @@
 package simulate
 
-// Starts as they are written to a shard, held against what the configuration asks for and
-// against where the other shards began.
+// This file compares the starts written to a shard with the configuration and with the other shards.
 
 import (
 	"fmt"
@@ -13,7 +12,7 @@ import (
 	starts "github.com/standings/standings/internal/ingest/start"
 )
 
-// begun holds a start that was written against what the configuration asks for.
+// begun compares a start that was written with the configuration.
 func (sh *shard) begun(c *call) {
 	w, args := sh.w, arguments(c.command.Args)
 	var said []string
@@ -46,7 +45,7 @@ func (sh *shard) begun(c *call) {
 			there++
 		}
 	}
-	alone := len(first) == there // nothing of the topic was there
+	alone := len(first) == there // the ledger had nothing of the topic before
 	if alone {
 		fresh = of
 	}
@@ -61,14 +60,14 @@ func (sh *shard) begun(c *call) {
 	switch {
 	case !alone:
 	case (w.belated || c.from.lookedUp.Before(sh.on.changed)) && !refills(args):
-		// A first start that was on its way when Redis was lost, or whose sender had looked up what is
-		// committed before: what it leaves out was left out before, and its sender knew of nothing to
-		// fill again.
+		// This first start was in flight when Redis was lost, or its sender had looked up the committed
+		// offsets before. The events that it leaves out were left out before, too, and its sender knew
+		// nothing that had to be refilled.
 		sh.known = nil
 	default:
 		for _, p := range first {
 			sh.notBefore(p, sh.starts[p])
-			// It is refilled up to the log's end as its leader knew it, or to what was committed.
+			// The refill goes up to the log's end as the leader knew it, or to the committed offset.
 			if log := w.kafka.partitions[p]; log.misled > 0 && sh.known[p] > 0 {
 				sh.known[p] = min(sh.known[p], max(log.seen, w.kafka.committed[p]))
 			}
@@ -80,13 +79,14 @@ func (sh *shard) begun(c *call) {
 	}
 }
 
-// isBehind reports whether a partition begins before where a piece once brought it.
+// isBehind reports whether a partition starts before an offset that a piece had reached.
 func (sh *shard) isBehind(first []int) bool {
 	return slices.ContainsFunc(first, func(p int) bool { return sh.starts[p] < sh.moved[p] })
 }
 
-// notBefore holds that a shard counts no event from before the others began: nobody asked for
-// those. Who began it may have looked at the others a while ago.
+// notBefore checks that a shard counts no event from before the start of the other shards. The check is
+// skipped if another shard changed recently, because the process that wrote the start may have read it
+// earlier.
 func (sh *shard) notBefore(p int, at int64) {
 	const ago = 30 * time.Second
 	for _, o := range sh.w.shards {
@@ -99,8 +99,7 @@ func (sh *shard) notBefore(p int, at int64) {
 	}
 }
 
-// othersBegan is the offset from which a partition is in one of the other shards, the lowest;
-// false where none has it.
+// othersBegan returns the lowest offset from which another shard has a partition; false if none has it.
 func (sh *shard) othersBegan(p int) (int64, bool) {
 	lowest := int64(math.MaxInt64)
 	for _, o := range sh.w.shards {
@@ -111,7 +110,7 @@ func (sh *shard) othersBegan(p int) (int64, bool) {
 	return lowest, lowest < math.MaxInt64
 }
 
-// refills reports whether a start says up to where a lost Redis is filled again.
+// refills reports whether a start refills a lost Redis.
 func refills(args []string) bool {
 	for i := 2; i+4 < len(args); i += 5 {
 		if args[i+4] != "" {
@@ -121,13 +120,14 @@ func refills(args []string) bool {
 	return false
 }
 
-// skips notes what a partition goes over, from one position to another: of a sweep the
-// members that it hadn't come to. looked is Redis's clock as it looked at the log, ms.
+// skips records the events that a partition skips between two positions; in a sweep, only those of members
+// that the sweep had not reached. looked is the time in ms, by Redis's clock, at which the process looked
+// at the log.
 func (sh *shard) skips(partition int, found, position string, looked int64) {
 	w := sh.w
 	from, to, hash := parse(found)
 	start, _, at := parse(position)
-	// Where gaps are gone over, a log's start only rises.
+	// if gaps are skipped, the log's start only rises
 	if log := w.kafka.partitions[partition]; !w.setup.Continue || from >= log.start || start > log.start {
 		w.failf("partition %d goes over a gap from %s to %s, and its log begins at offset %d (on_gap: continue is %v)", partition, found, position, log.start, w.setup.Continue)
 		return

@@ -5,28 +5,28 @@ import (
 	"testing"
 )
 
-// Ways to break the product, each of which the simulation has to notice. A patch to Go
-// is text that takes another's place, in an overlay that only the tests' build sees: the
-// product has no switch for it. A patch to a script is made as the server takes it.
+// Broken variants of the product. The simulation must notice every one of them. A patch to Go code
+// replaces a text in an overlay that only the tests' build sees, so the product has no switch for it.
+// A patch to a script is applied when the simulated server receives the script.
 //
-// The text that is replaced has to stand in its file exactly once, so that none of this
-// can rot unseen.
+// The replaced text must occur exactly once in its file. Therefore a patch can't become stale
+// unnoticed.
 
-// broken is one way.
+// broken is one broken variant.
 type broken struct {
 	name   string
-	what   string // would go wrong
+	what   string // the harm that the variant would do
 	source []patch
-	script []patch // of one script
-	wrong  string  // how what is wrong begins, as kindOf has it, in the world that notices
-	seed   int64   // of the world that notices it: see -find
-	// small returns the world that notices it by a number in place of a seed, if worlds of seeds rarely
-	// do, or nil if the number has no world.
+	script []patch // all to the same script
+	wrong  string  // the beginning of the expected failure, compared by kindOf
+	seed   int64   // of the world that notices the variant; -find looks for one
+	// small is for variants that worlds from seeds rarely notice. It returns the world of a small plan,
+	// which seed then numbers, or nil if the number has no world.
 	small func(t *testing.T, n int64) *world
 }
 
-// patch is a text and what takes its place. Go asks broken(name) there, since one build
-// holds all ways.
+// patch replaces the text old by new in a file. Patched Go code calls broken(name), because one build
+// contains all variants.
 type patch struct{ file, old, new string }
 
 const (

@@ -1,6 +1,6 @@
 package simulate
 
-// Ways to break who is hidden.
+// Broken variants of hiding banned members.
 
 const bansDir = "internal/bans/"
 

@@ -1,6 +1,6 @@
 package simulate
 
-// Ways to break what notices an unclean election.
+// Broken variants of detecting an unclean election.
 
 var brokenElections = []broken{
 	{

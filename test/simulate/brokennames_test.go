@@ -1,6 +1,6 @@
 package simulate
 
-// Ways to break what members are called.
+// Broken variants of storing members' names.
 
 var brokenNames = []broken{
 	{

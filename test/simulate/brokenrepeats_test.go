@@ -1,6 +1,6 @@
 package simulate
 
-// Ways to break what finds duplicates.
+// Broken variants of detecting duplicates.
 
 var brokenRepeats = []broken{
 	{

@@ -1,6 +1,6 @@
 package simulate
 
-// Ways to break what boards' rules come to, and who goes by which rules.
+// Broken variants of applying boards' rules, and of choosing the rules that apply.
 
 var brokenRules = []broken{
 	{
@@ -129,7 +129,7 @@ var brokenRules = []broken{
 		return r.end, MaxTime, w, nil
 `,
 		}},
-		wrong: "partition 0 is halted as", // by a check of what is sent
+		wrong: "partition 0 is halted as", // a check of the commands sent reports it
 		seed:  35,
 	},
 }

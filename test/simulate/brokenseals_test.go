@@ -1,6 +1,6 @@
 package simulate
 
-// Ways to break final windows.
+// Broken variants of final windows.
 
 const (
 	sealingDir = "internal/sealing/"

@@ -1,6 +1,6 @@
 package simulate
 
-// Ways to break what is done for several shards.
+// Broken variants of handling several shards.
 
 var brokenShards = []broken{
 	{

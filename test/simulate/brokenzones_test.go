@@ -1,6 +1,6 @@
 package simulate
 
-// Ways to break the borders of windows.
+// Broken variants of the borders of windows.
 
 var brokenZones = []broken{
 	{

@@ -1,7 +1,7 @@
 package simulate
 
-// Calls: whatever a process asks of Kafka or Redis parks here until the driver says
-// what becomes of it. So every await point of the product is one of the driver's.
+// This file defines calls. Every request of a process to Kafka or Redis waits here until the driver decides
+// its outcome. So the driver controls every point at which the product waits.
 
 import (
 	"cmp"
@@ -15,39 +15,38 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// call is a question on its way.
+// call is a request of a process that has not been answered yet.
 type call struct {
-	number int // in the order of coming; 0 until it was looked at
+	number int // in order of arrival; 0 until admitted
 	from   *process
-	kind   string // fetch, apply, …: what faults choose by
-	what   string // the whole of it, for the story
+	kind   string // fetch, apply, …: faults select calls by kind
+	what   string // a full description, for the story
 	server server
 	came   time.Time
-	// ready says whether there is an answer yet: a broker holds an empty one. nil is
-	// always.
+	// ready reports whether a response is available: a broker holds an empty fetch. nil means always.
 	ready func() bool
-	// do carries it out.
+	// do executes the call.
 	do func() (any, error)
-	// fails is the answer that says that it failed, with an error code in it: of the request
-	// as a whole or of a partition. nil is none.
+	// fails returns a response with an error code, for the request as a whole or for a partition; nil if
+	// the call has none.
 	fails     func(code kafka.Error, whole bool) any
-	partition int // that a fetch is about
+	partition int // of a fetch
 	offset    int64
-	short     int // so many tenths are missing at the end of its answer
-	// width is how much Redis has to do, in member-windows.
+	short     int // tenths to cut from the end of the response
+	// width is the work for Redis, in member-windows.
 	width   int
-	command *redissim.Command // of Redis
+	command *redissim.Command // for Redis
 	was     map[int]string    // the ledger before a swap
-	shard   *shard            // that it is about
-	// writes says that carrying it out may change something.
+	shard   *shard            // the shard that the call uses
+	// writes means that the call may change something.
 	writes bool
 
 	answer  chan answer
-	expired chan struct{} // closed a little before its deadline, if it has one
+	expired chan struct{} // closed shortly before the deadline, if there is one
 	expires time.Time
-	gone    bool // nobody waits for the answer any more
-	taken   bool // by the driver: it isn't among those that wait
-	until   int  // a step: held back so far
+	gone    bool // the caller no longer waits
+	taken   bool // the driver has taken it from the waiting calls
+	until   int  // held back until this step
 }
 
 type server string
@@ -67,7 +66,7 @@ var (
 	errReset = errors.New("connection reset by the simulation")
 )
 
-// park waits for the driver's word, or the context's end.
+// park waits for the driver's answer or the end of the context.
 func (w *world) park(ctx context.Context, c *call) (any, error) {
 	w.mu.Lock()
 	if c.from.dead {
@@ -93,7 +92,7 @@ func (w *world) park(ctx context.Context, c *call) (any, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
-	case a := <-c.answer: // it was on its way: who has both takes the answer
+	case a := <-c.answer: // it was in flight: if both happen, the answer wins
 		return a.value, a.err
 	default:
 	}
@@ -112,8 +111,8 @@ func (w *world) wake() {
 	}
 }
 
-// admit numbers the calls that have come since the last look. They came in whatever
-// order the goroutines ran in, which must not matter: they are sorted by what they are.
+// admit numbers the calls that have arrived since the last step. The goroutines' order must not matter, so
+// the calls are sorted by their content.
 func (w *world) admit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,8 +124,7 @@ func (w *world) admit() {
 		c.number = w.numbered
 		w.asks(c)
 		c.delays()
-		// Calls that were made at one moment would end at one moment, and chance would
-		// say which goes first.
+		// Calls made at the same moment would expire at the same moment, and chance would decide the order.
 		if !c.expires.IsZero() {
 			time.AfterFunc(time.Until(c.expires)-time.Duration(c.number%1000+1)*time.Microsecond, func() { close(c.expired) })
 		}
@@ -136,7 +134,7 @@ func (w *world) admit() {
 	w.calls = slices.DeleteFunc(w.calls, func(c *call) bool { return c.taken || c.gone || c.from.dead })
 }
 
-// reply gives the caller its answer.
+// reply sends the caller its response.
 func (c *call) reply(value any, err error) {
 	c.taken = true
 	if !c.gone {

@@ -1,6 +1,6 @@
 package simulate
 
-// What has to be true at the end of a world, by the oracle.
+// This file checks the end of a world with the oracle.
 
 import (
 	"encoding/json"
@@ -29,10 +29,10 @@ func (w *world) oracle() referee {
 	return oracle.New(c)
 }
 
-// oracle is the oracle's configuration, with the added period.
+// oracle returns the oracle's configuration with the added period.
 func (s *setup) oracle() oracle.Config { return s.oracleOf(true) }
 
-// oracleOf is the oracle's configuration, with the added period or without.
+// oracleOf returns the oracle's configuration, with the added period or without.
 func (s *setup) oracleOf(has bool) oracle.Config {
 	zone, err := zoneinfo.Load(s.Zone)
 	if err != nil {
@@ -49,9 +49,9 @@ func (s *setup) oracleOf(has bool) oracle.Config {
 	return c
 }
 
-// records are what has to be counted: all that is committed, from where the partitions
-// began in the shard of its member, but what a skip went over there. What has no member is
-// read as soon as any shard reads it.
+// records calls do for the records that must be counted: all committed records from the start of their
+// partition in the shard of their member, except those that were skipped there. A record without a member
+// is read if any shard reads it.
 func (w *world) records(do func(partition int, r *stored)) {
 	for _, p := range w.kafka.partitions {
 		p.visible(0, func(r *stored) {
@@ -62,7 +62,7 @@ func (w *world) records(do func(partition int, r *stored)) {
 	}
 }
 
-// counts reports whether a record has to be counted in the shard, if it is of it.
+// counts reports whether the shard must count a record, provided that the record belongs to it.
 func (sh *shard) counts(partition int, r *stored) bool {
 	if r.offset < sh.starts[partition] || slices.ContainsFunc(sh.lost, func(g gone) bool { return g.has(partition, r) }) {
 		return false
@@ -71,13 +71,13 @@ func (sh *shard) counts(partition int, r *stored) bool {
 	return !ok || sh.w.shardOf(user) == sh
 }
 
-// of reports whether a record has a member, and is the shard's.
+// of reports whether a record has a member, and the member belongs to the shard.
 func (sh *shard) of(r *stored) bool {
 	user, ok := userOf(r.value)
 	return ok && sh.w.shardOf(user) == sh
 }
 
-// shardOf is the shard of a member, by the share of all hashes that lies below its own.
+// shardOf returns the shard of a member: the shards divide the range of hashes evenly.
 func (w *world) shardOf(user string) *shard {
 	high, _ := bits.Mul64(hashOf(user), uint64(len(w.shards)))
 	return w.shards[high]
@@ -99,7 +99,7 @@ func userOf(value []byte) (string, bool) {
 	return e.User, err == nil && e.User != ""
 }
 
-// counted is a record as it counts: not in windows that were final when it came.
+// counted returns the oracle's record: it does not count in windows that were final when it came.
 func (w *world) counted(partition int, r *stored, overflow bool) oracle.Record {
 	o := recordOf(partition, r, overflow)
 	o.Without = w.withoutRefused(partition, r.offset, w.without(partition, r))
@@ -114,7 +114,8 @@ func recordOf(partition int, r *stored, overflow bool) oracle.Record {
 	return o
 }
 
-// livesAgain counts windows whose life was over until Redis's clock went back: they may lack what came meanwhile.
+// livesAgain counts windows that had expired before Redis's clock went back: they may lack events that came
+// meanwhile.
 const livesAgain = "a window lives again, by a clock that went back"
 
 // check compares everything.
@@ -155,7 +156,7 @@ func (w *world) check() {
 	w.noteZones()
 }
 
-// check compares what is in a shard with what the oracle says of its members' events.
+// check compares the content of a shard with the oracle's result for its members' events.
 func (sh *shard) check(refused map[oracle.At]bool) {
 	w, o := sh.w, sh.w.oracle()
 	for _, p := range w.kafka.partitions {
@@ -218,7 +219,7 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 	}
 	for name := range listed {
 		if _, live := want.Windows[name]; !live && w.over(listed[name]) {
-			delete(listed, name) // its life is over; nobody has to drop it yet
+			delete(listed, name) // expired, but not necessarily dropped yet
 		}
 	}
 	for name, text := range want.Windows {
@@ -244,7 +245,7 @@ func (sh *shard) check(refused map[oracle.At]bool) {
 	}
 }
 
-// over reports whether a listing's window has lived.
+// over reports whether a listing's window has expired.
 func (w *world) over(listing string) bool { return w.overBy(listing, w.now()) }
 
 func (w *world) overBy(listing string, now time.Time) bool {
@@ -252,7 +253,7 @@ func (w *world) overBy(listing string, now time.Time) bool {
 	return err == nil && l.Expires <= now.UnixMilli()
 }
 
-// withSets is a listing that says which of its two sets a window has, if that isn't the first alone.
+// withSets returns the listing with the names of the window's sets, if it has a hidden set.
 func withSets(listing string, shown, hidden bool) string {
 	l, err := oracle.ReadListing(listing)
 	if err != nil || !hidden {
@@ -265,12 +266,12 @@ func withSets(listing string, shown, hidden bool) string {
 	return l.Text()
 }
 
-// expiries are when boards go, in Unix ms; -1 where never.
+// expiries returns when the boards' keys expire, in Unix ms; -1: never.
 func (sh *shard) expiries(boards map[string]map[string]uint64) map[string]string {
 	all := map[string]string{}
 	for name := range boards {
 		left, ok := sh.on.redis.Do("PTTL", sh.key(name)).(int64)
-		if at := left; ok && left != -2 { // which is none: the boards differ
+		if at := left; ok && left != -2 { // -2 means no key; then the boards differ anyway
 			if left >= 0 {
 				at += sh.w.now().UnixMilli()
 			}
@@ -280,7 +281,7 @@ func (sh *shard) expiries(boards map[string]map[string]uint64) map[string]string
 	return all
 }
 
-// boards are the sorted sets that are listed.
+// boards returns the sorted sets of the listed windows.
 func (sh *shard) boards() map[string]map[string]uint64 {
 	all := map[string]map[string]uint64{}
 	for listing, text := range sh.hash(windowsKey) {
@@ -294,7 +295,7 @@ func (sh *shard) boards() map[string]map[string]uint64 {
 	return all
 }
 
-// zset is a sorted set's; nil of what is none.
+// zset returns a sorted set; nil if the key is not one.
 func (sh *shard) zset(name string) map[string]uint64 {
 	reply, ok := sh.on.redis.Do("ZRANGE", sh.key(name), "0", "-1", "WITHSCORES").([]any)
 	if !ok {
@@ -311,14 +312,14 @@ func (sh *shard) zset(name string) map[string]uint64 {
 	return members
 }
 
-// checkCommits holds that monitors see no lag where there is none.
+// checkCommits checks that monitors see no lag if there is none.
 func (w *world) checkCommits() {
 	for _, p := range w.uncommitted() {
 		w.failf("partition %d is through at %s, and offset %d is committed", p, w.ledgers().of(p), w.kafka.committed[p])
 	}
 }
 
-// uncommitted are the partitions whose offset isn't the ledgers'.
+// uncommitted returns the partitions whose committed offset differs from the ledgers.
 func (w *world) uncommitted() []int {
 	var all []int
 	ledgers := w.ledgers()
@@ -330,8 +331,9 @@ func (w *world) uncommitted() []int {
 	return all
 }
 
-// checkAccounts holds that every process's accounting adds up. If every process learned the outcome of its calls and
-// nothing went back, it also holds that the processes count what the oracle counts.
+// checkAccounts checks that the accounting of every process adds up. If every process learned the outcome
+// of its calls and nothing went back, it also checks that the processes count the same events as the
+// oracle.
 func (w *world) checkAccounts(o referee) {
 	var total ingest.Count
 	dead := int64(0)
@@ -363,8 +365,7 @@ func (w *world) checkAccounts(o referee) {
 	w.count("accounting compared with the oracle's")
 }
 
-// disturbed reports whether something made events be read again after they counted, or
-// never.
+// disturbed reports whether something may have made processes count events again or not at all.
 func (w *world) disturbed() bool {
 	for _, kind := range []string{rollback, wipe, evict, gapOpens, stop, start, rebalance, grow, topicMade, configure, rebuiltBehind, adds, "apply answers sealed"} {
 		if w.counts[kind] > 0 {
@@ -372,7 +373,7 @@ func (w *world) disturbed() bool {
 		}
 	}
 	if w.counts["swap answers swapped"] > 0 && slices.ContainsFunc(w.kafka.letters, func(l letter) bool { return l.reason == "overflow" }) {
-		return true // a rebuild reads in another order, and refuses others
+		return true // a rebuild reads in another order, and refuses other events
 	}
 	for kind := range w.counts {
 		if strings.HasPrefix(kind, dies) || strings.HasPrefix(kind, crash) || strings.HasPrefix(kind, "halt") || strings.HasPrefix(kind, silence) || strings.HasPrefix(kind, cutBefore) {

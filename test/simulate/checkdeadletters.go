@@ -1,7 +1,7 @@
 package simulate
 
-// What has to be true of dead letters: they cover exactly the bad events, and which of those were
-// refused for their points.
+// This file checks the dead letters: they must cover exactly the bad events. It also finds out which events
+// were refused because of their points.
 
 import (
 	"encoding/json"
@@ -12,10 +12,10 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// refusedPoints finds which events were refused for their points. That depends on the
-// order and on cuts, so the dead letters say it: an event without one counts, and of
-// those with one some may count all the same, where an owner wrote the letter and
-// another, who cut otherwise, found room. Some choice has to fit the standings.
+// refusedPoints finds the events that were refused because of their points. That depends on order and on
+// how batches were cut, so it uses the dead letters: an event without one counts. An event with one may
+// count nevertheless, if one owner wrote the dead letter and another, with other batches, found room. Some
+// choice of refused events must fit the standings.
 func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool {
 	type mine struct {
 		all   []oracle.Record
@@ -32,7 +32,7 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 		}
 		m := members[user]
 		m.all = append(m.all, w.counted(p, r, false))
-		// A rebuild reads in another order, may refuse others, and writes no letters.
+		// A rebuild reads in another order, may refuse other events, and writes no dead letters.
 		if at := (oracle.At{Partition: p, Offset: r.offset}); refusable(lettered[at]) || w.counts["swap answers swapped"] > 0 && strings.HasPrefix(user, "over") {
 			m.doubt = append(m.doubt, at)
 		}
@@ -54,13 +54,13 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 		if len(m.doubt) == 0 {
 			continue
 		}
-		if len(m.doubt) > 12 { // too many to try: only what the dead letters say
+		if len(m.doubt) > 12 { // too many to try: trust the dead letters
 			for _, at := range m.doubt {
 				refused[at] = refusable(lettered[at])
 			}
 			continue
 		}
-		told := 0 // those that have a letter: tried first
+		told := 0 // a bit mask of those with a dead letter, which is tried first
 		for i, at := range m.doubt {
 			if refusable(lettered[at]) {
 				told |= 1 << i
@@ -84,14 +84,13 @@ func (w *world) refusedPoints(lettered map[oracle.At]string) map[oracle.At]bool 
 	return refused
 }
 
-// windowLimit is why an event is refused that would open a window too many.
+// windowLimit is the reason of an event that would open too many windows.
 const windowLimit = "window_limit"
 
-// refusable are the reasons that depend on the order and on cuts.
+// refusable reports whether a reason depends on order and on how batches were cut.
 func refusable(reason string) bool { return reason == "overflow" || reason == windowLimit }
 
-// fits reports whether a member's standings, by window, are what the events come to without
-// those that were refused.
+// fits reports whether a member's standings, by window, result from the events without the refused ones.
 func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]bool, standings map[string]uint64) bool {
 	o := w.oracle()
 	for _, r := range all {
@@ -116,12 +115,12 @@ func (w *world) fits(user string, all []oracle.Record, refused map[oracle.At]boo
 	return fit == len(standings)
 }
 
-// checkDeadLetters holds the dead letters against the bad events: each once or more, and
-// nothing else. Those of events that a later history skips or starts past may be there.
+// checkDeadLetters compares the dead letters with the bad events: at least one each, and no others. Dead
+// letters of events that were later skipped, or that lie before a later start, may exist.
 func (w *world) checkDeadLetters(o referee, lettered map[oracle.At]string) {
 	bad := o.Bad()
 	for at, reason := range bad {
-		rebuilt := w.counts["swap answers swapped"] > 0 // which writes none
+		rebuilt := w.counts["swap answers swapped"] > 0 // a rebuild writes none
 		if lettered[at] == "" && (!rebuilt || reason != "overflow" && !w.goodBySome(at)) {
 			w.failf("the event at %v is bad (%s), and has no dead letter", at, reason)
 			return
@@ -160,7 +159,7 @@ func (w *world) checkDeadLetters(o referee, lettered map[oracle.At]string) {
 	}
 }
 
-// bad is why a record is: for the reason of its letter, if anybody may have found that.
+// bad returns why a record is bad: the reason of its dead letter if some configuration gives that reason.
 func (w *world) bad(r oracle.Record, letter string) string {
 	if w.setup.Ruled == nil {
 		return oracle.New(w.setup.oracle()).Judge(r)
@@ -174,7 +173,8 @@ func (w *world) bad(r oracle.Record, letter string) string {
 	return w.judged(r, 0).reason
 }
 
-// goodBySome reports whether the configuration has changed, and the event is bad by one alone.
+// goodBySome reports whether the configuration has changed and the event is good under one of the
+// configurations.
 func (w *world) goodBySome(at oracle.At) (good bool) {
 	if len(w.setup.Books) == 0 {
 		return false
@@ -185,8 +185,8 @@ func (w *world) goodBySome(at oracle.At) (good bool) {
 	return good
 }
 
-// mostPoints is what a member's points come to without regard to their sign: no standing
-// was ever further from 0.
+// mostPoints returns the sum of the absolute values of a member's points: no standing was ever further from
+// 0.
 func (w *world) mostPoints(user string) (sum int64) {
 	for _, p := range w.kafka.partitions {
 		p.visible(0, func(r *stored) {

@@ -1,6 +1,6 @@
 package simulate
 
-// Where a partition has to begin.
+// This file checks where partitions start.
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 )
 
-// startsWell holds where a partition's start was written against what was asked for.
+// startsWell compares the written start of a partition with the configured start.
 func (sh *shard) startsWell(partition int, at int64, added bool) {
 	w := sh.w
 	p := w.kafka.partitions[partition]
@@ -23,9 +23,9 @@ func (sh *shard) startsWell(partition int, at int64, added bool) {
 	}
 	if w.ofTopic(w.kafka.committed, p.topic) > 0 || w.ofTopic(sh.furthest, p.topic) > w.setup.partitions(p.topic) || w.counts[wipe]+w.counts[rollback]+w.counts[evict] > 0 {
 		if from == starts.FromLatest || from == starts.FromTime {
-			return // it may be the first start, or Redis was lost: then it is another
+			return // it may be the first start, or Redis was lost, which starts elsewhere
 		}
-		from = starts.FromWindow // the least that both come to: earlier windows' lives may be over
+		from = starts.FromWindow // both cases include these windows; earlier ones may have expired
 	}
 	switch from {
 	case starts.FromEarliest:
@@ -47,17 +47,17 @@ func (sh *shard) startsWell(partition int, at int64, added bool) {
 	})
 }
 
-// startsLate holds that a topic's first start counts nothing that wasn't asked for.
+// startsLate checks that a topic's first start counts no events from before the configured start.
 func (sh *shard) startsLate(p *partition, at int64) {
 	w := sh.w
 	if w.ofTopic(w.kafka.committed, p.topic) > 0 || p.id >= len(w.ends) {
-		return // it may be a lost Redis: that is read from where windows live
+		return // Redis may have been lost: then the start is that of the live windows
 	}
 	if w.setup.Disorder && w.setup.Start == starts.FromTime {
-		return // where records have no times, it is read from its beginning
+		return // if records have no times, reading starts at the beginning
 	}
 	if p.misled > 0 && slices.ContainsFunc(w.masters, func(m *master) bool { return !m.changed.IsZero() }) {
-		return // its leader had told of an end that wasn't, and what was begun by then was lost
+		return // its leader had reported a wrong end, and Redis then lost the start
 	}
 	earliest := w.ends[p.id]
 	switch w.setup.Start {
@@ -66,7 +66,7 @@ func (sh *shard) startsLate(p *partition, at int64) {
 			earliest = min(earliest, first)
 		}
 	case starts.FromLatest:
-	case starts.FromWindow, starts.FromEarliest: // no record is from before a window that lives
+	case starts.FromWindow, starts.FromEarliest: // no record is from before a live window
 		return
 	}
 	if at < earliest {
@@ -74,8 +74,8 @@ func (sh *shard) startsLate(p *partition, at int64) {
 	}
 }
 
-// first is the first offset of a record of a time or later, whatever became of its
-// transaction; -1 without one.
+// first returns the first offset with a record of the time ms or later, also in an aborted transaction; -1
+// if there is none.
 func (p *partition) first(ms int64) int64 {
 	for _, b := range p.batches {
 		for _, r := range b.records {
@@ -87,9 +87,9 @@ func (p *partition) first(ms int64) int64 {
 	return -1
 }
 
-// liveSince is no later than the start of the earliest window that lives, less what
-// events may lie in the future. It goes by the product's calendar, as hashOf does by its
-// hash; of both the standings tell, which the oracle works out without them.
+// liveSince returns a time at or before the start of the earliest live window, less max_future. It uses the
+// product's calendar, as hashOf uses its hash; the standings, which the oracle computes without them,
+// verify both.
 func (w *world) liveSince() int64 {
 	earliest := int64(math.MaxInt64)
 	now := w.now()
@@ -97,7 +97,7 @@ func (w *world) liveSince() int64 {
 		rule := w.rule(name)
 		window, place, err := rule.At(now.UnixMilli())
 		if place == periods.After {
-			window, _ = rule.First() // a season's only one
+			window, _ = rule.First() // a season has only one window
 		}
 		for err == nil && window.End != 0 && window.End+retention[name].Milliseconds() > now.UnixMilli() {
 			earliest = min(earliest, window.Start)
@@ -107,8 +107,8 @@ func (w *world) liveSince() int64 {
 	return earliest - maxFuture.Milliseconds()
 }
 
-// excused is the offset before which a shard needn't count what others don't, the highest at
-// which one of them ever began: a shard that was lost begins no earlier.
+// excused returns the offset before which a shard need not count events that other shards do not count: the
+// highest start of another shard. A lost shard starts no earlier.
 func (sh *shard) excused(partition int) (bound int64) {
 	for _, o := range sh.w.shards {
 		if o != sh {

@@ -1,10 +1,10 @@
 package simulate
 
-// Redis's clock, which jumps.
+// This file simulates Redis's clock, which jumps.
 
 import "time"
 
-// jump is one of Redis's clock.
+// jump is a jump of Redis's clock.
 type jump struct {
 	at time.Time
 	by time.Duration
@@ -12,15 +12,15 @@ type jump struct {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
 
-// jumps has Redis's clock jump.
+// jumps makes Redis's clock jump.
 func (w *world) jumps(by time.Duration) {
 	w.peak = w.latest()
 	w.skew.Add(int64(by))
 	w.jumped = append(w.jumped, jump{time.Now(), by})
 }
 
-// latest is the latest time that Redis's clock has shown. A window whose life was over then may lack events, although
-// the clock has gone back and it lives again.
+// latest returns the latest time that Redis's clock has shown. A window that had expired then may lack
+// events, even if the clock went back and the window lives again.
 func (w *world) latest() time.Time {
 	if now := w.now(); now.After(w.peak) {
 		return now
@@ -28,8 +28,8 @@ func (w *world) latest() time.Time {
 	return w.peak
 }
 
-// earliest is the earliest time that Redis's clock has shown lately: a process may have seen that one before it wrote a
-// start.
+// earliest returns the earliest time that Redis's clock has shown recently: a process may have seen it
+// before it wrote a start.
 func (w *world) earliest() time.Time {
 	const ago = 30 * time.Second
 	at := w.now()

@@ -2,8 +2,8 @@ package simulate
 
 import "testing"
 
-// Brokers say in their answers that they can't, partition by partition or of the request
-// as a whole: whoever takes such an answer for one that holds something loses events.
+// A broker can report an error for single partitions or for the whole request. A client that takes
+// such a response for a successful one loses events.
 func TestEveryErrorCodeThatBrokersAnswerPasses(t *testing.T) {
 	for call, codes := range kafkaCodes {
 		for i := range codes {

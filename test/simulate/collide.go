@@ -1,7 +1,7 @@
 package simulate
 
-// Ids that collide. xxHash64 has no seed and can be run backwards, so anybody can make ids
-// whose hashes begin alike, or are one and the same.
+// This file makes colliding ids. xxHash64 has no seed and is invertible, so anyone can construct ids whose
+// hashes have the same prefix or are equal.
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ const (
 	sameIDs  = "members with one hash"
 )
 
-// What xxHash64 multiplies by, from its specification.
+// The multipliers of xxHash64, from its specification.
 const (
 	prime1 uint64 = 11400714785074694791
 	prime2 uint64 = 14029467366897019727
@@ -26,16 +26,16 @@ const (
 	prime5 uint64 = 2870177450012600261
 )
 
-// inverse is what undoes a multiplication by an odd number, modulo 2^64.
+// inverse returns the inverse of an odd number for multiplication modulo 2^64.
 func inverse(n uint64) uint64 {
 	x := n
-	for range 6 { // each doubles the bits that are right, of which n itself has 3
+	for range 6 { // each step doubles the number of correct bits; n itself has 3
 		x *= 2 - n*x
 	}
 	return x
 }
 
-// before undoes the last steps of the hash.
+// before inverts the last steps of the hash.
 func before(h uint64) uint64 {
 	h ^= h >> 32
 	h *= inverse(prime3)
@@ -46,7 +46,7 @@ func before(h uint64) uint64 {
 
 func lane(v uint64) uint64 { return bits.RotateLeft64(v*prime2, 31) * prime1 }
 
-// mix takes eight bytes in, and unmix says which they were.
+// mix adds eight bytes to the hash; unmix returns the bytes that lead from one hash to another.
 func mix(h, v uint64) uint64 { return bits.RotateLeft64(h^lane(v), 27)*prime1 + prime4 }
 
 func unmix(from, to uint64) uint64 {
@@ -54,8 +54,8 @@ func unmix(from, to uint64) uint64 {
 	return bits.RotateLeft64(k*inverse(prime1), -31) * inverse(prime2)
 }
 
-// colliding makes n ids. same: all of them have one hash; else their hashes have the first
-// so many bits in common.
+// colliding makes n ids. With same, all have the same hash; otherwise their hashes have the first common
+// bits in common.
 func colliding(source *rand.Rand, n int, same bool, common int) []string {
 	target, all := source.Uint64(), make([]string, 0, n)
 	for len(all) < n {
@@ -83,7 +83,7 @@ func colliding(source *rand.Rand, n int, same bool, common int) []string {
 	return all
 }
 
-// text are the bytes of a lane, which is little-endian.
+// text returns the bytes of a lane, which is little-endian.
 func text(v uint64) string {
 	b := make([]byte, 8)
 	for i := range b {
@@ -108,7 +108,7 @@ func printable(source *rand.Rand) (v uint64) {
 	return v
 }
 
-// collisions are ids of either kind, made once.
+// collisions holds ids of both kinds, made once.
 var collisions = sync.OnceValue(func() (all [2][]string) {
 	source := rand.New(rand.NewPCG(1, 2))
 	for i := range all {
@@ -119,7 +119,7 @@ var collisions = sync.OnceValue(func() (all [2][]string) {
 
 var aUser = regexp.MustCompile(`"user_id":"u(\d+)"`)
 
-// collide gives members ids that collide.
+// collide gives members colliding ids.
 func (d *drawer) collide(p *plan) {
 	ids := collisions()[d.IntN(2)]
 	mixed := d.IntN(2) == 0
@@ -140,7 +140,7 @@ func (d *drawer) collide(p *plan) {
 	}
 }
 
-// noteIDs counts members whose hashes collide, by what is in the logs.
+// noteIDs counts the members in the logs whose hashes collide.
 func (w *world) noteIDs() {
 	seen := map[uint64]string{}
 	first := map[uint64]string{}

@@ -1,6 +1,6 @@
 package simulate
 
-// The count of what took effect, over all worlds.
+// This file counts what took effect, over all worlds.
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// report is what came of many worlds.
+// report sums up the results of many worlds.
 type report struct {
 	Worlds int
 	Steps  int
-	Failed map[int64]string // by seed: what went wrong
+	Failed map[int64]string // by seed: the failure
 	Counts map[string]int
 }
 
@@ -39,7 +39,7 @@ func (r *report) merge(o *report) {
 
 func newReport() *report { return &report{Failed: map[int64]string{}, Counts: map[string]int{}} }
 
-// String is a table.
+// String returns the report as a table.
 func (r *report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d worlds, %d steps, %d failed\n", r.Worlds, r.Steps, len(r.Failed))
@@ -49,8 +49,8 @@ func (r *report) String() string {
 	return b.String()
 }
 
-// missing returns the kinds of events that never happened in a run of a thousand worlds or more. A run of
-// five thousand must also have every fault at every call.
+// missing returns the kinds of events that never happened in a run of at least 1000 worlds. A run of 5000
+// must also contain every fault at every call.
 func (r *report) missing() (all []string) {
 	if r.Worlds < 1000 {
 		return nil
@@ -76,10 +76,10 @@ func (r *report) missing() (all []string) {
 	return all
 }
 
-// awaits are the calls at which a process waits.
+// awaits lists the calls at which a process waits.
 var awaits = []string{"apply", "begin", "state", "position", "report", "fetch", "produce", "commit", "metadata", "offsets", "committed", "join", "sync"}
 
-// everywhere are faults of calls at every call.
+// everywhere lists every fault of calls for every call.
 func everywhere() (all []string) {
 	for _, call := range awaits {
 		all = append(all, cutBefore+": "+call, lostAnswer+": "+call, silence+": "+call, slow+": "+call)
@@ -94,7 +94,7 @@ func everywhere() (all []string) {
 	return all
 }
 
-// kinds are all that have to take effect in some thousand worlds.
+// kinds lists everything that must take effect in some thousand worlds.
 func kinds() (all []string) {
 	for _, call := range awaits {
 		all = append(all, crash+": "+call)

@@ -1,7 +1,7 @@
 package simulate
 
-// Boards by the ten thousand, in one world of many: more windows than one call may have to
-// do with, near to the most that may be listed or beyond it, rebuilt, dropped and retired.
+// This file makes worlds with ten thousand boards: more windows than one call may process, near or beyond
+// the limit on listed windows, with rebuilds, drops and retirement.
 
 import (
 	"fmt"
@@ -23,11 +23,11 @@ const (
 	fullRoom    = "as many windows are listed as new boards may open"
 )
 
-// crowdEvery is of how many seeds one is of a world of many boards, which takes as long as
-// a hundred others.
+// crowdEvery selects the seeds of worlds with many boards: its multiples. Such a world takes as long as a
+// hundred others.
 const crowdEvery = 1000
 
-// crowd draws one.
+// crowd draws a world with many boards.
 func (d *drawer) crowd(p *plan) {
 	s := &p.setup
 	s.Partitions = d.pick(1, 2, 3)
@@ -50,7 +50,7 @@ func (d *drawer) crowd(p *plan) {
 	d.crowdedRecords(p, 10_800/len(s.Periods), turnover)
 	s.Windows = s.windows(p.sendings)
 	beyond := turnover
-	switch s.MaxWindows = s.Windows*10/9 + 1; d.IntN(4) { // their last tenth is for boards that have a window
+	switch s.MaxWindows = s.Windows*10/9 + 1; d.IntN(4) { // the last tenth is for boards that already have a window
 	case 0:
 		s.MaxWindows *= 2
 	case 1:
@@ -59,7 +59,7 @@ func (d *drawer) crowd(p *plan) {
 	d.faults(p)
 	for i := range p.events {
 		if f := &p.events[i]; f.kind == publish {
-			f.at %= 60 // so that faults meet what is counted
+			f.at %= 60 // so that faults happen while events are counted
 		}
 	}
 	if d.IntN(2) == 0 {
@@ -77,24 +77,24 @@ func (d *drawer) crowd(p *plan) {
 	}
 	if turnover {
 		s.Ahead, s.MaxWindows = 120*day, s.Windows*3/5
-		const in20Days = 5 // of leaps
+		const in20Days = 5 // the n of a leap by 20 days
 		p.events = slices.DeleteFunc(p.events, func(f fault) bool { return f.kind == clock || f.kind == leap })
 		p.events = append(p.events, fault{at: 150, kind: leap, n: in20Days}, fault{at: 160, kind: retires, n: d.IntN(1 << 16)})
 	}
-	if beyond { // a swap opens no window beyond the limit, so what was refused may count in some of its boards
+	if beyond { // a swap opens no window beyond the limit, so an event that was refused may count in some of its boards
 		p.events = slices.DeleteFunc(p.events, func(f fault) bool { return f.kind == rebuilds })
 	}
 }
 
-// crowdedRecords are events of eight boards each, mostly new ones. turnover: the second half
-// is of other windows, which live when those of the first are over.
+// crowdedRecords draws events of eight boards each, most of them new. With turnover, the second half
+// belongs to later windows, which live when those of the first half have expired.
 func (d *drawer) crowdedRecords(p *plan, boards int, turnover bool) {
-	const together = 8 // boards of an event
+	const together = 8 // boards per event
 	at, group, user := beginning.Add(-10*time.Hour).UnixMilli(), 0, 0
 	groups := boards / together
 	for group < groups {
 		s := sending{partition: d.IntN(p.setup.Partitions), codec: int8(d.pick(0, 0, 1))}
-		if d.small { // decompression takes more than there is
+		if d.small { // decompression would need too much memory
 			s.codec = 0
 		}
 		if turnover && group > groups/2 {
@@ -125,7 +125,7 @@ func (d *drawer) crowdedRecords(p *plan, boards int, turnover bool) {
 	p.first = len(p.sendings) * d.pick(1, 2) / 3
 }
 
-// windows is how many there would be if nothing were refused.
+// windows returns the number of windows if no event were refused.
 func (s *setup) windows(sendings []sending) int64 {
 	o := oracle.New(s.oracle())
 	for i := range sendings {
@@ -135,14 +135,14 @@ func (s *setup) windows(sendings []sending) int64 {
 	}
 	want, err := o.Expected(beginning)
 	if err != nil {
-		panic(err) // by the plan, which is wrong then
+		panic(err) // the plan is wrong
 	}
 	return int64(len(want.Windows))
 }
 
 func (w *world) crowded() bool { return w.setup.Windows > 0 }
 
-// sendOn has somebody drop boards, or retire windows.
+// sendOn starts a process that drops boards or retires windows.
 func (w *world) sendOn(f fault) {
 	if f.kind == drops {
 		if one := []string{"us", "eu"}[f.n%2]; !w.crowded() {
@@ -174,7 +174,7 @@ func (w *world) drop(match func(string) bool) {
 	})
 }
 
-// errandOf has somebody come who does one thing.
+// errandOf starts a process for one task.
 func (w *world) errandOf(kind string, do func(*process) (int64, error)) {
 	p := w.visitor(size{})
 	p.errand = kind
@@ -186,7 +186,7 @@ func (w *world) errandOf(kind string, do func(*process) (int64, error)) {
 	}()
 }
 
-// returns notes what came of an errand.
+// returns records the result of such a task.
 func (w *world) returns(r *rebuilding) {
 	w.tellf("%s: %d of them, by process %d: %v", r.errand, r.did, r.id, r.err)
 	if r.did > 0 {
@@ -194,7 +194,7 @@ func (w *world) returns(r *rebuilding) {
 	}
 }
 
-// drops notes what a call has dropped.
+// drops records what a call has dropped.
 func (w *world) drops(c *call, r redissim.Result) {
 	if c.command.Name() != "dropboards.lua" {
 		return
@@ -217,7 +217,7 @@ func (w *world) drops(c *call, r redissim.Result) {
 	sh.on.keep()
 }
 
-// leavesNothing holds that a rebuild which nothing hindered leaves nothing behind.
+// leavesNothing checks that an undisturbed rebuild leaves no keys behind.
 func (w *world) leavesNothing(r *rebuilding) {
 	if r.struck || slices.ContainsFunc(w.rebuilds, func(o *rebuilding) bool { return o != r && o.errand == "" }) {
 		return
@@ -231,12 +231,11 @@ func (w *world) leavesNothing(r *rebuilding) {
 	}
 }
 
-// atOnce is how much a call may have to do with, in keys, arguments and values of its answer:
-// Redis does nothing else meanwhile.
+// atOnce is the maximum number of keys, arguments and values that a call may process: Redis does nothing
+// else meanwhile.
 const atOnce = 12_000
 
-// bounded holds that no call stops Redis for long. A swap is the one that has to do with all
-// at once.
+// bounded checks that no call blocks Redis for long. Only a swap may process everything at once.
 func (w *world) bounded(c *call, r redissim.Result) {
 	answered, _ := r.Reply.([]any)
 	n := len(c.command.Args)
@@ -260,10 +259,10 @@ func (w *world) bounded(c *call, r redissim.Result) {
 	}
 }
 
-// isOneOfMany reports whether a command is sent by the hundred: one a key.
+// isOneOfMany reports whether a command is sent once per key, by the hundred.
 func isOneOfMany(name string) bool { return name == "UNLINK" || name == "ZCARD" }
 
-// parks reports whether the driver decides about the next of them: one of a hundred.
+// parks reports whether the driver controls the next of them: one in a hundred.
 func (w *world) parks(p *process) bool {
 	p.many++
 	return p.many%100 == 1

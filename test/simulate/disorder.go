@@ -1,8 +1,9 @@
 package simulate
 
-// Times that go back. A record's time is its producer's word: whoever was offline sends old
-// ones, and some have none. So the first record that a log still has says nothing of those
-// before it, and what is shown as complete is held against all that there ever was.
+// This file makes records whose times go back. The producer sets a record's time: a producer that was offline
+// sends old times, and some records have none. So the first record that a log still has does not tell
+// the times of the deleted ones. Boards that are shown as complete are compared with all records that
+// ever existed.
 
 import (
 	"encoding/json"
@@ -25,7 +26,7 @@ const (
 
 var occurredAt = regexp.MustCompile(`"occurred_at":\d+`)
 
-// disorder makes records old, wherever they lie, or takes the times of all.
+// disorder makes records old at any place, or removes the times of all records.
 func (d *drawer) disorder(p *plan) {
 	p.setup.Disorder = true
 	often := d.pick(4, 12)
@@ -38,7 +39,7 @@ func (d *drawer) disorder(p *plan) {
 				r.time -= d.Int64N(d.back().Milliseconds())
 			case none && d.IntN(10) == 0:
 				r.time = int64(d.pick(0, -1))
-				continue // the event's own time is all that there is
+				continue // only the event's own time is left
 			default:
 				continue
 			}
@@ -55,7 +56,7 @@ func (d *drawer) disorder(p *plan) {
 	if d.IntN(2) == 0 {
 		p.setup.Beheaded = 1 + d.IntN(40)
 	}
-	// A log's head is gone, and Redis with what it knew of that.
+	// The head of a log is deleted, and Redis, which knew of that, is lost.
 	if d.IntN(2) == 0 {
 		at := 20 + d.IntN(100)
 		p.events = append(p.events,
@@ -64,8 +65,8 @@ func (d *drawer) disorder(p *plan) {
 	}
 }
 
-// untimed takes the times of all records. In a log of both kinds a look-up by time goes past records that have none,
-// and what is read from there on lacks them (docs/kafka-problems.md).
+// untimed removes the times of all records. In a log of both kinds, a look-up by time skips records without
+// a time, so a read from the offset that it finds misses them (docs/kafka-problems.md).
 func (p *plan) untimed() {
 	for _, s := range p.sendings {
 		for j := range s.records {
@@ -76,7 +77,7 @@ func (p *plan) untimed() {
 
 func (d *drawer) back() time.Duration { return pick(d, 20*time.Hour, 9*day, 40*day, 400*day) }
 
-// behead takes the head of the logs before the world begins.
+// behead deletes the head of the logs before the world begins.
 func (w *world) behead() {
 	for _, p := range w.kafka.partitions {
 		to := p.holding(min(int64(w.setup.Beheaded*(p.id+1)), p.end))
@@ -87,7 +88,7 @@ func (w *world) behead() {
 	}
 }
 
-// noteTimes counts what the records' times are like.
+// noteTimes counts the kinds of record times.
 func (w *world) noteTimes() {
 	for _, p := range w.kafka.partitions {
 		latest := int64(0)
@@ -103,15 +104,14 @@ func (w *world) noteTimes() {
 	}
 }
 
-// leftOut are the windows that events of the shard would be in which aren't: of before a
-// partition began there, or lost in a gap. Each with its start. What was from after Redis's
-// clock when that was looked at nobody promises. A start by time does not find records without one.
-// Events from before a bound, by partition, are left out on purpose. The windows are those of a configuration with the
-// added period or without.
+// leftOut returns the windows, with their starts, that lack events of the shard: events from before a
+// partition's start there, or lost in a gap. Events with a time after Redis's clock at the look-up are not
+// guaranteed. A start by time does not find records without a time. Events before a bound, by partition,
+// are left out on purpose. The windows are those of a configuration with the added period, or without.
 func (sh *shard) leftOut(bounds map[int]int64, has bool, topics ...string) map[string]int64 {
 	w := sh.w
 	c := w.setup.oracleOf(has)
-	c.MaxPoints = 99_999_999 // nobody asks for their sums
+	c.MaxPoints = 99_999_999 // sums do not matter here
 	o := oracle.New(c)
 	for _, p := range w.kafka.partitions {
 		from, begun := sh.starts[p.id]
@@ -146,8 +146,8 @@ func (sh *shard) leftOut(bounds map[int]int64, has bool, topics ...string) map[s
 	return all
 }
 
-// known reports whether a record is from before a clock, or else, where it has no time, its
-// event: nothing bounds that.
+// known reports whether a record's time is before a clock. For a record without a time, which nothing
+// bounds, the event's time counts.
 func known(r *stored, clock int64) bool {
 	if r.time > 0 {
 		return r.time <= clock
@@ -158,8 +158,7 @@ func known(r *stored, clock int64) bool {
 	return json.Unmarshal(r.value, &e) == nil && e.At <= clock
 }
 
-// checkWhole holds that no window is shown as complete that lacks an event which any log
-// ever held.
+// checkWhole checks that no window that is shown as complete lacks an event that any log ever had.
 func (sh *shard) checkWhole() {
 	origins := sh.origins()
 	for listing, start := range sh.leftOut(nil, true) {
@@ -175,7 +174,7 @@ func (sh *shard) checkWhole() {
 	}
 }
 
-// origins are what stands in the shard, by partition.
+// origins returns the origins in the shard by partition.
 func (sh *shard) origins() map[int]ledger.Origin {
 	all := map[int]ledger.Origin{}
 	for field, text := range sh.hash(originKey) {
@@ -191,8 +190,8 @@ func (sh *shard) origins() map[int]ledger.Origin {
 	return all
 }
 
-// originsRise holds that a start never takes back what was said to be incomplete, unless it
-// is the start of all of its topic (fresh): with the ledger went what its origins were about.
+// originsRise checks that a start never lowers an origin, except when it starts a whole topic (fresh): then
+// the ledger that the origins described is gone.
 func (sh *shard) originsRise(fresh string) {
 	now := sh.origins()
 	for p, was := range sh.since {
@@ -203,9 +202,9 @@ func (sh *shard) originsRise(fresh string) {
 	sh.since = now
 }
 
-// refilled holds that a lost Redis isn't filled again without a word from logs that lack
-// events of windows which live. What the other shards never had is missing by a word. A process without the added period
-// doesn't know its windows: they are shown as incomplete once the period is added (see setsAside).
+// refilled checks that a lost Redis is not refilled silently from logs that lack events of live windows.
+// Events that the other shards never had may be missing. A process without the added period does not know
+// its windows; they are shown as incomplete once the period is added (see setsAside).
 func (sh *shard) refilled(topic string, has bool) {
 	w := sh.w
 	if w.setup.Continue || !sh.counted[topic] {

@@ -1,7 +1,7 @@
 package simulate
 
-// The driver: it alone acts while everybody waits. A step is one call that gets its
-// answer, or one fault.
+// This file is the driver, which alone acts while every process waits. In one step, it answers one call or
+// executes one fault.
 
 import (
 	"fmt"
@@ -13,35 +13,35 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// delayed is a write that is carried out later than anybody waits for it.
+// delayed is a write that is executed after its sender has stopped waiting for it.
 type delayed struct {
 	c    *call
-	from int // the step from which it is due
-	// before is the kind of call of another process that it comes just before, if any
-	// comes: so it meets who took over, who is in the midst of its own.
+	from int // due from this step on
+	// before is the kind of another process's call before which the write is executed, if such a call
+	// comes. So it meets a successor in the middle of its own work.
 	before string
 }
 
-// meeting is the kind of call that a late one comes just before, by n; mostly none.
+// meeting draws the kind of call before which a late write is executed; usually none.
 func meeting(n int) string {
 	return [...]string{"", "", "", "state", "position", "fetch", "fetch", "produce", "apply", "apply"}[n%10]
 }
 
-// patience is for how many steps a late call waits for the one that it is to meet.
+// patience is the number of steps for which a late write waits for that call.
 const patience = 250
 
 const (
-	// latency is what an answer takes at least. With it no two answers come at the same
-	// time, so that no two timers are set to the same.
+	// latency is the minimum duration of a response. It prevents responses at the same moment, so no two
+	// timers are set to the same time.
 	latency = 20 * time.Microsecond
-	// perWidth is what Redis takes for a member-window.
+	// perWidth is Redis's time per member-window.
 	perWidth = 10 * time.Microsecond
-	// idleFor is how long the driver sleeps where nobody has anything to ask.
+	// idleFor is how long the driver sleeps if there are no calls.
 	idleFor = 200 * time.Millisecond
 )
 
-// haltPasses is counted where a log seemed to end too early: none does at the end of a
-// world, so what halted has to go on by itself.
+// haltPasses is counted if a log seemed to end too early. No log does at the end of a world, so the halted
+// partition must continue by itself.
 const haltPasses = "halt: truncated, until the log's end is known again"
 
 // run drives the world to its end.
@@ -73,9 +73,8 @@ func (w *world) run() {
 	w.shut()
 }
 
-// countFirst goes on until everything that is in the logs is counted. A number of steps for it
-// can't be named: which of two calls comes first depends on goroutines' turns, which the
-// race detector shuffles.
+// countFirst runs until everything in the logs is counted. The number of steps cannot be fixed: which of
+// two calls comes first depends on the scheduling of goroutines, which the race detector shuffles.
 func (w *world) countFirst(most int) {
 	events := w.events
 	w.events = nil
@@ -118,16 +117,15 @@ func (w *world) advance() {
 	w.idle(idleFor)
 }
 
-// pass lets some time go by, and a few nanoseconds more, never the same: timers that were
-// set at different moments then don't end at the same, where chance would say which goes
-// first.
+// pass lets time pass, plus a few nanoseconds that always differ. Otherwise timers set at different moments
+// could expire at the same moment, and chance would decide the order.
 func (w *world) pass(d time.Duration) {
 	w.passed++
 	time.Sleep(d + time.Duration(w.passed*7919%9973))
 	synctest.Wait()
 }
 
-// idle waits until something stirs, but not for long.
+// idle waits until there is something to do, but not for long.
 func (w *world) idle(most time.Duration) {
 	w.passed++
 	t := time.NewTimer(most + time.Duration(w.passed*7919%9973))
@@ -135,11 +133,11 @@ func (w *world) idle(most time.Duration) {
 	select {
 	case <-w.stirred:
 	case <-t.C:
-		w.step++ // so that faults come due where nothing happens
+		w.step++ // so that faults become due even if nothing happens
 	}
 }
 
-// next is the call whose turn it is: the first that came and can be answered.
+// next returns the first call that has arrived and can be answered.
 func (w *world) next() *call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +150,7 @@ func (w *world) next() *call {
 	return nil
 }
 
-// handle answers a call, as the first fault that is due for its kind says.
+// handle answers a call according to the first due fault for its kind.
 func (w *world) handle(c *call) {
 	for i, f := range w.events {
 		if f.meets(c) && f.at <= w.step {
@@ -167,7 +165,7 @@ func (w *world) handle(c *call) {
 	w.carryOut(c, redissim.Fault{}, false)
 }
 
-// carryOut does what a call asks, and answers unless that is lost.
+// carryOut executes a call, and answers it unless the answer is lost.
 func (w *world) carryOut(c *call, trouble redissim.Fault, lost bool) (struck bool) {
 	w.pass(latency + time.Duration(c.width)*perWidth)
 	w.reads(c)
@@ -229,7 +227,7 @@ func short(reply any) string {
 	return text
 }
 
-// delayed carries out a write that is due, whoever still waits for it.
+// delayed executes a late write that is due.
 func (w *world) delayed() bool {
 	for i, d := range w.late {
 		if !w.ending && (d.from > w.step || d.before != "" && d.from+patience > w.step && !w.meets(d)) {
@@ -250,7 +248,7 @@ func (w *world) delayed() bool {
 	return false
 }
 
-// meets reports whether the next call is one that the late one is to come before.
+// meets reports whether the next call is one before which the late write must be executed.
 func (w *world) meets(d delayed) bool {
 	c := w.next()
 	return c != nil && c.from != d.c.from && c.kind == d.before

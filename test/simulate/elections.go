@@ -1,7 +1,8 @@
 package simulate
 
-// Unclean elections (KIP-320): a new leader lacks the newest records of a partition, which count in the boards, and
-// producers write others in their place, past the position that the ledger has. In order:
+// This file makes unclean elections (KIP-320): a new leader lacks the newest records of a partition, which the
+// boards already include. Producers then write other records at their offsets and beyond the ledger's
+// position. In order:
 //
 //	the partition                        the consumer
 //	epoch 1: [0, 150)                    counts up to 150
@@ -10,9 +11,9 @@ package simulate
 //	                                     reads at 150, or starts there: halts as truncated
 //	                                     is rebuilt, and counts [0, 200)
 //
-// It happens once all is counted, while processes run or while none does. The records of epoch 2 are later than all of
-// epoch 1. So what a start or a trail said of the times before an offset past 50 is wrong, and a partition that began
-// past 50 has to begin there.
+// The election happens when everything is counted, while processes run or while none runs. All records of
+// epoch 2 have later times than those of epoch 1. So what a start or a trail contains about the times before
+// an offset above 50 is wrong, and a partition that began above 50 must begin at 50.
 
 import (
 	"encoding/binary"
@@ -26,7 +27,7 @@ import (
 	"github.com/standings/standings/internal/ingest/trail"
 )
 
-// electionsFrom is where the seeds of worlds begin that end with an unclean election.
+// electionsFrom is the first seed of the worlds that end with an unclean election.
 const electionsFrom = int64(1) << 45
 
 const (
@@ -35,11 +36,11 @@ const (
 	electionMended = "the operator rebuilds what an unclean election lost"
 )
 
-// firstEpoch is that of every leader until an election loses records.
+// firstEpoch is the epoch of every leader until an election loses records.
 const firstEpoch = 1
 
-// elections makes it a plan with an election. Its logs are whole, so that a rebuild brings all standings back. A name that
-// a lost event gave would stay.
+// elections adds an election to the plan. The logs are complete, so that a rebuild restores all standings.
+// There are no names, because a name from a lost event would remain.
 func (p *plan) elections() {
 	s := &p.setup
 	if s.Disorder || s.MaxWindows > 0 || s.Beheaded > 0 || s.Names {
@@ -52,11 +53,11 @@ func (p *plan) elections() {
 	})
 }
 
-// election is an unclean election of a partition that has lost records.
+// election is an unclean election of a partition that lost records.
 type election struct {
 	epoch int32
 	at    int64 // offset
-	count int64 // offsets that were lost
+	count int64 // number of lost offsets
 }
 
 // epoch returns the leader's epoch.
@@ -67,7 +68,7 @@ func (p *partition) epoch() int32 {
 	return firstEpoch
 }
 
-// endOf is where an epoch ends, as the leader knows it; -1 if it doesn't.
+// endOf returns where an epoch ends, as the leader knows it; -1 if it does not.
 func (p *partition) endOf(epoch int32) int64 {
 	switch {
 	case epoch > p.epoch():
@@ -83,13 +84,14 @@ func (p *partition) endOf(epoch int32) int64 {
 	return p.end
 }
 
-// stamp writes the leader's epoch into a batch, whose sum doesn't cover it.
+// stamp writes the leader's epoch into a batch; the checksum does not cover it.
 func (p *partition) stamp(b *batch) {
 	const epochAt = 12
 	binary.BigEndian.PutUint32(b.bytes[epochAt:], uint32(p.epoch()))
 }
 
-// elects has an election lose what the world's end needs, if it is to. It reports whether there is more to wait for.
+// elects executes the election if the world has one and it has not happened. It reports whether the world
+// must continue.
 func (w *world) elects() bool {
 	if !w.setup.Election || w.elected != nil {
 		return false
@@ -105,8 +107,8 @@ func (w *world) elects() bool {
 	return false
 }
 
-// loses returns the index of the first batch that an election may lose, or -1. The election cuts no transaction, and
-// loses at least one event that counts.
+// loses returns the index of the first batch that an election may lose, or -1. The election splits no
+// transaction, and loses at least one event that counts.
 func (p *partition) loses(n int) int {
 	var all []int
 	for i, b := range p.batches {
@@ -139,7 +141,7 @@ func (w *world) elect(p *partition, first int, stopped bool) {
 		}
 	}
 	cut, end := p.batches[first].base, p.end
-	at := min(p.latest+1, w.now().UnixMilli()) // what was known of times before an offset isn't true any more
+	at := min(p.latest+1, w.now().UnixMilli()) // the bounds on times before an offset are no longer true
 	p.batches = p.batches[:first]
 	p.transactions = slices.DeleteFunc(p.transactions, func(t *transaction) bool { return t.first >= cut })
 	p.elections = append(p.elections, election{p.epoch() + 1, cut, end - cut})
@@ -170,20 +172,21 @@ func (p *process) over() bool {
 	}
 }
 
-// isElected reports whether a record is one that was written after an election. Until the boards are rebuilt none of them
-// counts, and the partition is shown as halted.
+// isElected reports whether a record was written after an election. Until the boards are rebuilt no such
+// record counts, and the partition is shown as halted.
 func (w *world) isElected(p *partition, r *stored) bool {
 	return p == w.elected && r.offset >= p.elections[len(p.elections)-1].at
 }
 
-// beginsElected has a shard count from where an election lost records on, once its boards are rebuilt.
+// beginsElected makes a shard count from the offset of the election, once its boards are rebuilt.
 func (sh *shard) beginsElected() {
 	if p := sh.w.elected; p != nil && p.mended {
 		sh.starts[p.id] = min(sh.starts[p.id], p.elections[len(p.elections)-1].at)
 	}
 }
 
-// checkTrails holds that what is committed of the times of records is true of those that an election has brought.
+// checkTrails checks that the committed bounds on record times hold for the records written after the
+// election.
 func (w *world) checkTrails() {
 	p := w.elected
 	if p == nil {
@@ -200,8 +203,8 @@ func (w *world) checkTrails() {
 	})
 }
 
-// rebuildsElected has the operator do what the halt asks for, which has to name the epoch and the offset. It reports false if
-// there was no election, or if it was dealt with.
+// rebuildsElected rebuilds the boards as the halt demands; the halt must name the epoch and the offset. It
+// returns false if there was no election or it is dealt with.
 func (w *world) rebuildsElected(halts map[int]string) bool {
 	p := w.elected
 	if p == nil || p.mended {

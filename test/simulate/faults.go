@@ -1,6 +1,6 @@
 package simulate
 
-// Faults: what can go wrong in a world, when, and to whom.
+// This file defines faults: what can go wrong in a world, when, and for which process or server.
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// fault is one thing that goes wrong, from a step on.
+// fault is a single fault, which is due from a step on.
 type fault struct {
-	at   int    // the step from which it is due
-	kind string // one of the table below
-	on   string // the kind of call that it strikes; none where it isn't about a call
-	n    int    // chooses among what the kind leaves open: a key, a delay, a size
+	at   int    // due from this step on
+	kind string // one of the kinds below
+	on   string // the kind of call that it affects; empty if it does not concern a call
+	n    int    // selects what the kind leaves open: a key, a delay, a size
 }
 
 func (f fault) String() string {
@@ -27,7 +27,7 @@ func (f fault) String() string {
 	return fmt.Sprintf("step %d: %s on %s (%d)", f.at, f.kind, f.on, f.n)
 }
 
-// Kinds, by the words of the report.
+// The kinds, as the report names them.
 const (
 	cutBefore  = "connection cut, nothing done"
 	cutMidway  = "connection cut in the middle of an answer"
@@ -68,24 +68,23 @@ const (
 var redisCalls = []string{"apply", "apply", "apply", "apply", "begin", "state", "position", "report"}
 var kafkaCalls = []string{"fetch", "fetch", "fetch", "produce", "produce", "commit", "metadata", "offsets", "committed", "join", "sync", "leave", "config"}
 
-// faults draws what goes wrong. Each world leaves some kinds out: together they would
-// hide each other.
+// faults draws the faults. Each world omits some kinds, because together they would hide each other.
 func (d *drawer) faults(p *plan) {
 	const steps = 220
 	for i := p.first; i < len(p.sendings); i++ {
 		p.events = append(p.events, fault{at: d.IntN(120), kind: publish, n: i})
 	}
 	p.events = append(p.events, fault{at: 60 + d.IntN(80), kind: endOpen, n: d.IntN(100)})
-	if d.narrow { // who has to go on with less
+	if d.narrow { // the next process continues with less memory
 		p.events = append(p.events, fault{at: 10 + d.IntN(40), kind: crash, on: inSweep, n: d.IntN(1 << 16)})
 	} else if d.IntN(12) == 0 {
-		return // a quiet world: its accounting has to be exact
+		return // a quiet world: its accounting must be exact
 	}
 	all := []string{
 		cutBefore, cutMidway, stale, stale, lostAnswer, lostAnswer, silence, lateDone, lateDone, slow, slow, refused, refused, dies, crash, crash, crash,
 		stop, start, start, cutOff, zombie, zombie, rebalance, rebalance, rollback, rollback, rollback, wipe, evict, hold, clock, flush, grow, truncate, gapOpens, wait, rebuilds, rebuilds,
 	}
-	if d.IntN(6) == 0 { // not with the small jumps, which may lead back
+	if d.IntN(6) == 0 { // without small jumps, which might lead back
 		all = slices.DeleteFunc(all, func(kind string) bool { return kind == clock })
 		p.events = append(p.events, fault{at: d.IntN(100), kind: leap, n: d.IntN(1 << 16)})
 	}
@@ -101,10 +100,10 @@ func (d *drawer) faults(p *plan) {
 			}
 		case cutMidway:
 			f.on = "fetch"
-		case stale: // mostly while there is somebody who stands further on
+		case stale: // mostly while some process is further ahead
 			f.at += 20
 		case lateDone:
-			// Not a commit: those of a generation go by one connection, in order.
+			// Not a commit: the commits of a generation use one connection, in order.
 			f.on = pick(d, "apply", "apply", "apply", "begin", "produce")
 		case dies:
 			f.on = pick(d, "apply", "apply", "apply", "begin")
@@ -112,7 +111,7 @@ func (d *drawer) faults(p *plan) {
 		if d.long && f.on == "apply" && d.IntN(2) == 0 {
 			f.on = inSweep
 		}
-		if f.kind == rebuilds { // and something happens to it
+		if f.kind == rebuilds { // and something happens to the rebuild
 			some := fault{at: f.at, kind: pick(d, cutBefore, lostAnswer, silence, lateDone, slow, refused, dies, crash, crash), on: "rebuild", n: d.IntN(1 << 16)}
 			some.at += d.IntN(40)
 			p.events = append(p.events, some)
@@ -127,8 +126,8 @@ func (d *drawer) faults(p *plan) {
 	}
 }
 
-// more draws what the other worlds don't have, from a source of its own: what is drawn
-// there is the same with it and without.
+// more draws what earlier worlds did not have, from a generator of its own, so that their other draws do
+// not change.
 func (d *drawer) more(p *plan) {
 	d = &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x5199)), small: d.small, long: d.long, narrow: d.narrow}
 	if d.IntN(4) == 0 {
@@ -144,8 +143,8 @@ func (d *drawer) more(p *plan) {
 	if d.IntN(6) == 0 {
 		p.events = append(p.events, fault{at: d.IntN(100), kind: pick(d, lettersDeleted, lettersDeleted, lettersNoLeader, lettersRefused), n: d.IntN(1 << 16)})
 	}
-	if d.long && d.IntN(4) == 0 { // what it has sent comes just before what its successor sends
-		const apply = 8 // of meeting
+	if d.long && d.IntN(4) == 0 { // the crashed process's piece arrives just before its successor's
+		const apply = 8 // the index in meeting
 		p.events = append(p.events, fault{at: d.IntN(60), kind: crash, on: inSweep, n: (10*d.IntN(100)+apply)<<7 | d.IntN(64)<<1 | 1})
 	}
 	if d.IntN(6) == 0 {
@@ -153,24 +152,23 @@ func (d *drawer) more(p *plan) {
 	}
 	if d.IntN(8) == 0 || d.long && d.IntN(2) == 0 {
 		p.events = append(p.events, fault{at: d.IntN(80), kind: pick(d, quota, quota, empties, flaky, flaky), n: d.IntN(1 << 16)})
-		if d.long && !d.narrow { // many responses are one sweep, and somebody has to go on with it
+		if d.long && !d.narrow { // one sweep covers many responses, and a successor must continue it
 			p.setup.FetchBytes = 1 << 10
 			p.events = append(p.events, fault{at: 30 + d.IntN(60), kind: crash, on: inSweep, n: d.IntN(1 << 16)})
 		}
 	}
 }
 
-// inSweep is an apply in the middle of a sweep: not its first piece.
+// inSweep is an apply in the middle of a sweep, other than its first piece.
 const inSweep = "sweep"
 
-// meets reports whether a fault is about a call.
+// meets reports whether a fault affects a call.
 func (f fault) meets(c *call) bool {
 	return f.on == c.kind || f.on == inSweep && c.inSweep()
 }
 
-// swap draws what happens to the swap of a rebuild, and keeps something to be published:
-// a swap that comes late is to find the live boards further on. n is odd: what a process
-// that crashes has sent comes late.
+// swap draws what happens to a rebuild's swap, and delays a sending, so that a late swap finds the live
+// boards further ahead. n is odd: the calls of a crashed process arrive late.
 func (d *drawer) swap(p *plan, at int) {
 	p.events = append(p.events, fault{
 		at: at, kind: pick(d, lateDone, lateDone, lostAnswer, dies, crash, crash, crash, slow, silence), on: "swap", n: d.IntN(1<<16) | 1,
@@ -183,7 +181,7 @@ func (d *drawer) swap(p *plan, at int) {
 	}
 }
 
-// Answers of a Redis in trouble, and how each is told.
+// The errors of a Redis in trouble, and the faults that cause them.
 var troubles = []struct {
 	name  string
 	fault redissim.Fault
@@ -196,7 +194,7 @@ var troubles = []struct {
 	{"MASTERDOWN", redissim.Fault{Refuse: redissim.MasterDown}},
 }
 
-// Errors that brokers answer, and that pass.
+// Transient errors of brokers.
 var kafkaErrors = []kafka.Error{
 	kafka.NotLeaderForPartition, kafka.UnknownTopicOrPartition, kafka.LeaderNotAvailable,
 	kafka.RequestTimedOut, kafka.NotEnoughReplicas, kafka.KafkaStorageError, kafka.Unknown,
@@ -206,8 +204,8 @@ var groupErrors = []kafka.Error{
 	kafka.RebalanceInProgress, kafka.GroupCoordinatorNotAvailable, kafka.NotCoordinatorForGroup, kafka.UnknownMemberId,
 }
 
-// Error codes that brokers put into their answers, and that pass: by the call, those of a
-// partition or topic, and those of the request as a whole where it has such.
+// Transient error codes in the brokers' responses, by call: those of a partition or topic, and (wholeCodes)
+// those of the whole request.
 var kafkaCodes = map[string][]kafka.Error{
 	"fetch": {
 		kafka.NotLeaderForPartition, kafka.UnknownTopicOrPartition, kafka.KafkaStorageError, kafka.Unknown,

@@ -1,7 +1,7 @@
 package simulate
 
-// The end of a world: faults stop, everything is let through, an operator does what a
-// halt asks for, and time runs until all is quiet.
+// This file ends a world: faults stop, all waiting calls are answered, an operator does what a halt asks
+// for, and time runs until nothing changes any more.
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// quietFor is how long nothing may change until the world is taken to be at rest: an
-	// idle worker looks every second.
+	// quietFor is how long nothing may change before the world is considered at rest; an idle worker checks
+	// every second.
 	quietFor = 4 * time.Second
-	// committedIn is within what time offsets that came late are committed over.
+	// committedIn is the time within which late commits of older offsets are corrected.
 	committedIn = 40 * time.Second
-	// settlesIn is how long that may take: a halted partition looks again within 10 s,
-	// a log that ends too early is believed after 10 s, sessions run out.
+	// settlesIn is the limit: a halted partition checks again within 10 s, a log that ends too early is
+	// believed after 10 s, and sessions expire.
 	settlesIn = 4 * time.Minute
 )
 
@@ -57,7 +57,7 @@ func (w *world) letThrough() {
 	w.events = nil
 	w.endTransactions(0)
 	for _, l := range w.kafka.deadLetters {
-		l.until = time.Time{} // one that was deleted stays so
+		l.until = time.Time{} // a deleted topic remains deleted
 	}
 	w.makes()
 	w.endsWithout()
@@ -67,7 +67,7 @@ func (w *world) letThrough() {
 	for _, c := range w.calls {
 		c.until = 0
 	}
-	w.mu.Lock() // who follows the topic looks at it by itself
+	w.mu.Lock() // the followers of the topic read it concurrently
 	w.bans.topic.until = time.Time{}
 	w.mu.Unlock()
 	for _, sh := range w.shards {
@@ -75,7 +75,7 @@ func (w *world) letThrough() {
 		sh.on.outage = outage{}
 	}
 	for _, p := range w.alive() {
-		if len(p.topics) < w.setup.topics() { // as a new configuration is rolled out
+		if len(p.topics) < w.setup.topics() { // as when a new configuration is rolled out
 			w.tellf("process %d is told to stop: it doesn't know of all topics", p.id)
 			p.stopped = true
 			p.end()
@@ -86,11 +86,11 @@ func (w *world) letThrough() {
 	}
 }
 
-// settle runs until nothing changes any more: every partition is through, or halted.
+// settle runs until nothing changes: every partition is fully counted, or halted.
 func (w *world) settle() bool {
 	began, since := time.Now(), time.Now()
 	last := ""
-	look := max(1, len(w.kafka.partitions)/10) // with many a look costs more than a step
+	look := max(1, len(w.kafka.partitions)/10) // with many partitions a check costs more than a step
 	for steps := 0; w.failed == ""; steps++ {
 		w.advance()
 		if steps%look > 0 {
@@ -116,7 +116,7 @@ func (w *world) settle() bool {
 	return false
 }
 
-// dealt reports whether the group is at rest, with all who live.
+// dealt reports whether the group is stable and contains all live processes.
 func (w *world) dealt() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +131,7 @@ func (w *world) dealt() bool {
 	return true
 }
 
-// lines are what the processes say of their partitions.
+// lines returns the processes' reports on their partitions.
 func (w *world) lines() map[string]workers.Line {
 	all := map[string]workers.Line{}
 	for _, p := range w.alive() {
@@ -142,7 +142,7 @@ func (w *world) lines() map[string]workers.Line {
 	return all
 }
 
-// standing is what may change, in words.
+// standing describes everything that can change.
 func (w *world) standing() string {
 	var b strings.Builder
 	ledgers, lines := w.ledgers(), w.lines()
@@ -153,7 +153,7 @@ func (w *world) standing() string {
 	return b.String() + w.outOfLine() + w.allFinal()
 }
 
-// members are who lives, and who is in the group.
+// members describes the live processes and the members of the group.
 func (w *world) members() string {
 	var b strings.Builder
 	for _, p := range w.alive() {
@@ -163,13 +163,13 @@ func (w *world) members() string {
 	return b.String()
 }
 
-// through reports whether every ledger stands at its log's end.
+// through reports whether every ledger is at its log's end and every partition has a running worker.
 func (w *world) through() bool {
 	if !w.atEnds() {
 		return false
 	}
 	lines := w.lines()
-	for _, p := range w.kafka.partitions { // somebody has it, and works
+	for _, p := range w.kafka.partitions { // a worker has it, and is running
 		if lines[p.field()].State != workers.StateRunning {
 			return false
 		}
@@ -177,7 +177,7 @@ func (w *world) through() bool {
 	return true
 }
 
-// halted reports whether every partition is halted or through, and one is halted.
+// halted reports whether every partition is halted or fully counted, and at least one is halted.
 func (w *world) halted() bool {
 	ledgers, lines := w.ledgers(), w.lines()
 	n := 0
@@ -193,8 +193,8 @@ func (w *world) halted() bool {
 	return n > 0
 }
 
-// operate does what the halts ask for, or mends what nobody has met. It reports false
-// where there is nothing to do.
+// operate follows the remedies of the halts, or repairs damage that no process has detected. It returns
+// false if there is nothing to do.
 func (w *world) operate() bool {
 	halts := map[int]string{}
 	for _, p := range w.kafka.partitions {
@@ -224,7 +224,7 @@ func (w *world) operate() bool {
 	case w.dropping != nil:
 		w.tellf("the operator drops the rest of the boards, of which a window was dropped in part")
 		w.drop(w.dropping)
-	case len(w.shards) == 1 && w.damaged() && w.tornOnly() && !w.rebuilt && !w.crowded(): // which may be refused, where the log begins late
+	case len(w.shards) == 1 && w.damaged() && w.tornOnly() && !w.rebuilt && !w.crowded(): // a late log start allows a refusal
 		w.tellf("the operator has the boards rebuilt")
 		w.count("the operator rebuilds a torn shard")
 		w.rebuilt = true
@@ -247,13 +247,13 @@ func (w *world) operate() bool {
 	return true
 }
 
-// damaged reports whether any master is in a state that only an operator can mend.
+// damaged reports whether any master needs an operator's repair.
 func (w *world) damaged() bool {
 	return slices.ContainsFunc(w.masters, func(m *master) bool { return m.damaged })
 }
 
-// tornOnly reports whether a torn ledger is all that is wrong, and the log is whole: a
-// rebuild settles that.
+// tornOnly reports whether torn ledgers are the only damage and the logs are complete, so that a rebuild
+// can repair everything.
 func (w *world) tornOnly() bool {
 	torn := false
 	for _, text := range w.shards[0].ledger() {
@@ -263,10 +263,10 @@ func (w *world) tornOnly() bool {
 	return torn && whole && w.counts[evict] == 0
 }
 
-// rightly holds what a partition says against what the start table asks for, of any shard.
+// rightly compares a partition's halt with the start table, for every shard.
 func (w *world) rightly(p *partition, reason string) {
 	var asked, allowed []string
-	unmet := true // nobody has come upon what asks for it
+	unmet := true // no process has encountered the cause of the halt
 	for _, sh := range w.shards {
 		must, may := sh.asks(p)
 		allowed = append(allowed, may...)
@@ -284,8 +284,8 @@ func (w *world) rightly(p *partition, reason string) {
 	}
 }
 
-// asks are the reasons for which a partition has to be halted by what is in the shard, and
-// those for which it may be.
+// asks returns the reason for which a partition must be halted because of the shard's content, and the
+// reasons for which it may be.
 func (sh *shard) asks(p *partition) (must string, may []string) {
 	all, w := sh.ledger(), sh.w
 	text, there := all[p.id]
@@ -302,7 +302,7 @@ func (sh *shard) asks(p *partition) (must string, may []string) {
 		must = health.HaltTruncated
 	case there && from < p.start && !w.setup.Continue:
 		must = health.HaltGap
-	case !there && !w.setup.Continue: // of whatever partition it is that begins too late
+	case !there && !w.setup.Continue: // for whichever partition starts too late
 		may = append(may, health.HaltGap)
 	}
 	for listing, text := range listings {
@@ -316,15 +316,15 @@ func (sh *shard) asks(p *partition) (must string, may []string) {
 			may = append(may, health.HaltUnlisted)
 		}
 	}
-	// A border is settled again after an eviction, by other rules than a window is listed by; or in a Redis that is empty,
-	// of which one master then goes back to the border as it was settled before.
+	// After an eviction a process settles a border again, unlike a listed window. In an empty Redis it settles one that
+	// differs from an earlier one, and then a master goes back to the earlier one.
 	if w.setup.Zones && (sh.evicted[sh.key(bordersKey)] || w.bordersDiffer()) {
 		may = append(may, health.HaltBounds)
 	}
 	return must, may
 }
 
-// shut ends all processes, and holds that they end.
+// shut ends all processes, and checks that they end.
 func (w *world) shut() {
 	w.ending = true
 	everybody := slices.Clone(w.processes)
@@ -379,7 +379,7 @@ func (w *world) shut() {
 	}
 }
 
-// hangUp ends what may still be on its way: nobody is there any more.
+// hangUp ends all remaining calls: no process is left.
 func (w *world) hangUp(everybody []*process) {
 	w.admit()
 	w.mu.Lock()
@@ -395,7 +395,7 @@ func (w *world) hangUp(everybody []*process) {
 			_ = c.Close()
 		}
 	}
-	w.pass(2 * sessionTimeout) // every call has a deadline
+	w.pass(2 * sessionTimeout) // longer than the deadline of every call
 	for _, m := range w.masters {
 		m.redis.Close()
 	}

@@ -1,7 +1,7 @@
 package simulate
 
-// What worlds have found, as small plans of its own: seeds come to other worlds as soon as
-// anything is drawn otherwise.
+// Small plans for faults that worlds have found. A seed leads to another world as soon as the
+// drawing of plans changes; these plans stay the same.
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	starts "github.com/standings/standings/internal/ingest/start"
 )
 
-// small is a plan with some records in each of two partitions, and no faults.
+// small returns a plan with some records in each of two partitions and without faults.
 func small() *plan {
 	p := &plan{seed: 1, setup: setup{
 		Partitions: 2, Zone: "UTC", WeekStart: "monday", Periods: []string{"weekly", "yearly"}, Layout: "readable", MaxPoints: 1000,
@@ -41,8 +41,9 @@ func holds(t *testing.T, p *plan) *world {
 	return w
 }
 
-// A rebuild that begins where the ledger stands has nothing of the windows that the piece
-// was the first to write: what it left there mustn't be in anybody's way.
+// A worker dies during a piece that writes the first entries of some windows. A rebuild that begins at
+// the ledger's position doesn't contain these windows. What the piece left in them must not
+// disturb later processes.
 func TestARebuildSettlesAPieceThatDiedAtAnyOfItsWrites(t *testing.T) {
 	torn := 0
 	for n := range 12 {
@@ -55,8 +56,8 @@ func TestARebuildSettlesAPieceThatDiedAtAnyOfItsWrites(t *testing.T) {
 	}
 }
 
-// With some of its partitions in the ledger, the others would be taken for ones that were
-// added, and begin at offset 0.
+// A start that dies must not leave only some of its partitions in the ledger. Otherwise the next start
+// would treat the others as added partitions and begin them at offset 0.
 func TestAStartThatDiedAtAnyOfItsWritesIsWrittenAgain(t *testing.T) {
 	died := 0
 	for n := range 8 {
@@ -76,13 +77,14 @@ func TestAStartThatDiedAtAnyOfItsWritesIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// published adds a sending that an event publishes at a step.
+// published adds a sending and an event that publishes it at the step.
 func (p *plan) published(step int, s sending) {
 	p.events = append(p.events, fault{at: step, kind: publish, n: len(p.sendings)})
 	p.sendings = append(p.sendings, s)
 }
 
-// startsAgain is a plan of a first start that is lost before all shards have it. The number chooses when.
+// startsAgain returns a plan in which a first start is lost before all shards have it. number chooses the
+// step.
 func startsAgain(number int) *plan {
 	step := 40 + 4*number
 	p := small()
@@ -92,14 +94,14 @@ func startsAgain(number int) *plan {
 	return p
 }
 
-// One master goes back while another one is full, so that all shards lack the start that was written. Events have come
-// since it was resolved.
+// One master goes back while another one is full, so that no shard has the written start any more. Events
+// have arrived since the start was resolved.
 func TestAFirstStartThatIsRepeatedSkipsNothing(t *testing.T) {
 	back := 0
 	for n := range 30 {
 		w := holds(t, startsAgain(n))
 		back += w.counts[rollback]
-		if len(w.resolved) != 2 { // an origin for each partition
+		if len(w.resolved) != 2 { // one origin for each partition
 			t.Errorf("number %d: starts are %v", n, w.resolved)
 		}
 	}
@@ -108,7 +110,8 @@ func TestAFirstStartThatIsRepeatedSkipsNothing(t *testing.T) {
 	}
 }
 
-// Redis's clock is behind the producers' as a start is resolved, and jumps before the last shard copies it.
+// Redis's clock is behind the producers' clocks when a start is resolved. It jumps forward before the
+// last shard copies the start.
 func TestAShardThatCopiesAStartPromisesWhatTheFirstOneDid(t *testing.T) {
 	for step := 6; step < 40; step++ {
 		p := small()
@@ -124,7 +127,8 @@ func TestAShardThatCopiesAStartPromisesWhatTheFirstOneDid(t *testing.T) {
 	}
 }
 
-// The window 1999-12-17 has lived until 2000-01-01 as an event of it comes, and lives again once the clock goes back.
+// The retention of the window 1999-12-17 ends at 2000-01-01, before its event arrives. When the clock
+// goes back, the window is within its retention again.
 func TestAnEventOfAWindowWhoseLifeIsOverDoesNotCountWhenTheClockGoesBack(t *testing.T) {
 	p := small()
 	p.setup.Periods = []string{"daily"}
@@ -137,10 +141,11 @@ func TestAnEventOfAWindowWhoseLifeIsOverDoesNotCountWhenTheClockGoesBack(t *test
 	}
 }
 
-// The ledger that a worker reads may be of a Redis that has gone back since the worker hid a member.
+// Redis may go back after a worker has hidden a member. The worker then reads a ledger that doesn't
+// contain the ban.
 func TestAMemberWhoIsBannedIsHiddenAgainBeforeAWorkerCountsInARedisThatWentBack(t *testing.T) {
 	for step := 84; step < 96; step++ {
-		for n := 256; n < 256+fewer(12); n++ { // connections stay
+		for n := 256; n < 256+fewer(12); n++ { // from 256 on, connections stay open
 			p := small()
 			p.setup.Bans, p.setup.BansLag = true, 3*time.Millisecond
 			p.events = []fault{{at: 40, kind: erases}, {at: 79, kind: slow, on: "state", n: 900}, {at: 80, kind: rebalance}, {at: step, kind: rollback, n: n}}
@@ -149,7 +154,8 @@ func TestAMemberWhoIsBannedIsHiddenAgainBeforeAWorkerCountsInARedisThatWentBack(
 	}
 }
 
-// The log begins behind the first event of the member by then: a rebuild keeps the year.
+// When the rebuild runs, the log no longer contains the member's first event. The rebuild replaces
+// the daily windows and keeps the yearly one.
 func TestAnEventThatWasRefusedCountsInTheWindowsThatARebuildReplaces(t *testing.T) {
 	p := small()
 	p.setup.Partitions, p.setup.Periods = 1, []string{"daily", "yearly"}
@@ -158,7 +164,7 @@ func TestAnEventThatWasRefusedCountsInTheWindowsThatARebuildReplaces(t *testing.
 		return sending{records: []record{{time: at, value: fmt.Appendf(nil, `{"user_id":%q,"points":%d,"occurred_at":%d}`, user, points, at)}}}
 	}
 	p.sendings, p.first = []sending{one("over1", 600, -27*time.Hour)}, 1
-	p.published(20, one("u", 1, 90*time.Minute)) // from after Redis's clock: retention leaves it
+	p.published(20, one("u", 1, 90*time.Minute)) // its time is ahead of Redis's clock, so that retention keeps it
 	p.published(30, one("over1", 600, -4*time.Hour))
 	p.events = append(p.events, fault{at: 105, kind: truncate}, fault{at: 117, kind: rebuilds})
 	if w := holds(t, p); w.counts[refusedSome] == 0 {
@@ -166,7 +172,7 @@ func TestAnEventThatWasRefusedCountsInTheWindowsThatARebuildReplaces(t *testing.
 	}
 }
 
-// Kafka does not find records without a time by time.
+// Kafka's lookup by time does not find records without a timestamp.
 func TestAStartByTimeLeavesOutRecordsWithoutATimeThatLieBeforeIt(t *testing.T) {
 	p := small()
 	p.setup.Start, p.setup.StartTime = starts.FromTime, beginning.Add(-30*time.Minute).UnixMilli()
@@ -178,8 +184,8 @@ func TestAStartByTimeLeavesOutRecordsWithoutATimeThatLieBeforeIt(t *testing.T) {
 	}
 }
 
-// Who adds a partition to a ledger that was lost in that moment would have it stand alone,
-// and the others be taken for added ones, too.
+// Redis loses the ledger while a worker adds a partition to it. If the worker wrote that partition
+// alone, the next start would treat all others as added ones, too.
 func TestARedisThatIsLostWhileAPartitionIsAddedIsStartedAnew(t *testing.T) {
 	lost := 0
 	for step := 20; step < 90; step++ {
@@ -192,8 +198,8 @@ func TestARedisThatIsLostWhileAPartitionIsAddedIsStartedAnew(t *testing.T) {
 	}
 }
 
-// Its first record is all that a start wants of a log: a response is never larger than
-// what one is allowed, or its batches, which are small, would be called too large.
+// A start needs only the first record of a log. The fetch response must not be larger than its limit:
+// otherwise the start would report these small batches as too large.
 func TestALogOfManyBatchesBeginsInASmallMemory(t *testing.T) {
 	p := small()
 	p.setup.Partitions, p.setup.Processes[0].foldMemory = 1, 256<<10
@@ -209,8 +215,8 @@ func TestALogOfManyBatchesBeginsInASmallMemory(t *testing.T) {
 	holds(t, p)
 }
 
-// An event whose windows are over names no member, also where the member's other events in the batch
-// count in windows that live.
+// An event in no live window doesn't store its name, even if the same member has other events in the
+// batch that count in live windows.
 func TestAnEventWhoseWindowsAreOverNamesNobody(t *testing.T) {
 	p := small()
 	p.setup.Periods, p.setup.Names = []string{"daily"}, true

@@ -1,7 +1,7 @@
 package simulate
 
-// The simulated consumer group: members, generations, and the coordinator that deals
-// out partitions by the leader's own balancer.
+// This file simulates the consumer group: members, generations, and the coordinator, which assigns
+// partitions with the leader's own balancer.
 
 import (
 	"context"
@@ -19,40 +19,40 @@ import (
 
 const sessionTimeout = 10 * time.Second
 
-// coordinator is the group. What it holds is under the world's lock.
+// coordinator holds the state of the group. The world's lock protects it.
 type coordinator struct {
 	generation int32
 	joins      int
-	members    []*member // in the order of joining: the first leads
-	since      time.Time // of the rebalance under way; zero: none
+	members    []*member // in order of joining: the first is the leader
+	since      time.Time // start of the current rebalance; zero: none
 }
 
-// member is a process's membership.
+// member is the membership of a process in the group.
 type member struct {
 	w       *world
 	from    *process
 	config  kafka.ConsumerGroupConfig
 	name    string
-	in      bool        // the coordinator counts it
-	waits   bool        // has joined, and waits to be dealt to
-	dealt   *generation // and hasn't learned
-	current *generation // the one it believes in
-	expires time.Time   // its session runs out then; zero: it is alive
+	in      bool        // the coordinator counts it as a member
+	waits   bool        // has joined, and waits for its assignment
+	dealt   *generation // assigned, but not received yet
+	current *generation // the generation that the member believes in
+	expires time.Time   // when its session expires; zero: it sends heartbeats
 }
 
-// generation is one, as a member sees it.
+// generation is a generation as one member sees it.
 type generation struct {
 	*ingest.Generation
 	ending
 
 	mu      sync.Mutex
 	running int
-	over    chan struct{} // closed once it has ended and its functions have
+	over    chan struct{} // closed once the generation has ended and its functions have returned
 	isOver  bool
 }
 
-// ending is a context like that of kafka-go's generations. Those that the standard
-// library makes tell their children in the order of a map, which is chance.
+// ending is a context like those of kafka-go's generations. The standard library's contexts notify their
+// children in the random order of a map.
 type ending struct {
 	once *sync.Once
 	done chan struct{}
@@ -81,7 +81,7 @@ func (p *process) join(config kafka.ConsumerGroupConfig) (ingest.Group, error) {
 	return p.member, nil
 }
 
-// Next joins, and waits to be dealt to.
+// Next joins, and waits for the assignment.
 func (m *member) Next(outer context.Context) (*ingest.Generation, error) {
 	m.w.mu.Lock()
 	g := m.current
@@ -93,7 +93,7 @@ func (m *member) Next(outer context.Context) (*ingest.Generation, error) {
 			return nil, outer.Err()
 		}
 	}
-	ctx, cancel := context.WithTimeout(outer, 2*sessionTimeout) // as its connection has
+	ctx, cancel := context.WithTimeout(outer, 2*sessionTimeout) // its connection has this timeout
 	defer cancel()
 	joined := &call{from: m.from, server: ofKafka, kind: "join", what: "join the group", writes: true}
 	joined.do = func() (any, error) { m.w.group.join(m); return nil, nil }
@@ -127,7 +127,7 @@ func (m *member) Next(outer context.Context) (*ingest.Generation, error) {
 	return dealt, nil
 }
 
-// Close leaves.
+// Close leaves the group.
 func (m *member) Close() error {
 	m.w.mu.Lock()
 	g := m.current
@@ -151,14 +151,14 @@ func (c *coordinator) join(m *member) {
 		c.members = append(c.members, m)
 	}
 	m.waits, m.dealt, m.expires = true, nil, time.Time{}
-	if m.from.dead { // its last words
+	if m.from.dead { // its last request
 		m.expires = time.Now().Add(sessionTimeout)
 	}
 	c.rebalance()
 }
 
-// rebalance has every member join again. They learn it by their next heartbeat; one
-// that is cut off doesn't.
+// rebalance makes every member join again. They learn of it with their next heartbeat, except those that
+// are cut off.
 func (c *coordinator) rebalance() {
 	if c.since.IsZero() {
 		c.since = time.Now()
@@ -171,7 +171,7 @@ func (c *coordinator) rebalance() {
 	}
 }
 
-// expel takes a member out, which may not know.
+// expel removes a member, which may not learn of it.
 func (c *coordinator) expel(m *member) {
 	if !m.in {
 		return
@@ -181,7 +181,7 @@ func (c *coordinator) expel(m *member) {
 	c.rebalance()
 }
 
-// tick expels who is silent for too long, and deals once all members wait.
+// tick expels members that are silent for too long, and assigns partitions once all members wait.
 func (c *coordinator) tick(w *world) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,7 +204,7 @@ func (c *coordinator) tick(w *world) {
 	c.deal(w)
 }
 
-// deal shares the partitions out.
+// deal assigns the partitions.
 func (c *coordinator) deal(w *world) {
 	c.generation++
 	c.since = time.Time{}
@@ -238,13 +238,13 @@ func (c *coordinator) deal(w *world) {
 	w.tellf("generation %d: %s", c.generation, strings.Join(said, ", "))
 }
 
-// end tells all functions that it is over.
+// end notifies all functions that the generation is over.
 func (g *generation) end() {
 	g.ending.end()
 	g.count(0)
 }
 
-// count notes that functions have begun or returned.
+// count records that functions have started or returned.
 func (g *generation) count(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -255,7 +255,7 @@ func (g *generation) count(n int) {
 	}
 }
 
-// start runs a function of the generation; its return ends the generation.
+// start runs a function of the generation. The generation ends when it returns.
 func (g *generation) start(run func(context.Context)) {
 	counted := 1
 	if g.Err() != nil {
@@ -269,7 +269,7 @@ func (g *generation) start(run func(context.Context)) {
 	}()
 }
 
-// commit notes offsets, if the coordinator still knows the generation.
+// commit stores offsets if the coordinator still knows the generation.
 func (m *member) commit(generation int32, name string, offsets map[string]map[int]kafkaconn.Commit) error {
 	all := map[int]int64{}
 	trails := map[int]string{}

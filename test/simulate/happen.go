@@ -1,14 +1,14 @@
 package simulate
 
-// Faults that aren't about a call: what happens to processes, to the group, to the log
-// and to Redis itself.
+// This file executes the faults that do not concern a call: faults of processes, of the group, of the log
+// and of Redis itself.
 
 import (
 	"slices"
 	"time"
 )
 
-// event has the first fault happen that isn't about a call and is due.
+// event executes the first due fault that does not concern a call, and reports whether there was one.
 func (w *world) event() bool {
 	for i, f := range w.events {
 		if f.on != "" || f.at > w.step {
@@ -26,7 +26,7 @@ func (w *world) event() bool {
 	return false
 }
 
-// happen reports whether the fault took effect.
+// happen executes a fault, and reports whether it had an effect.
 func (w *world) happen(f fault) bool {
 	alive := w.alive()
 	switch f.kind {
@@ -76,7 +76,7 @@ func (w *world) happen(f fault) bool {
 		}
 		n := w.kafka.add(of).id
 		w.tellf("partition %d is added to %s", n, of)
-		if w.plan.first > 0 { // so that there is something in it
+		if w.plan.first > 0 { // so that the partition is not empty
 			s := w.plan.sendings[f.n%w.plan.first]
 			s.partition = n
 			w.send(&s)
@@ -89,12 +89,12 @@ func (w *world) happen(f fault) bool {
 		return w.away(f)
 	case stale:
 		w.forgets(f.n)
-		return false // counted once it has been told to somebody
+		return false // counted once a process has been told
 	case rebuilds:
 		if len(w.rebuilds) > 3+w.errands {
 			return false
 		}
-		if !w.anythingCounts() { // it would say so, and end
+		if !w.anythingCounts() { // the rebuild would report that, and end
 			return w.putsOff(f, 200)
 		}
 		w.rebuild(w.another(f.n))
@@ -107,7 +107,7 @@ func (w *world) happen(f fault) bool {
 			return false
 		}
 		w.sendOn(f)
-		return false // it counts once it has come to its end
+		return false // counted when it has finished
 	case sleeps:
 		for _, r := range w.rebuilds {
 			if !r.told && !r.dead && !r.cut && r.errand == "" {
@@ -117,7 +117,7 @@ func (w *world) happen(f fault) bool {
 				break
 			}
 		}
-		return false // it counts when it wakes: until then it may have ended
+		return false // it counts when it wakes: it may have ended before
 	case closes:
 		return w.closes(f.n)
 	case reopens:
@@ -132,7 +132,7 @@ func (w *world) happen(f fault) bool {
 	return true
 }
 
-// putsOff has a fault happen later, unless it is late by then.
+// putsOff postpones a fault, up to a step.
 func (w *world) putsOff(f fault, until int) bool {
 	if f.at = w.step + 10; f.at < until {
 		w.events = append(w.events, f)
@@ -151,8 +151,8 @@ func (w *world) endTransactions(n int) bool {
 	return ended > 0
 }
 
-// cutSomebody makes a zombie: its calls come through late, and the group gives it up
-// while it still believes in its generation.
+// cutSomebody makes a zombie: its calls arrive late, and the group expels it while it still believes in its
+// generation.
 func (w *world) cutSomebody(f fault, alive []*process) bool {
 	if len(alive) == 0 {
 		return false
@@ -183,9 +183,9 @@ func (w *world) cutSomebody(f fault, alive []*process) bool {
 	if len(alive) == 1 {
 		w.launch(w.another(f.n >> 3))
 	}
-	// It comes back: some time later it is let through again, as a member that was.
+	// Some time later its connection is restored; it is no longer a member.
 	w.events = append(w.events, fault{at: w.step + 20 + f.n%80, kind: reunite, n: p.id})
-	return false // it counts once the group has given it up: see reunite
+	return false // counted once the group has expelled it: see reunite
 }
 
 const reunite = "a process that was cut off comes back"
@@ -210,11 +210,11 @@ func (w *world) reunite(p *process) {
 		m.expires = time.Time{}
 	}
 	if m.current != nil && (!m.in || !w.group.since.IsZero() && !m.waits) {
-		m.current.end() // as its next heartbeat tells
+		m.current.end() // as its next heartbeat reports
 	}
 }
 
-// cutLog moves the start of a partition's log: up to what counts, or past it.
+// cutLog moves the start of a partition's log: up to the ledger's position, or past it.
 func (w *world) cutLog(f fault) bool {
 	p := w.kafka.partitions[f.n%len(w.kafka.partitions)]
 	ledgers := w.ledgers()
@@ -226,8 +226,8 @@ func (w *world) cutLog(f fault) bool {
 	if f.kind == gapOpens {
 		to = min(from+1+int64(f.n>>4%20), p.stable())
 	}
-	// Retention goes by time: what is from after Redis's clock stays. A rebuild that found
-	// nothing of it would take the windows that begin later for empty ones.
+	// Retention depends on time: records from after Redis's clock remain. A rebuild that found none of them
+	// would take later windows for empty.
 	if ahead := p.first(time.Now().Add(min(0, time.Duration(w.skew.Load()))).UnixMilli() + 1); ahead >= 0 {
 		to = min(to, ahead)
 	}
@@ -246,8 +246,8 @@ func (w *world) cutLog(f fault) bool {
 	return true
 }
 
-// forgets has a new leader lead that doesn't know the log's end, as far as it was counted,
-// for a while: for longer than a worker takes it for a mistake, at times.
+// forgets elects a leader that does not yet know the log's end, for a while; sometimes for longer than a
+// worker considers it an error.
 func (w *world) forgets(n int) {
 	p := w.kafka.partitions[n%len(w.kafka.partitions)]
 	ledgers := w.ledgers()

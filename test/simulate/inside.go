@@ -1,6 +1,6 @@
 package simulate
 
-// What becomes of a shard by what is executed in it.
+// This file tracks the state of a shard by the commands that it executes.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// executed is called after every command that was carried out, with what it answered.
+// executed is called after every command that a shard has executed, and receives the result.
 func (w *world) executed(c *call, r redissim.Result) {
 	w.bounded(c, r)
 	defer w.finals(c)
@@ -44,11 +44,10 @@ func (w *world) executed(c *call, r redissim.Result) {
 		return
 	}
 	if r.Torn() && c.kind == "begin" {
-		return // what it wrote is written again
+		return // its writes are repeated
 	}
 	if r.Torn() {
-		// By what the ledger says: a script that left no mark has damaged nothing that
-		// anybody would know of.
+		// Only the ledger tells: if the script left no mark, it has damaged nothing that could be noticed.
 		c.shard.tears()
 		w.tellf("the ledger is %s now%s", positions(c.shard.ledger()), c.shard.named())
 		return
@@ -74,18 +73,19 @@ func (w *world) executed(c *call, r redissim.Result) {
 	c.shard.on.keep()
 }
 
-// unheard is a piece that a process sent, in words.
+// unheard identifies a piece that a process sent, as text.
 type unheard struct {
 	from  *process
 	piece string
 }
 
-// notesHeard notes whether the sender of a piece that is in learns that it is. It doesn't if it has given up the call:
+// notesHeard records whether the sender of an applied piece learns that it was applied. It does not if it
+// has given up the call:
 //
-//	a process sends a piece, and nothing answers for a while
+//	a process sends a piece, and gets no answer for a while
 //	its call times out, and it sends the piece again
-//	Redis carries out the first call
-//	its generation ends before Redis answers the second call
+//	Redis executes the first call
+//	the process's generation ends before Redis answers the second call
 //
 // The process then counts none of the piece's events, and its successor counts them as repeated.
 func (w *world) notesHeard(c *call, answer []any) {
@@ -101,10 +101,10 @@ func (w *world) notesHeard(c *call, answer []any) {
 	}
 }
 
-// neverHeard counts pieces.
+// neverHeard counts such pieces.
 const neverHeard = "a piece is applied after its sender gave up the call"
 
-// answered is the first word of an answer.
+// answered returns the first word of an answer.
 func answered(r redissim.Result) string {
 	if list, ok := r.Reply.([]any); ok && len(list) > 0 && !r.Torn() {
 		return fmt.Sprint(list[0])
@@ -112,9 +112,9 @@ func answered(r redissim.Result) string {
 	return ""
 }
 
-// tears notes which partitions' ledgers are torn.
+// tears records the partitions whose ledgers are torn.
 func (sh *shard) tears() {
-	clear(sh.torn) // a swap may have settled what was, and died behind that
+	clear(sh.torn) // a swap may have repaired earlier ones before it died
 	for field, position := range sh.hash(ledgerKey) {
 		if strings.HasPrefix(position, "torn:") {
 			sh.on.damaged, sh.torn[field] = true, true
@@ -122,7 +122,7 @@ func (sh *shard) tears() {
 	}
 }
 
-// applied notes a piece that is in.
+// applied records a piece that was applied.
 func (sh *shard) applied(c *call) {
 	field, _, next := piece(c.command.Args)
 	sh.counted[sh.w.kafka.partitions[sh.w.idOf(field)].topic] = true
@@ -138,14 +138,14 @@ func (sh *shard) applied(c *call) {
 	}
 }
 
-// mended holds that a piece didn't hide what is wrong with Redis: it neither counts on a
-// torn ledger, nor begins a listed board anew that was evicted.
+// mended checks that a piece does not hide damage: it must neither count on a torn ledger nor recreate a
+// listed board that was evicted.
 func (sh *shard) mended(field string, args []string) {
 	if sh.torn[field] {
 		sh.w.failf("a piece counts on the torn ledger of %s%s", field, sh.named())
 	}
 	if sh.evicted[sh.key(windowsKey)] {
-		return // nothing says any more which boards there were
+		return // it is no longer known which boards existed
 	}
 	for _, key := range windowKeys(args) {
 		if sh.evicted[key] && sh.exists(strings.TrimPrefix(key, sh.tag)) {
@@ -154,7 +154,7 @@ func (sh *shard) mended(field string, args []string) {
 	}
 }
 
-// reached notes how far a partition's ledger has ever stood.
+// reached records the highest position of a partition's ledger.
 func (sh *shard) reached(field, position string) {
 	p := sh.w.idOf(field)
 	at, err := strconv.ParseInt(position, 10, 64)
@@ -165,7 +165,7 @@ func (sh *shard) reached(field, position string) {
 	sh.furthest[p], sh.moved[p] = max(sh.furthest[p], at), max(sh.moved[p], at)
 }
 
-// committedUpTo holds that nothing is committed before it counts, in every shard.
+// committedUpTo checks that no offset is committed before it counts in every shard.
 func (w *world) committedUpTo(partition int, offset int64) {
 	for _, sh := range w.shards {
 		if offset > sh.furthest[partition] {
@@ -174,7 +174,7 @@ func (w *world) committedUpTo(partition int, offset int64) {
 	}
 }
 
-// parse reads a position: 480, or 120..480@hash#rules.
+// parse parses a position: 480, or 120..480@hash#rules.
 func parse(position string) (from, to int64, hash uint64) {
 	bounds, h, sweeping := strings.Cut(position, "@")
 	first, last, _ := strings.Cut(bounds, "..")
@@ -190,7 +190,7 @@ func parse(position string) (from, to int64, hash uint64) {
 
 func hashOf(user string) uint64 { return fold.Hash([]byte(user)) }
 
-// positions are a map's, sorted.
+// positions formats a map in key order.
 func positions[V any](all map[int]V) string {
 	var said []string
 	for _, p := range slices.Sorted(maps.Keys(all)) {

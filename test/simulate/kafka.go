@@ -1,6 +1,6 @@
 package simulate
 
-// The simulated brokers: what kafka-go's transport would carry, answered from memory.
+// This file simulates the brokers: it answers from memory the requests that kafka-go's transport would send.
 
 import (
 	"context"
@@ -25,42 +25,42 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// readUncommitted has a broker tell of what transactions that are open have written.
+// readUncommitted is the isolation level with which a broker includes records of open transactions.
 const readUncommitted = 0
 
-const topic = "points" // the first; the others are of topics.go
+const topic = "points" // the first topic; topics.go has the others
 
-// brokers are the cluster.
+// brokers is the cluster.
 type brokers struct {
-	// Of all topics. The world alone adds some; what a process asks for is looked up by the process.
+	// Partitions of all topics. Only the world adds some; processes only look them up.
 	adding     sync.RWMutex
 	partitions []*partition
-	absent     string   // a topic that isn't there yet
+	absent     string   // a topic that does not exist yet
 	letters    []letter // of all dead-letter topics
 	committed  map[int]int64
-	trails     map[int]string  // with what is committed
-	planned    map[int]planned // what is committed of starts that nobody has read from
+	trails     map[int]string  // committed with the offsets
+	planned    map[int]planned // committed starts from which no process has read yet
 	hindrance  hindrance       // of fetches
-	// The dead-letter topics by their names, beside what was ever written to them.
+	// The dead-letter topics by name; letters has everything ever written to them.
 	deadLetters map[string]*deadLetterLog
 }
 
-// letter is a dead letter as it was written.
+// letter is a written dead letter.
 type letter struct {
-	partition int // the event's, among those of all topics
+	partition int // of the event, as an index over all topics
 	reason    string
 	offset    int64
 	key       []byte
 	value     []byte
 }
 
-// transport is one process's way to the brokers.
+// transport is one process's connection to the brokers.
 type transport struct {
 	w    *world
 	from *process
 }
 
-// RoundTrip answers a request once the driver lets it.
+// RoundTrip answers a request once the driver permits it.
 func (t *transport) RoundTrip(ctx context.Context, _ net.Addr, request kafka.Request) (kafka.Response, error) {
 	c := &call{from: t.from, server: ofKafka}
 	switch r := request.(type) {
@@ -189,7 +189,8 @@ func (k *brokers) listOffsets(r *listoffsets.Request) *listoffsets.Response {
 	for _, p := range r.Topics[0].Partitions {
 		a := listoffsets.ResponsePartition{Partition: p.Partition, Timestamp: p.Timestamp}
 		if dead := k.deadLetters[r.Topics[0].Topic]; dead != nil {
-			// Who asks would read letters, and there are none yet. A right to write that is gone leaves that to ask.
+			// The caller wants to read dead letters, and there are none. Without the right to write, this
+			// request is still permitted.
 			if refused := dead.refuses(p.Partition); refused != kafka.TopicAuthorizationFailed {
 				a.ErrorCode = int16(refused)
 			}

@@ -1,8 +1,7 @@
 package simulate
 
-// The simulated log: partitions of record batches in the bytes that a broker would
-// send, with transactions, gaps, compressed batches, LogAppendTime, and a start that
-// retention moves.
+// This file simulates the log: partitions of record batches, as the bytes that a broker would send, with
+// transactions, gaps, compressed batches, LogAppendTime, and a start that retention moves.
 
 import (
 	"bytes"
@@ -22,26 +21,26 @@ type record struct {
 	key     []byte
 	value   []byte // nil: a tombstone
 	headers []kmsg.Header
-	hole    bool // compaction took it: its offset is used, and nothing is there
+	hole    bool // compaction removed it: its offset is used, but empty
 }
 
-// outcome is what becomes of the transaction that a batch is sent in.
+// outcome is the outcome of the transaction of a batch.
 type outcome int
 
 const (
-	plain     outcome = iota // no transaction
+	plain     outcome = iota // without a transaction
 	committed                // committed at once
 	aborted                  // aborted at once
-	open                     // left open: it ends later, committed or aborted
+	open                     // open: committed or aborted later
 )
 
-// sending is one batch, as a producer sends it.
+// sending is one batch as a producer sends it.
 type sending struct {
 	partition  int
-	codec      int8 // of kafka-go's codecs; 0: none
+	codec      int8 // a codec of kafka-go; 0: none
 	appendTime bool // LogAppendTime: the batch's time counts
 	outcome    outcome
-	gap        int64 // offsets that are used up behind it, with nothing there
+	gap        int64 // unused offsets after the batch
 	records    []record
 }
 
@@ -55,47 +54,46 @@ type batch struct {
 	base, last int64 // offsets
 	bytes      []byte
 	records    []stored
-	producer   int64 // of its transaction; 0: none
+	producer   int64 // the producer id of its transaction; 0: none
 	of         *transaction
 	maxTime    int64
 }
 
-// stored is a record in the log. What a transaction that is aborted or open holds
-// isn't visible.
+// stored is a record in the log. Records of aborted and open transactions are not visible.
 type stored struct {
 	record
 	offset int64
-	sent   int64 // the clocks as it was: see world.reached
+	sent   int64 // Redis's clock when it was sent: see world.reached
 }
 
 type transaction struct {
 	producer    int64
-	first, last int64 // offsets; last is the marker's, -1 while it is open
+	first, last int64 // offsets; last is the marker's, -1 while the transaction is open
 	aborted     bool
 }
 
-// partition is one partition's log.
+// partition is the log of one partition.
 type partition struct {
-	id           int // among those of all topics
+	id           int // index over all topics
 	topic        string
-	number       int // of its topic
+	number       int // within its topic
 	start, end   int64
-	blind        time.Time // until when a look-up by time finds deleted records: see since
-	gap          int64     // offsets that the next batch leaves out: the last one always stays
+	blind        time.Time // until then a look-up by time finds deleted records: see since
+	gap          int64     // unused offsets before the next batch, so that the log always ends with a record
 	batches      []*batch
 	transactions []*transaction
-	latest       int64 // time of a record, ms
+	latest       int64 // latest record time, ms
 	elections    []election
-	mended       bool // what the last one lost
+	mended       bool // the last election's loss is repaired
 
-	// What a new leader knows of the log that doesn't know its end yet, until when, and
-	// how often that was an answer.
+	// A new leader does not know the log's end yet: the end that it knows, until when, and how often it was
+	// answered.
 	seen   int64
 	until  time.Time
 	misled int
 }
 
-// send appends a batch, and the marker of its transaction, where clocks have come to reached, ms.
+// send appends a batch, and the marker of its transaction. reached is the highest clock so far, in ms.
 func (p *partition) send(s *sending, reached int64) {
 	p.end += p.gap
 	p.gap = s.gap
@@ -116,7 +114,7 @@ func (p *partition) send(s *sending, reached int64) {
 			b.records = append(b.records, stored{r, last, reached})
 		}
 	}
-	if s.appendTime { // a broker's clock, which is ahead of what was sent so far
+	if s.appendTime { // the broker's clock, which is at or after all earlier times
 		attrs |= attrAppendTime
 		b.maxTime = max(b.maxTime, p.latest)
 		for i := range b.records {
@@ -138,8 +136,8 @@ func (p *partition) send(s *sending, reached int64) {
 	}
 }
 
-// idle is the first producer that has no transaction under way: one producer has many,
-// one after the other.
+// idle returns the first producer without an open transaction: one producer has many transactions, one
+// after another.
 func (p *partition) idle() int64 {
 	producer := int64(1001)
 	for slices.ContainsFunc(p.transactions, func(t *transaction) bool { return t.last < 0 && t.producer == producer }) {
@@ -165,7 +163,7 @@ func (p *partition) mark(t *transaction, aborted bool) {
 	p.end++
 }
 
-// close ends the transactions that are open.
+// close ends the open transactions.
 func (p *partition) close(aborted bool) (ended int) {
 	for _, t := range p.transactions {
 		if t.last < 0 {
@@ -176,7 +174,7 @@ func (p *partition) close(aborted bool) (ended int) {
 	return ended
 }
 
-// stable is the end as read_committed sees it.
+// stable returns the last stable offset, the log's end for read_committed.
 func (p *partition) stable() int64 {
 	for _, t := range p.transactions {
 		if t.last < 0 {
@@ -186,12 +184,12 @@ func (p *partition) stable() int64 {
 	return p.end
 }
 
-// stale reports whether the leader knows less than there is.
+// stale reports whether the leader does not know the log's end.
 func (p *partition) stale() bool {
 	return time.Now().Before(p.until) && p.seen >= p.start && p.seen < p.stable()
 }
 
-// shown are the log's end and its stable one as the leader knows them.
+// shown returns the log's end and the last stable offset as the leader knows them.
 func (p *partition) shown() (end, stable int64) {
 	if p.stale() {
 		return p.seen, p.seen
@@ -199,7 +197,7 @@ func (p *partition) shown() (end, stable int64) {
 	return p.end, p.stable()
 }
 
-// answers are shown, in an answer.
+// answers returns the same as shown, for a response, and counts wrong answers.
 func (p *partition) answers() (end, stable int64) {
 	if p.stale() {
 		p.misled++
@@ -207,7 +205,7 @@ func (p *partition) answers() (end, stable int64) {
 	return p.shown()
 }
 
-// before is the beginning of the last batch that begins before an offset.
+// before returns the start of the last batch that starts before an offset.
 func (p *partition) before(offset int64) int64 {
 	last := p.start
 	for _, b := range p.batches {
@@ -218,7 +216,7 @@ func (p *partition) before(offset int64) int64 {
 	return last
 }
 
-// visible calls do with every committed record from an offset on.
+// visible calls do for every committed record from an offset on.
 func (p *partition) visible(from int64, do func(*stored)) {
 	for _, b := range p.batches {
 		if b.of != nil && (b.of.aborted || b.of.last < 0) {
@@ -232,9 +230,9 @@ func (p *partition) visible(from int64, do func(*stored)) {
 	}
 }
 
-// holding is the last offset up to one at which there is a record, or the end: a log is
-// cut between records. Where compaction once left nothing at its start, nobody could tell
-// that there was something before.
+// holding returns the last offset up to a limit that has a record, or the limit if it is the log's end: a
+// log is cut between records. If the log started at an offset that compaction had emptied, no reader could
+// tell that there was something before.
 func (p *partition) holding(to int64) int64 {
 	if to >= p.end {
 		return to
@@ -250,8 +248,8 @@ func (p *partition) holding(to int64) int64 {
 	return last
 }
 
-// since is the first offset of a record of a time or later; -1 without one. For a while after records were deleted, a
-// broker finds them and then says that there is none.
+// since returns the first offset with a record time of ms or later; -1 if there is none. For a while after
+// records were deleted, a broker still finds them, and then answers that there is none.
 func (p *partition) since(ms int64) int64 {
 	stable := p.stable()
 	for _, b := range p.batches {
@@ -267,8 +265,8 @@ func (p *partition) since(ms int64) int64 {
 	return -1
 }
 
-// read is what a fetch from an offset on brings: whole batches, at least one, and the
-// transactions among them that were aborted.
+// read returns the response to a fetch: whole batches, at least one, and the aborted transactions among
+// them.
 func (p *partition) read(offset int64, most int) (out []byte, gone []kmsg.FetchResponseTopicPartitionAbortedTransaction) {
 	_, stable := p.shown()
 	last := offset
@@ -292,7 +290,7 @@ func (p *partition) read(offset int64, most int) (out []byte, gone []kmsg.FetchR
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encode writes a batch as magic 2.
+// encode encodes a batch with magic 2.
 func encode(b *batch, attrs int16) []byte {
 	first := b.maxTime
 	for _, r := range b.records {
@@ -325,7 +323,7 @@ func squeeze(codec int, raw []byte) []byte {
 	var out bytes.Buffer
 	w := compress.Codecs[codec].NewWriter(&out)
 	if _, err := w.Write(raw); err != nil {
-		panic(err) // into memory
+		panic(err) // writes to memory cannot fail
 	}
 	if err := w.Close(); err != nil {
 		panic(err)

@@ -1,6 +1,6 @@
 package simulate
 
-// Worlds that are large in one way, which the seeds' aren't.
+// Worlds that are large in one respect, larger than worlds from seeds.
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// An idle partition that kept what its last batch took would, with enough of them, leave
-// nobody anything to read the next one with.
+// If every idle partition kept the memory of its last batch, many idle partitions would leave no memory
+// for reading the next batch.
 func TestEverybodyGetsThroughWithManyPartitionsOnASmallBudget(t *testing.T) {
 	for _, of := range []struct {
 		partitions int
@@ -31,7 +31,7 @@ func TestEverybodyGetsThroughWithManyPartitionsOnASmallBudget(t *testing.T) {
 				p.sendings = append(p.sendings, s)
 			}
 		}
-		p.first = 2 * of.partitions // who read these reads the others on what they left
+		p.first = 2 * of.partitions // the worker reads the later records with the memory that these leave
 		for i := p.first; i < len(p.sendings); i++ {
 			p.events = append(p.events, fault{at: 300, kind: publish, n: i})
 		}
@@ -41,8 +41,8 @@ func TestEverybodyGetsThroughWithManyPartitionsOnASmallBudget(t *testing.T) {
 	}
 }
 
-// starving is a plan of many partitions on a small budget, of which every other has bad
-// events among the others.
+// starving returns a plan of many partitions and a small memory budget. Every other partition contains
+// malformed events among valid ones.
 func starving() *plan {
 	const partitions = 32
 	p := small()
@@ -64,8 +64,8 @@ func starving() *plan {
 	return p
 }
 
-// others lives it while nobody can write dead letters: the partitions without any have to
-// get through meanwhile.
+// others runs the plan while dead letters can't be written. The partitions without malformed events
+// must be counted to their end meanwhile.
 func others(t *testing.T, p *plan) (w *world) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,8 +98,8 @@ func others(t *testing.T, p *plan) (w *world) {
 	return w
 }
 
-// A partition that kept what it has read while its dead letters can't be written would leave
-// the others nothing to read with.
+// While a partition's dead letters can't be written, the partition must release the batches that it has
+// read. Otherwise the other partitions would have no memory for reading.
 func TestWhoWaitsForItsDeadLettersLeavesOthersTheMemory(t *testing.T) {
 	w := others(t, starving())
 	if w.failed != "" {
@@ -110,8 +110,8 @@ func TestWhoWaitsForItsDeadLettersLeavesOthersTheMemory(t *testing.T) {
 	}
 }
 
-// oneTopicHalts is a plan of two topics, of which one is halted once Redis was lost: its log
-// lacks events. The other is read again to its end, and read by somebody who shows boards.
+// oneTopicHalts returns a plan of two topics and a reader process that shows boards. After Redis loses
+// its data, one topic is halted because its log lacks events. The other is read again to its end.
 func oneTopicHalts() *plan {
 	p := small()
 	p.setup.Partitions, p.setup.Second, p.setup.Readers = 1, 1, 1
@@ -128,9 +128,9 @@ func TestBoardsArentShownAsWholeWhileOneOfTwoTopicsHasntBegunAgain(t *testing.T)
 	}
 }
 
-// Each event of the second half would open a window of its own, of a board that nobody has
-// heard of. What was there goes on counting, the rest is dead letters, and one board isn't
-// counted in part: all of an event's windows are open, or none.
+// Each event of the second half would open a window of a new board. Existing windows go on counting,
+// and the other events become dead letters. No board is counted in part: either all windows of an
+// event are open or none.
 func TestBoardsByTheThousandAreDeadLettersBeyondTheWindowsThatMayBe(t *testing.T) {
 	for n, of := range []struct {
 		boards int

@@ -1,7 +1,7 @@
 package simulate
 
-// Faults of Redis itself. One master goes back, is lost or is away, while the others go on;
-// at times all of them.
+// This file lists the faults of Redis itself: usually one master goes back, is lost or is unavailable while
+// the others continue, and sometimes all of them.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// struck are the masters that a fault is about: one, mostly.
+// struck returns the masters that a fault affects; usually one.
 func (w *world) struck(n int) []*master {
 	if i := n % (6 * len(w.masters)); i < len(w.masters)*5 {
 		return w.masters[i%len(w.masters):][:1]
@@ -21,10 +21,10 @@ func (w *world) struck(n int) []*master {
 	return w.masters
 }
 
-// allMasters is a fault's number that strikes all of so many masters.
+// allMasters returns a fault's number that strikes all of count masters.
 func allMasters(count int) int { return 6*count - 1 }
 
-// happenToRedis reports whether a fault of Redis itself took effect.
+// happenToRedis executes a fault of Redis itself, and reports whether it had an effect.
 func (w *world) happenToRedis(f fault) bool {
 	switch f.kind {
 	case rollback:
@@ -69,7 +69,7 @@ func (w *world) happenToRedis(f fault) bool {
 	return true
 }
 
-// goesBack has masters go back, each to a state of its own, and reports whether a ledger did.
+// goesBack makes masters go back, each to a state of its own, and reports whether a ledger went back.
 func (w *world) goesBack(n int) bool {
 	idle, went := w.atEnds(), false
 	for _, m := range w.struck(n) {
@@ -89,17 +89,17 @@ func (m *master) goesBack(n int) bool {
 	now, was := m.redis.Dump(), m.ledgers().String()
 	m.restore(h)
 	for _, sh := range m.shards {
-		sh.known = nil // which nothing in Redis tells
+		sh.known = nil // Redis does not tell that it went back
 	}
 	if m.redis.Dump() == now {
 		return false
 	}
 	m.w.tellf("%s goes back %.1f s: the ledger is %s", m.named(), time.Since(h.at).Seconds(), m.ledgers())
 	m.reconnects(n)
-	return m.ledgers().String() != was // else it was workers' lines that went back, or a rebuild's
+	return m.ledgers().String() != was // otherwise only the workers' reports or a rebuild's keys went back
 }
 
-// ledgers are those of its shards.
+// ledgers returns the ledgers of the master's shards.
 func (m *master) ledgers() (all stands) {
 	for _, sh := range m.shards {
 		all = append(all, sh.ledger())
@@ -107,7 +107,7 @@ func (m *master) ledgers() (all stands) {
 	return all
 }
 
-// wipes has masters lose all that they have, and reports whether that was anything.
+// wipes wipes masters, and reports whether they had any data.
 func (w *world) wipes(n int) (some bool) {
 	for _, m := range w.struck(n) {
 		if !slices.ContainsFunc(m.ledgers(), func(one map[int]string) bool { return len(one) > 0 }) {
@@ -127,7 +127,7 @@ func (w *world) wipes(n int) (some bool) {
 	return some
 }
 
-// besideHidden are the keys that are hidden sets, and the sets beside them.
+// besideHidden returns the keys of hidden sets and of the sorted sets next to them.
 func (m *master) besideHidden(keys []string) (some []string) {
 	for _, key := range keys {
 		shown, hides := strings.CutSuffix(key, hiddenSuffix)
@@ -148,23 +148,23 @@ func (w *world) evicts(n int) bool {
 		return false
 	}
 	if sets := m.besideHidden(keys); len(sets) > 0 && n%4 != 0 {
-		keys = sets // of all keys they are few
+		keys = sets // they are few among all keys
 	}
 	if final := m.finalSets(); len(final) > 0 && n%4 != 0 {
 		keys = final
 	}
 	key := keys[n%len(keys)]
 	sh := m.has(key)
-	// Without the origins nobody knows that a topic wasn't read from its beginning, and
-	// a rebuild counts what came before: nothing notices, and nothing could. Without who is banned
-	// they are shown until a replica looks again, and what they earn until then is lost. Without the
-	// records of seals nobody knows which revision is next.
+	// Losses of these keys cannot be detected. Without the origins it is unknown that a topic was not read
+	// from its beginning, and a rebuild counts earlier events. Without the bans, banned members are shown
+	// until a replica checks again, and what they earn until then is lost. Without the records of seals,
+	// the next revision is unknown.
 	if name := strings.TrimPrefix(key, sh.tag); name == "banned" || name == holdKey || strings.Contains(name, "~") || name == originKey || name == "workers" || name == "rules" || name == "final" {
 		return false
 	}
 	m.damaged, sh.evicted[key], m.changed = true, true, time.Now()
 	if key == sh.key(ledgerKey) {
-		clear(sh.torn) // nothing says so any more
+		clear(sh.torn) // the torn mark is gone with the ledger
 	}
 	if key == sh.key(namesKey) {
 		sh.namesDue = nil
@@ -174,8 +174,8 @@ func (w *world) evicts(n int) bool {
 	return true
 }
 
-// leaps reports whether the clock went over the end of a listed window's life. It does so
-// once: what is gone then doesn't come back.
+// leaps reports whether the clock passed the expiry of a listed window. It leaps only once, because expired
+// windows do not come back.
 func (w *world) leaps(n int) bool {
 	if w.leapt {
 		return false
@@ -188,7 +188,7 @@ func (w *world) leaps(n int) bool {
 	return w.living() < lived
 }
 
-// living is the number of listed windows whose life isn't over.
+// living returns the number of listed windows that have not expired.
 func (w *world) living() (n int) {
 	for _, sh := range w.shards {
 		for _, listing := range sh.hash(windowsKey) {
@@ -200,11 +200,11 @@ func (w *world) living() (n int) {
 	return n
 }
 
-// reconnects cuts everybody's connections to a master, as a failover does; a dump that was
-// restored in place does not, and behind a proxy nobody sees that another process has taken over.
+// reconnects cuts all connections to a master, as a failover does. It does not if a dump was restored in
+// place, or if a proxy hides that another process has taken over.
 func (m *master) reconnects(n int) {
 	if n>>8&1 == 1 {
-		if n>>9&1 == 1 { // but for what stands between
+		if n>>9&1 == 1 { // the connections through a proxy remain
 			m.redis.Restart()
 		}
 		return
@@ -222,9 +222,9 @@ func (m *master) reconnects(n int) {
 	}
 }
 
-// refuseDial is asked before a connection to the master opens. A refusal takes some time, never the same: a
-// client that is refused dials again a second later, and whoever called at a tick, as the worker that
-// reports does, calls again then, too.
+// refuseDial is called before a connection to the master opens. A refusal takes a time that always differs:
+// a refused client dials again a second later, and a caller with a fixed interval, such as a worker that
+// reports, calls again at the same moment.
 func (m *master) refuseDial(string) error {
 	if time.Now().UnixNano() >= m.refusing.Load() {
 		return nil
@@ -234,14 +234,14 @@ func (m *master) refuseDial(string) error {
 	return syscall.ECONNREFUSED
 }
 
-// atEnds reports whether every ledger stands at its log's end.
+// atEnds reports whether every ledger is at its log's end.
 func (w *world) atEnds() bool {
 	ledgers := w.ledgers()
 	return !slices.ContainsFunc(w.kafka.partitions, func(p *partition) bool { return !ledgers.at(p.id, p.stable()) })
 }
 
-// allRead reports whether all that will be published has been: what comes now is seen by
-// who looks without being called.
+// allRead reports whether everything that will be published was published. After that, only a worker's
+// periodic check detects a change.
 func (w *world) allRead() bool {
 	for _, f := range w.events {
 		if f.kind == publish || f.kind == endOpen {

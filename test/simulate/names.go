@@ -1,6 +1,7 @@
 package simulate
 
-// What members are called, by the latest of their events that count, whoever counts them.
+// This file gives members names. A member's name comes from the latest of their events that count,
+// whichever process counts them.
 
 import (
 	"bytes"
@@ -16,11 +17,11 @@ import (
 
 const membersCalled = "members that are called something"
 
-// name has most events say a name. Few names and times make for many of one time.
+// name adds names to most events. Few names and times make many events with equal times.
 func (p *plan) name() {
 	for _, s := range p.setup.Processes {
 		if s.foldMemory < 1<<20 || p.setup.Less > 0 {
-			return // records that are longer don't fit
+			return // longer records do not fit
 		}
 	}
 	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x4a3e))}
@@ -36,7 +37,7 @@ func (p *plan) name() {
 	}
 }
 
-// names has a process count names.
+// names makes a process count names.
 func (p *process) names(c *ingest.Config) {
 	if !p.w.setup.Names {
 		return
@@ -48,7 +49,7 @@ func (p *process) names(c *ingest.Config) {
 	c.Events.Fields, c.Rules.Names = fields, true
 }
 
-// checkNames compares what members are called. A name may stay until its time is over.
+// checkNames compares the members' names. An expired name may remain.
 func (sh *shard) checkNames(want map[string]string) {
 	w := sh.w
 	if !w.setup.Names {
@@ -63,7 +64,7 @@ func (sh *shard) checkNames(want map[string]string) {
 		}
 		until, err := strconv.ParseInt(words[1], 10, 64)
 		if _, there := want[member]; err == nil && !there && until <= w.now().UnixMilli() {
-			continue // nobody has to remove it yet
+			continue // expired, but not necessarily removed yet
 		}
 		got[member] = words[0] + " " + words[2]
 	}

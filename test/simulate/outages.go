@@ -1,6 +1,7 @@
 package simulate
 
-// Masters that are away, slow or full for a while, and which worlds have several of them.
+// This file makes masters unavailable, slow or full for a while, and decides which worlds have several of
+// them.
 
 import (
 	"maps"
@@ -26,17 +27,17 @@ const (
 	apart       = "shards of one partition stand at different places as somebody comes"
 )
 
-// outage is what is wrong with a master, for a while.
+// outage is a temporary fault of a master.
 type outage struct {
 	kind  string
 	until time.Time
-	of    int  // the process that it is about; 0: all
-	drops bool // what is sent while it is away is never done; else it is done afterwards
+	of    int  // the affected process; 0: all
+	drops bool // calls sent during the outage are never executed; otherwise they are executed afterwards
 	n     int
 }
 
-// shards draws whether there are several, from a source of its own: what is drawn otherwise is
-// the same with it and without. A rebuild is of one.
+// shards draws the number of shards from a generator of its own, so that all other draws are the same with
+// and without several shards. Rebuilds happen only with one shard.
 func (d *drawer) shards(p *plan) {
 	d = &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x54a6)), long: d.long, narrow: d.narrow}
 	if d.IntN(3) > 0 && (!d.narrow || d.IntN(2) > 0) {
@@ -73,8 +74,8 @@ func withoutRebuilds(all []fault) []fault {
 	})
 }
 
-// midway has the master of a call go back, or lose all. The other shards stay in the middle of
-// their sweeps, and fetches that take long keep them apart for a while.
+// midway makes the master of a call go back, or wipes it. The other shards remain in the middle of their
+// sweeps, and slow fetches keep the shards apart for a while.
 func (w *world) midway(f fault, c *call) {
 	m := c.shard.on
 	if f.kind == wipedMidway {
@@ -94,7 +95,7 @@ func (w *world) midway(f fault, c *call) {
 	}
 }
 
-// ail has an outage begin. It counts by what it does.
+// ail starts an outage. It counts when it takes effect.
 func (w *world) ail(f fault) bool {
 	m := w.struck(f.n)[0]
 	o := outage{kind: f.kind, until: time.Now().Add(time.Duration(200+f.n%7000) * time.Millisecond), drops: f.n>>3&1 == 1, n: f.n}
@@ -116,7 +117,7 @@ func (w *world) ail(f fault) bool {
 	return false
 }
 
-// ails reports whether the master that a call is for is in an outage of a kind.
+// ails reports whether the master of a call is in an outage of a kind.
 func (c *call) ails(kind string) bool {
 	if c.shard == nil {
 		return false
@@ -125,10 +126,10 @@ func (c *call) ails(kind string) bool {
 	return o.kind == kind && time.Now().Before(o.until) && (o.of == 0 || o.of == c.from.id)
 }
 
-// isHeld reports whether a call waits until its master is back.
+// isHeld reports whether a call waits until its master is available again.
 func (c *call) isHeld() bool { return c.ails(masterAway) && !c.shard.on.outage.drops }
 
-// delays has a call to a slow master wait, each for another while.
+// delays delays a call to a slow master, each call by a different number of steps.
 func (c *call) delays() {
 	if c.isHeld() {
 		c.shard.w.count(masterAway)
@@ -139,10 +140,10 @@ func (c *call) delays() {
 	}
 }
 
-// ails reports whether a call met an outage, and is dealt with.
+// ails handles a call that meets an outage, and reports whether it did.
 func (w *world) ails(c *call) bool {
 	switch {
-	case c.ails(masterAway): // and nothing reaches it
+	case c.ails(masterAway): // the call does not reach the master
 		w.count(masterAway)
 		w.tellf("process %d: %s: is lost, the master is away", c.from.id, c.what)
 		w.ignore(c)
@@ -156,7 +157,7 @@ func (w *world) ails(c *call) bool {
 	return false
 }
 
-// isApart reports whether some partition is in sweeps or at offsets that aren't all shards'.
+// isApart reports whether some partition has different positions on different shards.
 func (w *world) isApart() bool {
 	if len(w.shards) == 1 {
 		return false
@@ -170,7 +171,7 @@ func (w *world) isApart() bool {
 	return false
 }
 
-// noteShards counts the worlds that have several.
+// noteShards counts the worlds with several shards.
 func (w *world) noteShards() {
 	if len(w.shards) > 1 {
 		w.count(severalIn)

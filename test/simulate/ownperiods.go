@@ -1,8 +1,8 @@
 package simulate
 
-// Periods that aren't built in: calendars of other zones, seasons that are over, under way and to
-// come, and windows of equal length. What the product and what the oracle is given is written down
-// twice, as they share nothing.
+// This file adds periods that are not built in: calendars of other zones, seasons (past, current and
+// future), and intervals of equal length. The definitions for the product and for the oracle are written
+// separately, because the two share nothing.
 
 import (
 	"math/rand/v2"
@@ -13,15 +13,16 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// ownEvery is of how many worlds one has such periods.
+// ownEvery selects the seeds of worlds with such periods: its multiples.
 const ownEvery = 7
 
-// dashLateness is the one that isn't as of all: events of weeks ago are late for others.
+// dashLateness is the lateness of the period dash. It differs from the others' lateness, for which events
+// of weeks ago are late.
 const dashLateness = 40 * day
 
 var ownNames = []string{"us-week", "south", "season", "to-come", "over", "sprint", "dash"}
 
-// own adds some to a plan, by draws of its own: worlds without them are as they were.
+// own adds such periods to a plan, from a generator of its own, so that worlds without them do not change.
 func (d *drawer) own(p *plan) {
 	if p.seed%ownEvery != 0 {
 		return
@@ -29,16 +30,16 @@ func (d *drawer) own(p *plan) {
 	r := rand.New(rand.NewPCG(uint64(p.seed), 0x0e11))
 	names := append([]string{}, ownNames...)
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	if r.IntN(5) == 0 { // without a built-in one there are events that no period has begun for
+	if r.IntN(5) == 0 { // without a built-in period, some events are before the start of every period
 		p.setup.Periods = nil
 	}
 	p.setup.Periods = append(p.setup.Periods, names[:1+r.IntN(3)]...)
 }
 
-// rule is the product's of a period.
+// rule returns the product's rule of a period.
 func (w *world) rule(name string) periods.Rule { return w.ruleIn(name, periods.NewCalendar) }
 
-// ruleIn is a period's by some version of time zone rules.
+// ruleIn returns the rule of a period under one version of the time zone rules.
 func (w *world) ruleIn(name string, in func(zone, week string) (periods.Calendar, error)) periods.Rule {
 	var r periods.Rule
 	var err error
@@ -74,7 +75,7 @@ func (w *world) ruleIn(name string, in func(zone, week string) (periods.Calendar
 	return r
 }
 
-// latenessOf is how long after their end a period's windows take events.
+// latenessOf returns a period's lateness.
 func latenessOf(name string) time.Duration {
 	if name == "dash" {
 		return dashLateness
@@ -82,7 +83,7 @@ func latenessOf(name string) time.Duration {
 	return lateness
 }
 
-// oraclePeriod is the oracle's.
+// oraclePeriod returns the oracle's definition of a period.
 func oraclePeriod(name, layout string) oracle.Period {
 	const hour = 3_600_000
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()

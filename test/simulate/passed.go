@@ -1,7 +1,7 @@
 package simulate
 
-// What is kept of a window's seals says which events aren't in it, in every moment: those that came while it
-// was final, whatever revision it is by now.
+// This file checks the record of a window's seals at every moment: it must tell which events are not in the
+// window because they arrived while it was final, whatever its revision is now.
 
 import (
 	"cmp"
@@ -15,19 +15,19 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// passedBy counts shards of windows that were reopened and lack what came while they were final.
+// passedBy counts shards of reopened windows that lack events which arrived while they were final.
 const passedBy = "an event that a window lacks which was reopened"
 
-// instants are the ledgers of two instants, by field: the events that the second counts and the first
-// doesn't.
+// instants holds the ledgers of two instants by field. It denotes the events that the second ledger counts
+// and the first does not.
 type instants struct{ from, to map[string]string }
 
 func (b *instants) has(field string, offset int64, hash uint64) bool {
 	return in(cmp.Or(b.to[field], "0"), offset, hash) && !in(cmp.Or(b.from[field], "0"), offset, hash)
 }
 
-// saysWhatPassed holds that of the events that a shard counts by now exactly those came while a window was
-// final of which the record of its seals says so.
+// saysWhatPassed checks, for all events that the shard counts now, that the record of a window's seals
+// lists exactly those that arrived while the window was final.
 func (sh *shard) saysWhatPassed() {
 	w := sh.w
 	if !w.setup.Seal || sh.on.damaged || w.failed != "" {
@@ -55,7 +55,8 @@ func (sh *shard) saysWhatPassed() {
 	}
 }
 
-// compares holds what passed a window by, as its record says, against the pieces that did.
+// compares compares the events that passed a window according to its record with those in the pieces that
+// passed it.
 func (sh *shard) compares(name, record string, passed []instants) {
 	w, is, missing := sh.w, sh.ledger(), false
 	w.records(func(partition int, r *stored) {
@@ -76,7 +77,7 @@ func (sh *shard) compares(name, record string, passed []instants) {
 	}
 }
 
-// sealLedger is the one of an instant that a window's record names.
+// sealLedger returns the ledger of an instant that a window's record names.
 func (sh *shard) sealLedger(records map[string]string, name string, at time.Time) map[string]string {
 	var kept []string
 	text := records["@"+strconv.FormatInt(at.UnixMicro(), 10)]

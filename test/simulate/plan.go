@@ -1,6 +1,6 @@
 package simulate
 
-// Plans: all that a world is made of, drawn from its seed before it begins.
+// This file defines plans. A plan is drawn from a seed before its world begins, and determines the world.
 
 import (
 	"fmt"
@@ -28,23 +28,23 @@ var retention = map[string]time.Duration{
 	"all-time": day,
 }
 
-// plan is a world before it happens.
+// plan is a world before it runs.
 type plan struct {
 	seed     int64
 	setup    setup
 	sendings []sending
-	first    int // of them that are in the log at the beginning; events send the others
+	first    int // number of sendings that are in the log at the beginning; events send the others
 	events   []fault
-	closed   [][]fault // that come due, by their steps, once a window has closed, the first of them, the second, …
-	counted  bool      // the steps of events are after the one at which all that was there at the beginning is counted
+	closed   [][]fault // the events that become due, by step, once the first window has closed, the second, …
+	counted  bool      // the steps of events count from the step at which everything in the initial logs is counted
 }
 
-// setup is how a world is configured.
+// setup is the configuration of a world.
 type setup struct {
 	Partitions      int
-	Second          int   // partitions of a second topic; 0: there is none
+	Second          int   // partitions of a second topic; 0: no second topic
 	Shards, Masters int   // 0: one
-	Later           later // than the first
+	Later           later // than the first topic
 	Zone, WeekStart string
 	Periods         []string
 	Layout          string
@@ -52,42 +52,42 @@ type setup struct {
 	FetchBytes      int
 	Start           starts.From
 	StartTime       int64 // Unix ms
-	Continue        bool  // over gaps
+	Continue        bool  // on_gap: continue
 	Processes       []size
-	Disorder        bool            // times go back, and some records have none
-	MaxWindows      int64           // that may be listed; 0: any number
-	Windows         int64           // that all records come to, where boards are many; 0: nobody has counted
-	Ahead           time.Duration   // of the machines' clocks before Redis's, as the world begins
-	Readers         int             // of boards
-	NoLetters       bool            // the dead-letter topic isn't there
-	Beheaded        int             // offsets, about, that logs have lost before anybody comes
-	Names           bool            // members are called by their events
-	Duplicates      int64           // offsets that a repeat is looked for; 0: repeats count
-	Ruled           []ruledBoard    // boards by rules of their own
-	Books           []book          // configurations that it is run by, one after the other; none: it doesn't change
-	Less            int64           // bytes to fold in, of some processes to come; 0: they have as much
-	Seal            bool            // windows are made final
-	SealEvery       time.Duration   // how often that is tried
-	Apart           []time.Duration // how far processes' own clocks are from the machines', by their ids
+	Disorder        bool            // record times go back, and some records have none
+	MaxWindows      int64           // maximum of listed windows; 0: no limit
+	Windows         int64           // of all records, in worlds with many boards; 0: not counted
+	Ahead           time.Duration   // of the machines' clocks before Redis's, when the world begins
+	Readers         int             // number of readers of boards
+	NoLetters       bool            // the dead-letter topic does not exist
+	Beheaded        int             // approximate number of offsets deleted from the logs before the world begins
+	Names           bool            // events contain members' names
+	Duplicates      int64           // offsets searched for duplicates; 0: duplicates count
+	Ruled           []ruledBoard    // boards with rules of their own
+	Books           []book          // the configurations used in turn; empty: the configuration does not change
+	Less            int64           // the smaller fold_memory of some later processes, in bytes; 0: equal
+	Seal            bool            // windows are sealed
+	SealEvery       time.Duration   // how often sealing is tried
+	Apart           []time.Duration // offsets of processes' clocks from the machines' clocks, by process id
 	Bans            bool            // members are banned
-	BannedBefore    []int           // who, before the world begins
-	BansLag         time.Duration   // within what time processes hear of it
-	Zones           bool            // some processes have other rules of time zones
-	Election        bool            // an unclean one loses records
+	BannedBefore    []int           // draws for the members banned before the world begins
+	BansLag         time.Duration   // the time within which processes hear of a ban
+	Zones           bool            // some processes have other time zone rules
+	Election        bool            // an unclean election loses records
 	Added           *addition       // a period that is added while processes run
 }
 
-// size is what a process has to fold in, and how long its pieces take.
+// size is a process's fold_memory and the duration of its pieces.
 type size struct {
 	foldMemory int64
 	pieceTime  time.Duration
 }
 
-// Bubbles begin at midnight UTC 2000-01-01, at the border of every period.
+// Synctest bubbles begin at midnight UTC 2000-01-01, at the border of every period.
 var beginning = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// families are the kinds of worlds that have something extra. The world of seed from+n is that of seed n
-// with the family's change. The highest from comes first.
+// families are the kinds of worlds with something extra. The world of seed from+n is that of seed n with
+// the family's change. The highest from comes first.
 var families = []struct {
 	from   int64
 	change func(p *plan, n int64)
@@ -106,7 +106,7 @@ var families = []struct {
 	}},
 }
 
-// seedOf returns the seed of a run's world by its number. Of ten worlds seven have a family each.
+// seedOf returns the seed of a run's world by its number. Seven of ten worlds belong to one family each.
 func seedOf(number int64) int64 {
 	if of := int(number % 10); of > 0 && of <= len(families) {
 		return families[of%len(families)].from + number
@@ -114,7 +114,7 @@ func seedOf(number int64) int64 {
 	return number
 }
 
-// draw makes the plan of a seed.
+// draw returns the plan of a seed.
 func draw(seed int64) *plan {
 	for _, f := range families {
 		if seed > f.from {
@@ -144,8 +144,8 @@ func draw(seed int64) *plan {
 	s.StartTime = beginning.Add(-time.Duration(d.IntN(20)) * time.Hour).UnixMilli()
 	s.Continue = d.IntN(3) == 0
 	d.small = d.IntN(3) == 0
-	d.long = d.IntN(3) == 0 && !d.small // a small memory takes no long batch
-	if d.long && d.IntN(2) == 0 {       // whole responses of long ids are one sweep, which not everybody can hold
+	d.long = d.IntN(3) == 0 && !d.small // a small memory cannot hold a long batch
+	if d.long && d.IntN(2) == 0 {       // a sweep covers whole responses with long ids, which some processes cannot hold
 		s.Less, s.FetchBytes, s.Partitions = 256<<10, 64<<10, d.pick(1, 1, 2)
 	}
 	d.narrow = s.Less > 0
@@ -163,10 +163,10 @@ func draw(seed int64) *plan {
 
 type drawer struct {
 	*rand.Rand
-	small bool // memories are so small that long ids don't fit in
-	long  bool // batches are of several pieces, and faults meet them in their midst
-	// narrow: who takes over may not hold such a batch. Nothing in the log is larger than
-	// what the smaller memory can read.
+	small bool // memory is too small for long ids
+	long  bool // batches have several pieces, and faults happen in the middle of them
+	// narrow: a successor may be unable to hold such a batch. Nothing in the log is larger than the smaller
+	// memory can read.
 	narrow bool
 }
 
@@ -185,7 +185,7 @@ func (d *drawer) size() size {
 	return s
 }
 
-// records draws what is sent.
+// records draws the records that are sent.
 func (d *drawer) records(p *plan) {
 	at := beginning.Add(-30 * time.Hour).UnixMilli()
 	members, most := d.pick(6, 20, 60), 20
@@ -199,7 +199,7 @@ func (d *drawer) records(p *plan) {
 	p.first = n - d.IntN(n/2+1)
 	over := p.setup.MaxPoints == 1000 && d.IntN(2) == 0
 	if p.setup.Start == starts.FromTime || p.setup.Start == starts.FromLatest {
-		over = false // a rebuild keeps windows that began before, and may refuse others in the rest: no one choice fits both
+		over = false // a rebuild keeps earlier windows and may refuse other events in the rest: no choice fits both
 	}
 	transactions := d.IntN(2) == 0
 	for i := range n {
@@ -221,19 +221,19 @@ func (d *drawer) records(p *plan) {
 		if d.narrow {
 			batch = most
 		}
-		if d.small { // a batch has to fit into a sixteenth of the memory
+		if d.small { // a batch must fit into a sixteenth of the memory
 			batch = min(batch, 10)
 		}
 		for range 1 + d.IntN(batch) {
 			if d.IntN(3) == 0 {
 				at += int64(d.IntN(3_600_000))
 			}
-			if i < p.first { // nothing before the world begins is from after it
+			if i < p.first { // initial records are not from after the beginning
 				at = min(at, beginning.UnixMilli())
 			}
 			s.records = append(s.records, d.record(at, members, over))
 		}
-		if d.IntN(3) == 0 { // compaction has been here
+		if d.IntN(3) == 0 { // compaction left holes
 			for i := range s.records {
 				s.records[i].hole = d.IntN(3) == 0
 			}
@@ -242,7 +242,7 @@ func (d *drawer) records(p *plan) {
 	}
 }
 
-// record draws one.
+// record draws a record.
 func (d *drawer) record(at int64, members int, over bool) record {
 	r := record{time: at - int64(d.IntN(1000))}
 	switch d.IntN(16) {
@@ -260,7 +260,7 @@ func (d *drawer) record(at int64, members int, over bool) record {
 			r.key = []byte("k")
 		}
 		return r
-	case 2: // from too far in the future
+	case 2: // too far in the future
 		r.value = fmt.Appendf(nil, `{"user_id":"u1","points":3,"occurred_at":%d}`, r.time+maxFuture.Milliseconds()+1)
 		return r
 	}
@@ -270,14 +270,14 @@ func (d *drawer) record(at int64, members int, over bool) record {
 		occurred = r.time + int64(d.IntN(300_000))
 	case 1: // late for some windows
 		occurred = r.time - (25 * day).Milliseconds() - int64(d.IntN(1000))
-	case 2: // and for more of them
+	case 2: // late for more windows
 		occurred = r.time - (500 * day).Milliseconds()
 	}
 	user, points := fmt.Sprint("u", d.IntN(members)), d.IntN(60)-10
 	if d.small && d.IntN(2) == 0 || d.narrow {
 		user += strings.Repeat("x", 200)
 	}
-	if over && d.IntN(d.rarely()) == 0 { // two of them leave the range
+	if over && d.IntN(d.rarely()) == 0 { // two of them exceed the range
 		user, points = fmt.Sprint("over", d.IntN(2)), 600
 	}
 	board := pick(d, "", "", `,"board":"eu"`, `,"board":["eu","us"]`, `,"board":["eu","global","us","eu"]`)
@@ -285,8 +285,8 @@ func (d *drawer) record(at int64, members int, over bool) record {
 	return r
 }
 
-// rarely keeps those who leave the range few: of too many events nobody can work out
-// afterwards which were refused.
+// rarely keeps the number of overflowing events small: with too many, the checks cannot find out which were
+// refused.
 func (d *drawer) rarely() int {
 	if d.long {
 		return 80
@@ -294,7 +294,7 @@ func (d *drawer) rarely() int {
 	return 12
 }
 
-// clone is a copy whose parts can be left out.
+// clone returns a copy from which parts can be removed.
 func (p *plan) clone() *plan {
 	c := *p
 	c.setup.Processes = slices.Clone(p.setup.Processes)

@@ -1,13 +1,14 @@
 package simulate
 
-// Plans of first starts: where partitions are to begin, as it is committed before it is written to Redis.
+// This file handles plans of first starts: where partitions will start, as committed to Kafka before it is
+// written to Redis.
 
 import (
 	"fmt"
 	"strings"
 )
 
-// planMark begins the metadata of a plan: "standings-start/1 latest", and the origin.
+// planMark is the start of the metadata of a plan: "standings-start/1 latest", followed by the origin.
 const planMark = "standings-start/"
 
 type planned struct {
@@ -24,8 +25,8 @@ func (p planned) origin() string {
 	return ""
 }
 
-// commits takes what a member commits for a partition. The last one counts: a plan, or how far the partition was read. A
-// process that has written a start to a shard does not plan a later one.
+// commits stores what a member commits for a partition. The last commit counts: a plan, or the offset up to
+// which the partition was read. A process that has written a start to a shard does not plan a later one.
 func (w *world) commits(by *process, partition int, offset int64, metadata string) {
 	k := &w.kafka
 	if !strings.HasPrefix(metadata, planMark) {
@@ -45,7 +46,7 @@ func (w *world) commits(by *process, partition int, offset int64, metadata strin
 	w.resolvedAt(partition, now.origin())
 }
 
-// lastCommitted is the offset that a broker answers with; -1 for none.
+// lastCommitted returns the offset that a broker reports; -1 if there is none.
 func (k *brokers) lastCommitted(partition int) int64 {
 	if offset, ok := k.committed[partition]; ok {
 		return offset
@@ -60,7 +61,7 @@ func (k *brokers) lastMetadata(partition int) string {
 	return k.trails[partition] + k.planned[partition].metadata
 }
 
-// writes notes that a planned start was written to a shard.
+// writes records that a planned start was written to a shard.
 func (k *brokers) writes(partition int, origin string) {
 	if p, ok := k.planned[partition]; ok && p.origin() == origin {
 		p.written = true
@@ -68,8 +69,8 @@ func (k *brokers) writes(partition int, origin string) {
 	}
 }
 
-// resolvedAt is Redis's clock, in ms, as an origin was resolved: a shard that copies it from another one, and a start
-// that is repeated, promise nothing of what came after that.
+// resolvedAt returns Redis's clock, in ms, when an origin was resolved. A shard that copies the origin from
+// another one, and a repeated start, guarantee nothing for later events.
 func (w *world) resolvedAt(partition int, origin string) int64 {
 	key := fmt.Sprint(partition, " ", origin)
 	if _, ok := w.resolved[key]; !ok {

@@ -1,9 +1,9 @@
 package simulate
 
-// Brokers that answer fetches without records, though there are some: a quota throttles
-// who reads too much, and says for how long; a broker answers empty at once; one fetch in
-// four fails, and in the middle of a sweep every other. Each lasts for a while, or to the end of the world: what there is
-// to read has to come in all the same.
+// This file makes brokers answer fetches without records although there are some. A quota throttles a
+// client and reports for how long; a broker answers empty at once; one fetch in four fails, and in the
+// middle of a sweep every other. Each lasts for a while, or to the end of the world; nevertheless,
+// everything must be read.
 
 import (
 	"time"
@@ -21,22 +21,22 @@ const (
 	sweepHindered  = "a sweep's reading is hindered in its middle"
 )
 
-// hindrance is what keeps records from those who fetch them.
+// hindrance is the current obstacle to fetches.
 type hindrance struct {
 	kind  string
-	until time.Time // zero: there is none
-	stays bool      // to the end of the world
+	until time.Time // zero: none
+	stays bool      // until the end of the world
 	pause time.Duration
-	mutes bool // who was throttled isn't heard until then
-	full  bool // the records come beside the time, as from old brokers
-	cuts  bool // connections, where fetches fail
+	mutes bool // a throttled client is not served until then
+	full  bool // the response contains records in addition to the throttle time, as from old brokers
+	cuts  bool // failed fetches cut the connection
 
 	fetches map[connection]int
-	free    map[connection]time.Time // when it is served again
-	told    map[connection]time.Time // and until when it isn't heard
+	free    map[connection]time.Time // when the client is served again
+	told    map[connection]time.Time // until when the client is muted
 }
 
-// connection is what a process fetches one partition by.
+// connection identifies the fetches of one process for one partition.
 type connection struct {
 	of        *process
 	partition int
@@ -44,7 +44,7 @@ type connection struct {
 
 func (c *call) connection() connection { return connection{c.from, c.partition} }
 
-// hinder has a hindrance begin.
+// hinder starts a hindrance.
 func (w *world) hinder(f fault) bool {
 	h := hindrance{
 		kind: f.kind, until: time.Now().Add(time.Duration(1+f.n%20) * time.Second), stays: f.n>>5&3 == 0 && f.kind != empties,
@@ -59,14 +59,14 @@ func (w *world) hinder(f fault) bool {
 		lasts = "to the end"
 	}
 	w.tellf("from here on %s, %s", f.kind, lasts)
-	return false // it counts by what it does
+	return false // counted when it takes effect
 }
 
-// muted reports whether a broker doesn't hear a call yet.
+// muted reports whether a broker does not read a call yet.
 func (h *hindrance) muted(c *call) bool { return h.mutes && time.Now().Before(h.told[c.connection()]) }
 
-// hindered is what a fetch gets instead of records; nil is that nothing hinders it. The
-// world's lock is held.
+// hindered returns the response to a fetch that is hindered; nil if it is not. The caller holds the world's
+// lock.
 func (w *world) hindered(c *call, q *kmsg.FetchRequest) (*kmsg.FetchResponse, error) {
 	h := &w.kafka.hindrance
 	if h.until.IsZero() || !h.stays && (w.ending || time.Now().After(h.until)) {
@@ -74,7 +74,7 @@ func (w *world) hindered(c *call, q *kmsg.FetchRequest) (*kmsg.FetchResponse, er
 	}
 	log := w.kafka.partitions[c.partition]
 	if _, stable := log.shown(); c.offset >= stable || c.offset < log.start {
-		return nil, nil // there is nothing to keep from it
+		return nil, nil // there are no records to withhold
 	}
 	sweeps := false
 	for _, one := range w.ledgers() {
@@ -121,7 +121,7 @@ func (w *world) hindered(c *call, q *kmsg.FetchRequest) (*kmsg.FetchResponse, er
 	return a, err
 }
 
-// throttle is the answer to who has used the quota up; nil is that it hasn't.
+// throttle returns the response to a client that has used up the quota; nil if it has not.
 func (h *hindrance) throttle(c connection) *kmsg.FetchResponse {
 	left := time.Until(h.free[c])
 	if left <= 0 {

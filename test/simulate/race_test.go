@@ -2,6 +2,6 @@
 
 package simulate
 
-// The race detector has goroutines run in a random order, on purpose: what a world is then
-// isn't in its seed alone.
+// The race detector deliberately runs goroutines in a random order. A world is then no longer
+// determined by its seed alone.
 func init() { shuffled = true }

@@ -1,7 +1,7 @@
 package simulate
 
-// A reader of boards, who is told whether they are whole: what is shown as whole is held
-// against what Redis has, and ever had, in the moment of the call.
+// This file reads boards. A board that is shown as whole is compared with what Redis has, and ever had, at
+// the moment of the call.
 
 import (
 	"fmt"
@@ -31,17 +31,17 @@ type reading struct {
 	truth truth
 }
 
-// truth is what Redis had of a window in the moment of a call.
+// truth describes a window in Redis at the moment of a call.
 type truth struct {
-	board  string // its name in the listing
+	board  string // the name in the listing
 	listed bool
 	there  bool
-	behind string // which partitions are still behind where they were when Redis was lost
-	lacks  bool   // events that never come
+	behind string // partitions that are still behind their positions before Redis was lost
+	lacks  bool   // it lacks events for good
 	hidden map[banned]bool
 }
 
-// read has somebody read boards from here on.
+// read starts a reader of boards.
 func (w *world) read() {
 	p := &process{w: w, topics: topics[:w.setup.topics()], has: w.plan.seed%2 == 0, id: firstReader + len(w.readers), swept: map[sweeping]int64{}, stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &reading{process: p}
@@ -65,7 +65,7 @@ func (w *world) read() {
 	}()
 }
 
-// choice is the board that a reader reads as its n-th, with the added period or without.
+// choice returns the n-th board and window that a reader reads, with the added period or without.
 func (w *world) choice(n int, has bool) (string, periods.Window) {
 	boards := []string{"global", "eu", "us"}
 	back := []time.Duration{0, 26 * time.Hour, 10 * day}
@@ -82,7 +82,7 @@ func (w *world) choice(n int, has bool) (string, periods.Window) {
 	return boards[n/5%3], window
 }
 
-// notes what is true of the window that a reader asks for, as the call is carried out.
+// note records the truth about the window that a reader requests, when the call is executed.
 func (r *reading) note(key string) {
 	w := r.w
 	sh := w.shards[0]
@@ -99,7 +99,7 @@ func (r *reading) note(key string) {
 	r.truth.lacks = r.truth.lacks || r.truth.listed && sh.countedWithout(name, text)
 }
 
-// judge holds an answer against the truth. It runs beside the driver.
+// judge compares an answer with the truth. It runs concurrently with the driver.
 func (r *reading) judge(b *ranking.Board) {
 	progress, t := workers.Of(&b.Beside, r.topics), r.truth
 	whole := b.Lost == "" && len(progress.Refilling) == 0 && !progress.CatchingUp() && len(b.Incomplete) == 0
@@ -110,8 +110,8 @@ func (r *reading) judge(b *ranking.Board) {
 	case t.lacks && b.Lost == "" && len(b.Incomplete) == 0:
 		wrong = "a board that lacks events for good is shown as complete"
 	case t.behind != "" && b.Lost == "" && len(progress.Refilling)+len(progress.NotBegun) == 0:
-		// Lag alone says too little: it is told of by workers, of which there may be none. Of
-		// two topics one may be refilled before the other is found to be lost.
+		// Lag alone is not enough: workers report it, and there may be none. With two topics, one may be
+		// refilled before the other is found to be lost.
 		wrong = "a half board is shown and not as refilling while a lost Redis is filled again:" + t.behind
 	}
 	for _, row := range b.Standings {
@@ -138,7 +138,7 @@ func (r *reading) judge(b *ranking.Board) {
 	}
 }
 
-// loses notes how far the partitions had come before the shard was lost.
+// loses records the positions before the shard is lost.
 func (sh *shard) loses() {
 	if len(sh.counted) == 0 {
 		return

@@ -1,6 +1,7 @@
 package simulate
 
-// Rebuilds: an actor that is no consumer, but crashes, is cut off and comes late like one.
+// This file runs rebuilds: a rebuild is not a consumer, but like one it crashes, is cut off, and its calls
+// arrive late.
 
 import (
 	"errors"
@@ -23,15 +24,15 @@ const (
 	rebuiltBehind = "a rebuild moves the ledger back"
 )
 
-// rebuilding is a rebuild under way.
+// rebuilding is a running rebuild.
 type rebuilding struct {
 	*process
 	result *rebuild.Result
 	told   bool
-	wakes  time.Time // where it is cut off
+	wakes  time.Time // set while it is cut off
 }
 
-// rebuild starts one.
+// rebuild starts a rebuild.
 func (w *world) rebuild(s size) {
 	r := w.visitor(s)
 	p := r.process
@@ -47,7 +48,7 @@ func (w *world) rebuild(s size) {
 			return ingest.NewReplay(c), nil
 		},
 		MaxHold: 2 * time.Second, Lease: rebuildLease,
-		Compare: p.id%2 == 0, // and then it pauses the consumers
+		Compare: p.id%2 == 0, // a comparison pauses the consumers
 	}
 	for _, sh := range w.shards {
 		job.Live = append(job.Live, p.store(sh))
@@ -61,7 +62,7 @@ func (w *world) rebuild(s size) {
 
 const firstRebuild = 101
 
-// visitor is somebody who comes for one thing.
+// visitor starts a process for one task.
 func (w *world) visitor(s size) *rebuilding {
 	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, has: w.adds, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &rebuilding{process: p}
@@ -72,7 +73,7 @@ func (w *world) visitor(s size) *rebuilding {
 	return r
 }
 
-// anythingCounts reports whether some partition is past where it began.
+// anythingCounts reports whether some partition is past its start.
 func (w *world) anythingCounts() bool {
 	for _, sh := range w.shards {
 		for p, text := range sh.ledger() {
@@ -85,7 +86,7 @@ func (w *world) anythingCounts() bool {
 	return false
 }
 
-// ofRebuild makes it a command of a rebuild.
+// ofRebuild describes the call as a command of a rebuild.
 func (c *call) ofRebuild(command *redissim.Command) {
 	c.kind, c.writes = "rebuild", true
 	if c.from.errand != "" {
@@ -114,7 +115,7 @@ func (c *call) ofRebuild(command *redissim.Command) {
 	c.what += c.shard.named()
 }
 
-// swapped notes a swap: a state that Redis may go back to.
+// swapped handles a swap, and keeps the state, so that Redis may go back to it.
 func (w *world) swapped(c *call, r redissim.Result) {
 	sh, by := c.shard, c.from
 	if r.Torn() {
@@ -129,8 +130,8 @@ func (w *world) swapped(c *call, r redissim.Result) {
 	}
 	w.count(fmt.Sprint("swap answers ", list[0]))
 	w.tellf("the boards are swapped%s: %s; the ledger is %s", sh.named(), short(r.Reply), w.ledgers())
-	if list[0] == "swapped" && r.Writes > 0 { // a call that is sent again changes nothing
-		sh.settles(by) // whatever it was, it is settled
+	if list[0] == "swapped" && r.Writes > 0 { // a repeated call changes nothing
+		sh.settles(by) // the rebuild has settled all damage
 		sh.movedBack(c.was)
 		listed := sh.hash(windowsKey)
 		maps.DeleteFunc(w.dropped, func(name string, _ bool) bool { _, back := listed[name]; return back })
@@ -143,7 +144,7 @@ func (w *world) swapped(c *call, r redissim.Result) {
 	}
 }
 
-// movedBack notes how far the partitions had come before a swap: until they are there again, boards are shown as
+// movedBack records the positions before a swap: until they are reached again, boards are shown as
 // refilling.
 func (sh *shard) movedBack(was map[int]string) {
 	now := sh.ledger()
@@ -159,7 +160,7 @@ func (sh *shard) movedBack(was map[int]string) {
 	}
 }
 
-// rebuildsEnded tells of rebuilds that have ended, and reports whether all have.
+// rebuildsEnded reports the rebuilds that have ended, and whether all have.
 func (w *world) rebuildsEnded() bool {
 	all := true
 	for _, r := range w.rebuilds {

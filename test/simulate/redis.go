@@ -1,7 +1,7 @@
 package simulate
 
-// The simulated Redis, and what each process sends there: the real store, by go-redis,
-// over connections whose commands park like every other call.
+// This file connects processes to the simulated Redis. They use the real store and go-redis, over
+// connections whose commands wait for the driver like every other call.
 
 import (
 	"context"
@@ -27,14 +27,14 @@ const (
 	redisTimeout = 2 * time.Second
 )
 
-// standings are a store with what its errors mean, as the process wires it.
+// standings is a store with the classification of its errors, as in the product.
 type standings struct{ *ranking.Store }
 
-// Classify says what an error of Redis asks for.
+// Classify returns the verdict on an error of Redis.
 func (standings) Classify(err error) ledger.Verdict { return ranking.Classify(err) }
 
-// dial makes the product's own clients, one a master, and connected is what the consumer's do.
-// Calls that are made at one moment have to end at different ones, where nobody answers: each
+// dial creates the product's own clients, one per master; connected does what the consumer does on a new
+// connection. Without an answer, calls made at the same moment must time out at different ones, so each
 // client and each shard has a timeout of its own.
 func (p *process) dial() {
 	for _, m := range p.w.masters {
@@ -55,14 +55,14 @@ func (p *process) connected(ctx context.Context, conn *redis.Conn) error {
 	return redisconn.CheckEviction(ctx, conn, false)
 }
 
-// store is the product's own store of a shard.
+// store returns the product's store of a shard.
 func (p *process) store(sh *shard) *ranking.Store {
 	s, all := p.w.setup, map[periods.Period]ranking.Period{}
 	for _, name := range s.periodsOf(p.has) {
 		rule := p.rule(name)
 		layout, err := codec.New(codec.Kind(s.Layout), rule.Length(), s.MaxPoints)
 		if err != nil {
-			panic(err) // by the plan, which is wrong then
+			panic(err) // the plan is wrong
 		}
 		all[periods.Period(name)] = ranking.Period{Rule: rule, Layout: layout, Retention: retention[name]}
 	}
@@ -72,7 +72,7 @@ func (p *process) store(sh *shard) *ranking.Store {
 	})
 }
 
-// standings are the stores of all shards, as the process wires them.
+// standings returns the stores of all shards, as in the product.
 func (p *process) standings() (all []ingest.Standings) {
 	for _, sh := range p.w.shards {
 		if s := (standings{p.store(sh)}); p.keeper != nil {
@@ -84,7 +84,7 @@ func (p *process) standings() (all []ingest.Standings) {
 	return all
 }
 
-// hook is called with every command for a master, on its connection's goroutine.
+// hook is called for every command to a master, on its connection's goroutine.
 func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 	p := w.named(command.From)
 	c := &call{from: p, server: ofRedis, shard: m.shards[0]}
@@ -149,13 +149,13 @@ func (w *world) hook(m *master, command *redissim.Command) redissim.Answer {
 	case "report.lua":
 		c.shard = m.has(keys(command.Args)[0])
 		c.kind, c.what, c.writes = "report", "report "+arguments(command.Args)[0]+c.shard.named(), true
-	default: // greetings, and scripts that have to be sent first
+	default: // greetings, and scripts that must be loaded first
 		return w.unparked(p, command)
 	}
 	return w.parked(c, command)
 }
 
-// unparked is carried out at once, as what has to come first is.
+// unparked executes a command at once.
 func (w *world) unparked(p *process, command *redissim.Command) redissim.Answer {
 	if p.isDead() {
 		return redissim.Answer{Cut: true}
@@ -176,7 +176,7 @@ func (w *world) parked(c *call, command *redissim.Command) redissim.Answer {
 	return a
 }
 
-// keys are those that a script is called with.
+// keys returns the keys of a script call.
 func keys(args []string) []string {
 	n, err := strconv.Atoi(args[2])
 	if err != nil {
@@ -185,13 +185,14 @@ func keys(args []string) []string {
 	return args[3 : 3+n]
 }
 
-// windowKeys are those of apply.lua's windows: of each its sorted set and its hidden set.
+// windowKeys returns the keys of the windows in a call of apply.lua: for each its sorted set and its hidden
+// set.
 func windowKeys(args []string) []string {
 	all := keys(args)
-	return all[7 : len(all)-len(strings.Fields(arguments(args)[6]))] // rules and names come last
+	return all[7 : len(all)-len(strings.Fields(arguments(args)[6]))] // the keys of rules and names come last
 }
 
-// arguments are those of a script, behind its keys.
+// arguments returns the arguments of a script call, after its keys.
 func arguments(args []string) []string { return args[3+len(keys(args)):] }
 
 func piece(args []string) (field, expected, next string) {

@@ -1,7 +1,8 @@
 package simulate
 
-// Events that are refused in some of their windows. A rebuild keeps the windows whose events the log has lost. It replaces
-// the others, and may refuse other events in those than the consumer did in all of them:
+// This file handles events that are refused in only some of their windows. A rebuild keeps the windows whose
+// events the log has lost, and replaces the others. In those, it may refuse other events than the consumer,
+// which refused an event in all of its windows:
 //
 //	                        yearly    daily of this event     max_points is 1000
 //	600 at offset 0         600       600 yesterday           the consumer counts it
@@ -17,8 +18,8 @@ import (
 
 const refusedSome = "an event counts in the windows that a rebuild replaced, and was refused in those that it kept"
 
-// refusedByWindow finds which of the doubtful events of a member were refused in each window, if no one choice fits all
-// of them.
+// refusedByWindow finds which of a member's doubtful events were refused in each window, if no single
+// choice fits all windows.
 func (w *world) refusedByWindow(user string, all []oracle.Record, doubt []oracle.At, standings map[string]uint64) {
 	windows := map[oracle.At]map[string]bool{}
 	listings := map[string]bool{}
@@ -51,7 +52,7 @@ func (w *world) refusedByWindow(user string, all []oracle.Record, doubt []oracle
 	}
 }
 
-// windowsOf returns the windows that a record counts in.
+// windowsOf returns the windows in which a record counts.
 func (w *world) windowsOf(r oracle.Record) map[string]bool {
 	o := w.oracle()
 	o.Add(r)
@@ -64,8 +65,8 @@ func (w *world) windowsOf(r oracle.Record) map[string]bool {
 	return all
 }
 
-// fitsIn reports whether a member's standing in one window is what the events come to without those that were refused.
-// The doubtful events are left out of the other windows.
+// fitsIn reports whether a member's standing in one window results from the events without the refused
+// ones. The doubtful events are left out of the other windows.
 func (w *world) fitsIn(listing, user string, all []oracle.Record, windows map[oracle.At]map[string]bool, refused map[oracle.At]bool, standings map[string]uint64) bool {
 	o := w.oracle()
 	for _, r := range all {
@@ -89,7 +90,7 @@ func (w *world) fitsIn(listing, user string, all []oracle.Record, windows map[or
 	return found == wanted && is == score
 }
 
-// withoutRefused adds the windows in which a record was refused to those that it does not count in.
+// withoutRefused adds the windows in which a record was refused to those in which it does not count.
 func (w *world) withoutRefused(partition int, offset int64, without map[string]bool) map[string]bool {
 	refused := w.refusedIn[oracle.At{Partition: partition, Offset: offset}]
 	if len(refused) == 0 {

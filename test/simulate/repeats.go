@@ -1,7 +1,7 @@
 package simulate
 
-// Producers that send an event twice, and event.duplicates: which of them are repeats is a
-// function of the log, for whoever reads it, from wherever.
+// This file adds producers that send an event twice, with event.duplicates. Which events are duplicates is
+// a function of the log, for every reader and from every start.
 
 import (
 	"bytes"
@@ -21,15 +21,15 @@ const (
 // repeatsFrom is the seed after which worlds have repeats, and some of them names.
 const repeatsFrom = int64(1) << 40
 
-// repeats gives events ids, of which many have the same.
+// repeats gives events ids, many of which are equal.
 func (p *plan) repeats() {
 	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x1d5))}
 	s := &p.setup
 	s.Duplicates = int64(d.pick(1, 5, 30, 30, 200))
-	// What was deleted isn't known to everybody who begins: then what is found depends on when.
+	// Not every process knows deleted records, so with them the duplicates found would depend on the start.
 	s.Beheaded = 0
 	p.events = slices.DeleteFunc(p.events, func(f fault) bool { return f.kind == truncate || f.kind == gapOpens })
-	s.MaxPoints = 99_999_999 // whom Redis refuses is another world's
+	s.MaxPoints = 99_999_999 // overflow is tested in other worlds
 	ids := d.pick(1, 2, 6)
 	named := []byte(`{"user_id":`)
 	for i := range p.sendings {
@@ -37,7 +37,7 @@ func (p *plan) repeats() {
 		for j := range all {
 			switch {
 			case !bytes.HasPrefix(all[j].value, named), d.IntN(6) == 0:
-			case j > 0 && d.IntN(4) == 0: // the very same, once more
+			case j > 0 && d.IntN(4) == 0: // an exact repeat
 				before := all[d.IntN(j)]
 				all[j].value, all[j].headers = before.value, before.headers
 			default:
@@ -47,8 +47,8 @@ func (p *plan) repeats() {
 	}
 }
 
-// before adds to an oracle what is in the log and doesn't count, for it was before the start:
-// what repeats it is a duplicate all the same.
+// before adds to an oracle the records before the start, which do not count: their repeats are duplicates
+// nevertheless.
 func (w *world) before(o referee, counts func(partition int, r *stored) bool) {
 	if w.setup.Duplicates == 0 {
 		return
@@ -62,7 +62,7 @@ func (w *world) before(o referee, counts func(partition int, r *stored) bool) {
 	}
 }
 
-// noteRepeats counts what was met.
+// noteRepeats counts the duplicates.
 func (w *world) noteRepeats(c oracle.Counts) {
 	if w.setup.Duplicates == 0 {
 		return

@@ -1,6 +1,7 @@
 package simulate
 
-// Repeats of what is before a sweep that is taken over, and before where a rebuild begins.
+// Duplicates of events that precede a sweep that another process takes over, and of events that precede
+// the start position of a rebuild.
 
 import (
 	"fmt"
@@ -11,12 +12,12 @@ import (
 	starts "github.com/standings/standings/internal/ingest/start"
 )
 
-// repeatedLater is a plan in which one batch has the originals, and the next one, which comes
-// once those are counted, repeats half of them.
+// repeatedLater returns a plan of two batches. The second batch is published once the first one is
+// counted, and half of it duplicates the first.
 func repeatedLater(events ...fault) *plan {
 	p := small()
 	p.setup.Partitions, p.setup.FetchBytes, p.setup.Duplicates, p.setup.MaxPoints = 1, 64<<10, 300, 99_999_999
-	p.setup.Periods = []string{"daily"} // of which the second batch's begins after a start that is before it
+	p.setup.Periods = []string{"daily"} // the second batch's window begins after a start that precedes that batch
 	batch := func(at int64, id func(i int) string) (s sending) {
 		for i := range 240 {
 			s.records = append(s.records, record{time: at, value: fmt.Appendf(nil,
@@ -31,12 +32,12 @@ func repeatedLater(events ...fault) *plan {
 	return p
 }
 
-// repeatedAcross is one of those in which the second batch's sweep is taken over.
+// repeatedAcross returns such a plan in which another process takes over the second batch's sweep.
 func repeatedAcross(n int) *plan {
 	return repeatedLater(fault{at: 62, kind: crash, on: inSweep, n: n * 41})
 }
 
-// rebuiltSince is one that begins with the second batch, and is rebuilt from there.
+// rebuiltSince returns such a plan that begins with the second batch and rebuilds from there.
 func rebuiltSince(n int) *plan {
 	p := repeatedLater(fault{at: 120 + n*7, kind: rebuilds, n: n})
 	p.setup.Start = starts.FromLatest

@@ -1,19 +1,20 @@
 package simulate
 
-// The last tenth of the windows that may be listed is for boards that have a window.
+// This file checks that the last tenth of the permitted windows is reserved for boards that already have a
+// window.
 
 import "strings"
 
 // inReserve counts boards that opened windows in the last tenth.
 const inReserve = "a board opened a window in the last tenth"
 
-// room holds what a shard listed before a piece was applied.
+// room holds the shard's listing before a piece was applied.
 type room struct {
 	listed int64
 	boards map[string]bool
 }
 
-// roomOf returns nil for other calls, and as long as there is plenty of room.
+// roomOf returns nil for other calls, and while there is plenty of room.
 func (w *world) roomOf(c *call) *room {
 	most := w.setup.MaxWindows
 	if most == 0 || c.kind != "apply" {
@@ -32,8 +33,8 @@ func (sh *shard) listed() int64 {
 	return n
 }
 
-// listedBoards are those that have a window, and those that the shard was seen to have earlier: a process
-// remembers them for some seconds.
+// listedBoards returns the boards with a window, and adds them to those seen earlier: a process remembers
+// boards for some seconds.
 func (sh *shard) listedBoards() map[string]bool {
 	all := map[string]bool{}
 	for name := range sh.hash(windowsKey) {
@@ -43,7 +44,7 @@ func (sh *shard) listedBoards() map[string]bool {
 	return all
 }
 
-// held fails the world if the piece has opened more windows of boards that had none than there was room for.
+// held fails the world if the piece opened more windows of boards without one than there was room for.
 func (r *room) held(c *call) {
 	if r == nil {
 		return

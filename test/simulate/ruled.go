@@ -1,8 +1,9 @@
 package simulate
 
-// Boards by rules of their own, several at once, beside those by the default one: best, last and
-// sums of several fields, of which more or fewer are better. And configurations that change while
-// it runs: whoever begins a sweep decides by which of them its records count.
+// This file adds boards with rules of their own, several at once, next to those with the default rule:
+// best, last, and sums of several fields, for which more or fewer are better. It also changes the
+// configuration while the world runs: the configuration of the process that starts a sweep decides how its
+// records count.
 
 import (
 	"bytes"
@@ -26,7 +27,7 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// The seeds after which worlds have boards by rules, and configurations that change, too.
+// The seeds after which worlds have boards with rules, and changing configurations, too.
 const (
 	ruledFrom = int64(1) << 41
 	booksFrom = int64(1) << 42
@@ -45,30 +46,30 @@ type ruledField struct {
 	name   string
 	most   int64
 	fewest bool
-	signed bool // points of the default rule
+	signed bool // can be negative: points of the default rule
 }
 
-// ruledBoard is a board by a rule of its own.
+// ruledBoard is a board with a rule of its own.
 type ruledBoard struct {
 	name, score string
 	fields      []ruledField
-	periods     []string // nil: all that there are
+	periods     []string // nil: all periods
 }
 
 func (b *ruledBoard) has(period string) bool {
 	return b.periods == nil || slices.Contains(b.periods, period)
 }
 
-// book is what a configuration makes of records. The zero one is the usual.
+// book is the part of a configuration that decides how records count. The zero value is the default.
 type book struct {
-	elsewhere  bool     // some fields stand under other names
-	boards     []string // the ones there are; nil: any
+	elsewhere  bool     // some fields have other names in events
+	boards     []string // the permitted boards; nil: any
 	maxFuture  time.Duration
 	lateness   time.Duration
 	duplicates int64
 }
 
-// path is where a field stands.
+// path returns the name of a field in events.
 func (b *book) path(field string) string {
 	if b.elsewhere && slices.Contains(moved, field) {
 		return "other_" + field
@@ -76,7 +77,7 @@ func (b *book) path(field string) string {
 	return field
 }
 
-// moved are the fields that stand elsewhere by some configurations. An event has both.
+// moved lists the fields that have another name in some configurations. An event contains both.
 var moved = []string{"points", "stage", "gold"}
 
 func (b *book) latenessOf(period string) time.Duration {
@@ -86,7 +87,7 @@ func (b *book) latenessOf(period string) time.Duration {
 	return b.lateness
 }
 
-// bookOf is a configuration's.
+// bookOf returns the configuration with a number.
 func (s *setup) bookOf(n int) *book {
 	if len(s.Books) == 0 {
 		return &book{maxFuture: maxFuture, lateness: lateness, duplicates: s.Duplicates}
@@ -94,7 +95,7 @@ func (s *setup) bookOf(n int) *book {
 	return &s.Books[n]
 }
 
-// ruled gives the plan boards by other rules, and several configurations if they change.
+// ruled gives the plan boards with rules, and several configurations if they change.
 func (p *plan) ruled(change bool) {
 	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x4a1e5))}
 	s := &p.setup
@@ -102,7 +103,7 @@ func (p *plan) ruled(change bool) {
 	s.Ruled = []ruledBoard{
 		{name: "eu", score: "best", fields: []ruledField{{name: "stage", most: int64(d.pick(9, 99))}, few}},
 		{name: "us", score: "sum", fields: []ruledField{{name: "gold", most: 999}, {name: "faults", most: 999, fewest: true}}},
-		{name: "cup", score: "last", fields: []ruledField{{name: "elo", most: int64(d.pick(3, 100_000_000_000))}}}, // of which ticks are long, and many times the same
+		{name: "cup", score: "last", fields: []ruledField{{name: "elo", most: int64(d.pick(3, 100_000_000_000))}}}, // its ticks are long, so that many times are equal
 		{name: "lap", score: "best", fields: []ruledField{{name: "lap", most: 60, fewest: true}}},
 	}
 	if d.IntN(2) == 0 {
@@ -118,7 +119,7 @@ func (p *plan) ruled(change bool) {
 	for i := range p.sendings {
 		records += len(p.sendings[i].records)
 	}
-	over := 0 // of how many events one is to leave a sum's range: of too many nobody finds out which were refused
+	over := 0 // one event in so many exceeds a range (0: none); with too many, the refused ones are unknown
 	if s.Start != starts.FromTime && s.Start != starts.FromLatest && d.IntN(2) == 0 {
 		over = 12 + records/4
 	}
@@ -134,7 +135,7 @@ func (p *plan) ruled(change bool) {
 			if _, err := fmt.Sscanf(strings.NewReplacer(",", " ", "}", " ").Replace(string(v)), "%q \"points\":%d \"occurred_at\":%d", &user, &points, &at); !has || err != nil || at < 0 || at > all[j].time+maxFuture.Milliseconds() {
 				continue
 			}
-			if len(before) > 0 && d.IntN(2) == 0 { // at times that are equal, or nearly
+			if len(before) > 0 && d.IntN(2) == 0 { // times that are equal, or nearly
 				if then := before[d.pick(0, max(0, len(before)-6))+d.IntN(min(6, len(before)))] + int64(d.IntN(3)/2); then <= all[j].time {
 					at = then
 				}
@@ -148,7 +149,7 @@ func (p *plan) ruled(change bool) {
 	}
 }
 
-// ruledEvent draws one.
+// ruledEvent draws an event.
 func (d *drawer) ruledEvent(s *setup, user string, points, at int64, over int) []byte {
 	boards := pick(d, []string{"eu"}, []string{"eu", "us"}, []string{"us"}, []string{"cup"}, []string{"cup", "us", "lap"}, []string{"eu", "global", "us", "cup", "lap"}, []string{"global"}, []string{"lap", "global"})
 	fields := map[string]int64{}
@@ -188,13 +189,14 @@ func (d *drawer) ruledEvent(s *setup, user string, points, at int64, over int) [
 	return append([]byte(b.String()), '}')
 }
 
-// changes draws the configurations, and when they change. What a rebuild leaves as it is, since it
-// can't be whole, would be counted by several: so logs are whole, and read from their beginning.
+// changes draws the configurations and when they change. A window that a rebuild keeps, because it cannot
+// be complete, would be counted under several configurations. So the logs are complete and are read from
+// the beginning.
 func (p *plan) changes(d *drawer) {
 	s := &p.setup
 	s.Shards, s.Masters, s.Beheaded, s.Duplicates, s.Start = 0, 0, 0, 0, starts.FromEarliest
 	s.Less = 0
-	for i := range s.Processes { // nobody goes by others' rules with less than a configuration has to have
+	for i := range s.Processes { // to finish a sweep under others' rules, a process needs the minimum of fold_memory
 		s.Processes[i].foldMemory = ingest.LeastMemory(maxEventBytes)
 	}
 	unlike := map[string]bool{truncate: true, gapOpens: true, wipe: true, leap: true}
@@ -233,7 +235,7 @@ func (p *plan) changes(d *drawer) {
 	}
 }
 
-// configures has whoever comes from now on go by another configuration.
+// configures changes the configuration for all processes that start later.
 func (w *world) configures(f fault) bool {
 	w.book = (w.book + 1 + f.n%(len(w.setup.Books)-1)) % len(w.setup.Books)
 	w.tellf("the configuration is the one of number %d now", w.book)
@@ -248,9 +250,9 @@ func (w *world) configures(f fault) bool {
 	return true
 }
 
-// --- as the product has it -------------------------------------------------------------
+// --- the product's configuration ---------------------------------------------------------
 
-// rules puts a configuration's rules into that of a consumer.
+// rules sets a configuration's rules in that of a consumer.
 func (p *process) rules(c *ingest.Config) {
 	s := p.w.setup
 	if s.Ruled == nil {
@@ -323,12 +325,12 @@ func (w *world) layout(b *ruledBoard, period string) codec.TupleLayout {
 	cut := w.rule(period)
 	l, err := codec.NewTupleLayout(codec.Kind(w.setup.Layout), cut.Length(), b.rule().Fields)
 	if err != nil {
-		panic(err) // by the plan, which is wrong then
+		panic(err) // the plan is wrong
 	}
 	return l
 }
 
-// ruledBoards are those of a store: of all configurations.
+// ruledBoards returns the boards of a store, which are the same for all configurations.
 func (w *world) ruledBoards() map[string]*ranking.Ruled {
 	if w.setup.Ruled == nil {
 		return nil
@@ -347,15 +349,15 @@ func (w *world) ruledBoards() map[string]*ranking.Ruled {
 	return all
 }
 
-// --- by which configuration records count -----------------------------------------------
+// --- the configuration by which records count ---------------------------------------------
 
-// counted are records that a sweep is of, and by which configuration.
+// counted is a range of offsets with the configuration by which its records count.
 type counted struct {
 	from, to int64
 	book     int
 }
 
-// begins notes by which configuration a sweep was begun: that of whoever sent its first piece.
+// begins records the configuration of a sweep: that of the process that sent its first piece.
 func (sh *shard) begins(c *call) {
 	field, expected, next := piece(c.command.Args)
 	p := sh.w.idOf(field)
@@ -374,7 +376,7 @@ func fromOf(position string) int64 {
 	return from
 }
 
-// bookAt is by which configuration a record counts.
+// bookAt returns the configuration by which a record counts.
 func (sh *shard) bookAt(partition int, offset int64) int {
 	all := sh.books[partition]
 	for i := len(all) - 1; i >= 0; i-- {
@@ -385,10 +387,10 @@ func (sh *shard) bookAt(partition int, offset int64) int {
 	return 0
 }
 
-// shadowed notes a piece of a rebuild, which goes by its own configuration, but for the sweep that it
-// settles in: the position says by which.
+// shadowed records a piece of a rebuild. A rebuild uses its own configuration, except for the sweep with
+// which it ends: the position names that sweep's rules.
 func (w *world) shadowed(c *call) {
-	if c.command.Name() == "start.lua" { // again for the partitions of a topic that has begun meanwhile
+	if c.command.Name() == "start.lua" { // repeated for the partitions of a topic that was started meanwhile
 		for args := arguments(c.command.Args)[2:]; len(args) > 0; args = args[5:] {
 			delete(c.from.shadow, w.idOf(args[0]))
 		}
@@ -412,7 +414,7 @@ func (w *world) shadowed(c *call) {
 	c.from.shadow[p] = append(c.from.shadow[p], counted{fromOf(expected), to, by})
 }
 
-// bookBy is the configuration of a fingerprint: the first 16 digits of its text's SHA-256.
+// bookBy returns the configuration with a fingerprint: the first 16 digits of the SHA-256 of its text.
 func (w *world) bookBy(fingerprint string) int {
 	for n := range w.setup.Books {
 		if sum := sha256.Sum256([]byte(rulesText(n))); hex.EncodeToString(sum[:8]) == fingerprint {
@@ -425,7 +427,7 @@ func (w *world) bookBy(fingerprint string) int {
 
 func rulesText(n int) string { return fmt.Sprintf("configuration %d", n) }
 
-// rebuiltBy notes that all which counts does as a rebuild has read it.
+// rebuiltBy records that everything counts as a rebuild has read it.
 func (sh *shard) rebuiltBy(p *process) {
 	if len(sh.w.setup.Books) > 0 {
 		sh.books = maps.Clone(p.shadow)

@@ -1,8 +1,8 @@
 package simulate
 
-// What standings are by boards' rules, worked out from the records alone, in the plainest way: the
-// windows are those that package oracle finds for an event, and the rest stands here once more. It
-// shares no code with the product.
+// This file computes standings under boards' rules from the records alone, in the simplest way. It uses
+// package oracle to find the windows of an event, implements the rest again, and shares no code with the
+// product.
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// referee says what has to come of records.
+// referee computes the expected result of records.
 type referee interface {
 	Add(r oracle.Record) (reason string)
 	Before(r oracle.Record)
@@ -26,22 +26,22 @@ type referee interface {
 	Bad() map[oracle.At]string
 }
 
-// ruledReferee is the one of worlds with rules.
+// ruledReferee is the referee for worlds with rules.
 type ruledReferee struct {
 	w       *world
 	records []oracle.Record
 }
 
-// Add takes a record that counts.
+// Add adds a record that counts.
 func (o *ruledReferee) Add(r oracle.Record) string {
 	o.records = append(o.records, r)
 	return ""
 }
 
-// Before takes nothing: what is a repeat is found in the logs.
+// Before does nothing: repeats are found in the logs.
 func (o *ruledReferee) Before(oracle.Record) {}
 
-// verdict is what a record comes to by a configuration.
+// verdict is the result of a record under a configuration.
 type verdict struct {
 	reason      string
 	skipped     bool
@@ -57,7 +57,7 @@ type verdictPart struct {
 	values []int64
 }
 
-// ruledWindow is a window of a period, as package oracle has it.
+// ruledWindow is a window of a period, as package oracle defines it.
 type ruledWindow struct {
 	period              string
 	name                string // in the listing, without the board
@@ -69,7 +69,7 @@ type verdictOf struct {
 	book int
 }
 
-// judged is the verdict on a record by a configuration.
+// judged returns the verdict on a record under a configuration.
 func (w *world) judged(r oracle.Record, n int) *verdict {
 	at := verdictOf{oracle.At{Partition: r.Partition, Offset: r.Offset}, n}
 	if v := w.verdicts[at]; v != nil {
@@ -96,7 +96,7 @@ func (w *world) judgeAnew(r oracle.Record, n int) *verdict {
 	}
 	var e map[string]json.RawMessage
 	if err := json.Unmarshal(r.Value, &e); err != nil {
-		panic(err) // package oracle has read it
+		panic(err) // package oracle has already parsed it
 	}
 	_ = json.Unmarshal(e["event_id"], &v.id)
 	_ = json.Unmarshal(e["user_id"], &v.user)
@@ -147,7 +147,7 @@ func (w *world) judgeAnew(r oracle.Record, n int) *verdict {
 	return v
 }
 
-// boardOf is a board's rule.
+// boardOf returns a board with its rule.
 func (s *setup) boardOf(name string) *ruledBoard {
 	for i := range s.Ruled {
 		if s.Ruled[i].name == name {
@@ -157,7 +157,7 @@ func (s *setup) boardOf(name string) *ruledBoard {
 	return &ruledBoard{name: name, score: "sum", fields: []ruledField{{name: "points", most: s.MaxPoints, signed: true}}}
 }
 
-// windowAt is the window of a period that a time lies in, nil without one.
+// windowAt returns the window of a period that contains a time; nil if there is none.
 func (w *world) windowAt(period string, at int64) *ruledWindow {
 	for _, known := range w.windows[period] {
 		if known.start <= at && at < known.end {
@@ -189,7 +189,7 @@ func (w *world) windowAt(period string, at int64) *ruledWindow {
 	return nil
 }
 
-// repeats are the duplicates of the logs by a configuration.
+// repeatsBy returns the duplicates in the logs under a configuration.
 func (w *world) repeatsBy(n int) map[oracle.At]bool {
 	all := map[oracle.At]bool{}
 	most := w.setup.bookOf(n).duplicates
@@ -213,8 +213,8 @@ func (w *world) repeatsBy(n int) map[oracle.At]bool {
 	return all
 }
 
-// outcomes calls back with each record, what it comes to by the configuration that it counts by, and
-// whether it is a duplicate.
+// outcomes calls do for each record, with the verdict of the configuration by which it counts, and whether
+// it is a duplicate.
 func (o *ruledReferee) outcomes(do func(r oracle.Record, v *verdict, repeats bool)) {
 	byBook := map[int]map[oracle.At]bool{}
 	for _, r := range o.records {
@@ -227,7 +227,7 @@ func (o *ruledReferee) outcomes(do func(r oracle.Record, v *verdict, repeats boo
 	}
 }
 
-// Counts is what becomes of the records.
+// Counts returns the number of records per result.
 func (o *ruledReferee) Counts() oracle.Counts {
 	c := oracle.Counts{Dead: map[string]int64{}}
 	o.outcomes(func(r oracle.Record, v *verdict, repeats bool) {
@@ -251,7 +251,7 @@ func (o *ruledReferee) Counts() oracle.Counts {
 	return c
 }
 
-// Bad are the records that have to have a dead letter.
+// Bad returns the records that must have a dead letter.
 func (o *ruledReferee) Bad() map[oracle.At]string {
 	bad := map[oracle.At]string{}
 	o.outcomes(func(r oracle.Record, v *verdict, repeats bool) {
@@ -266,8 +266,8 @@ func (o *ruledReferee) Bad() map[oracle.At]string {
 	return bad
 }
 
-// judges reports whether a record is bad for a reason, by any configuration: whoever reads it may
-// write a dead letter, and another count it.
+// judges reports whether a record is bad for a reason under any configuration: one process may write a dead
+// letter and another count the record.
 func (w *world) judges(r oracle.Record, reason string) bool {
 	for n := range max(1, len(w.setup.Books)) {
 		if w.judged(r, n).reason == reason {
@@ -277,13 +277,13 @@ func (w *world) judges(r oracle.Record, reason string) bool {
 	return false
 }
 
-// ruledEvent is what an event comes to in a window.
+// ruledChange is the effect of an event in a window.
 type ruledChange struct {
 	values []int64
 	time   int64
 }
 
-// Expected is what Redis has to hold.
+// Expected returns what Redis must hold.
 func (o *ruledReferee) Expected(now time.Time) (oracle.Expected, error) {
 	e := oracle.Expected{Boards: map[string]map[string]uint64{}, Windows: map[string]string{}, Expires: map[string]int64{}}
 	type key struct {
@@ -326,7 +326,7 @@ func (o *ruledReferee) Expected(now time.Time) (oracle.Expected, error) {
 	return e, nil
 }
 
-// text is the board's rule as a listing has it, empty for the default rule.
+// text returns the board's rule as in a listing; empty for the default rule.
 func (b *ruledBoard) text() string {
 	var fields []string
 	for _, f := range b.fields {
@@ -342,7 +342,7 @@ func (b *ruledBoard) text() string {
 	return fmt.Sprintf("%s(%s)", b.score, strings.Join(fields, ","))
 }
 
-// ruledLayout is how a board's scores are laid out in a period: by the contract of both layouts.
+// ruledLayout is the layout of a board's scores in a period, from the specification of both layouts.
 type ruledLayout struct {
 	wide    bool
 	k       uint
@@ -377,7 +377,7 @@ func layoutFor(b *ruledBoard, period, kind string) ruledLayout {
 		weight.Mul(weight, big.NewInt(radix))
 	}
 	one := big.NewInt(1)
-	codes := new(big.Int).Add(best, one) // that are told apart
+	codes := new(big.Int).Add(best, one) // number of distinct codes
 	if b.fields[0].signed && l.wide {
 		codes.Add(codes, best)
 	}
@@ -392,10 +392,10 @@ func layoutFor(b *ruledBoard, period, kind string) ruledLayout {
 	return l
 }
 
-// score is the bits of a member's, after all of the events.
+// score returns the bits of a member's score after all events.
 func (l *ruledLayout) score(b *ruledBoard, window *ruledWindow, all []ruledChange) (uint64, error) {
 	ticks := func(at int64) int64 { return (window.end - 1 - max(at, window.start)) / l.tick }
-	// better reports whether values are ahead of others, field by field.
+	// better reports whether one tuple is ahead of another, field by field.
 	better := func(these, those []int64) bool {
 		for i, f := range b.fields {
 			if these[i] != those[i] {
@@ -452,7 +452,7 @@ func (l *ruledLayout) score(b *ruledBoard, window *ruledWindow, all []ruledChang
 	return math.Float64bits(score), nil
 }
 
-// mayOverflow reports whether all of a member's changes of a field would leave its range.
+// mayOverflow reports whether the sum of a member's changes of a field exceeds its range.
 func (w *world) mayOverflow(user string) bool {
 	for n := range max(1, len(w.setup.Books)) {
 		sums := map[string]int64{}

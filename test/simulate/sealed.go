@@ -1,8 +1,8 @@
 package simulate
 
-// What is true of final windows, in every moment: from its seal on no byte of one changes until it is
-// reopened, or Redis goes back to before the seal; and what a seal's ledger says is in it is all that
-// was in the log before the window closed.
+// This file checks final windows at every moment. From its seal on, no byte of a final window may change
+// until it is reopened, or Redis goes back to before the seal. According to the seal's ledger, the window
+// must contain everything that was in the log before the window closed.
 
 import (
 	"encoding/json"
@@ -15,22 +15,22 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// sealedOf is what is known of a shard's final windows. It goes back with the shard.
+// sealedOf is the state of a shard's final windows. It goes back with the shard.
 type sealedOf struct {
-	final     map[string]*finalWindow // by their names in the listing
-	was       map[string]bool         // that were final and aren't any more, and their revisions
-	refused   map[string][]span       // pieces that came while a window was final
+	final     map[string]*finalWindow // by name in the listing
+	was       map[string]bool         // windows that were final and no longer are
+	refused   map[string][]span       // pieces that arrived while a window was final
 	revisions map[string]int64
 }
 
-// finalWindow never changes.
+// finalWindow is immutable.
 type finalWindow struct {
 	revision int64
-	members  map[string]uint64 // and their scores, hidden or not
+	members  map[string]uint64 // scores of the members, hidden or not
 }
 
-// span is what a piece counts, or would: of a partition what is in the second position and not in
-// the first.
+// span denotes the events that a piece counts: those of a partition that the position next counts and the
+// position expected does not.
 type span struct {
 	partition      int
 	expected, next string
@@ -58,7 +58,7 @@ func (s *span) has(partition int, r *stored, hash uint64) bool {
 	return s.partition == partition && in(s.next, r.offset, hash) && !in(s.expected, r.offset, hash)
 }
 
-// passes notes which windows a piece doesn't count in, as they are final.
+// passes records the windows in which a piece does not count because they are final.
 func (sh *shard) passes(c *call) {
 	if !sh.w.setup.Seal {
 		return
@@ -70,7 +70,7 @@ func (sh *shard) passes(c *call) {
 	}
 }
 
-// finals holds what is true of final windows after a call.
+// finals checks the final windows after a call.
 func (w *world) finals(c *call) {
 	if !w.setup.Seal || c.shard == nil || w.failed != "" {
 		return
@@ -106,8 +106,8 @@ func (sh *shard) finalAfter(c *call) {
 		case revision > 0 && was == nil:
 			sh.sealedBy(c, name, listed[name], revision)
 		case revision > 0 && revision > was.revision && c.kind == "seal" && len(w.shards) > 1:
-			// The shard went back to before the window was reopened, and the others didn't: what was
-			// final stays, and is called what it is elsewhere.
+			// This shard went back to before the window was reopened, and the others did not. The content
+			// stays, and the revision becomes that of the other shards.
 			w.count(lostReopening)
 			sh.sealed.final[name] = &finalWindow{revision, was.members}
 			sh.sealed.revisions[name] = revision
@@ -137,7 +137,7 @@ func (sh *shard) finalAfter(c *call) {
 	}
 }
 
-// unchanged holds that a final window is as it was sealed: but for whom bans hide or show, and who is
+// unchanged checks that a final window is as it was sealed, except for members who were banned, unbanned or
 // erased.
 func (sh *shard) unchanged(c *call, name string) {
 	was, is := sh.sealed.final[name].members, sh.withHidden(name)
@@ -159,7 +159,7 @@ func (sh *shard) unchanged(c *call, name string) {
 
 func hasKey[V any](all map[string]V, key string) bool { _, ok := all[key]; return ok }
 
-// withHidden are the members of a window on the shard, shown or hidden.
+// withHidden returns the members of a window on the shard, shown and hidden.
 func (sh *shard) withHidden(name string) map[string]uint64 {
 	all := map[string]uint64{}
 	maps.Copy(all, sh.zset(name))
@@ -168,8 +168,8 @@ func (sh *shard) withHidden(name string) map[string]uint64 {
 	return all
 }
 
-// sealedBy holds that a window was sealed when it could be: once it was past by all clocks, and what
-// was in the log by then counts.
+// sealedBy checks that a window was sealed at a permitted time: after its end by all clocks, and once
+// everything that was in the log by then counts.
 func (sh *shard) sealedBy(c *call, name, listing string, revision int64) {
 	w := sh.w
 	if c.kind != "seal" {
@@ -189,7 +189,7 @@ func (sh *shard) sealedBy(c *call, name, listing string, revision int64) {
 	sh.keepsLedger(name, revision)
 	for _, p := range w.kafka.partitions {
 		if p.misled > 0 || p.topic != topic && w.setup.Later != fromTheBeginning {
-			continue // its leader had told of an end that wasn't, or who seals may not know of it yet
+			continue // its leader had reported a wrong end, or the sealing process may not know the topic yet
 		}
 		p.visible(0, func(r *stored) {
 			if user, ok := userOf(r.value); ok && r.sent <= at && r.offset >= sh.starts[p.id] && w.shardOf(user) == sh && !in(ledgers[p.id], r.offset, hashOf(user)) {
@@ -214,7 +214,7 @@ func (sh *shard) sealedBy(c *call, name, listing string, revision int64) {
 	}
 }
 
-// keepsLedger holds that it is kept beside the seal what was in as it was made.
+// keepsLedger checks that the seal's record contains the ledger at the time of the seal.
 func (sh *shard) keepsLedger(name string, revision int64) {
 	records := sh.hash("final")
 	var record struct{ At, Revision int64 }
@@ -232,8 +232,8 @@ func (sh *shard) keepsLedger(name string, revision int64) {
 	}
 }
 
-// rebuiltFinal notes which windows a rebuild has replaced: all that their events come to is in them,
-// whatever was refused before.
+// rebuiltFinal records the windows that a rebuild replaced: they contain all of their events, including
+// those refused before.
 func (sh *shard) rebuiltFinal(c *call) {
 	w := sh.w
 	if !w.setup.Seal {
@@ -258,10 +258,10 @@ func (sh *shard) rebuiltFinal(c *call) {
 	}
 }
 
-// firstSwapped is the first key of swap.lua's that is of a window.
+// firstSwapped is the index of the first window key of swap.lua.
 const firstSwapped = 13
 
-// finalSets are the keys of final windows on a master.
+// finalSets returns the keys of final windows on a master.
 func (m *master) finalSets() (all []string) {
 	for _, sh := range m.shards {
 		for name := range sh.sealed.final {
@@ -274,16 +274,16 @@ func (m *master) finalSets() (all []string) {
 	return all
 }
 
-// allFinal says which windows could be final and aren't.
+// allFinal names the windows that could be final and are not.
 func (w *world) allFinal() string {
 	if !w.setup.Seal || !w.ending {
 		return ""
 	}
-	const margin = 12 * time.Hour // by which clocks may be apart
+	const margin = 12 * time.Hour // maximum difference between clocks
 	var left []string
 	for _, sh := range w.shards {
 		if !sh.exists(schemaKey) {
-			continue // Redis has evicted it: a seal is refused until the operator restores a backup, which operate does
+			continue // Redis has evicted it: sealing is refused until the operator restores a backup, which operate does
 		}
 		for name, text := range sh.hash(windowsKey) {
 			at, ok := closesAt(name, text)
@@ -299,9 +299,9 @@ func (w *world) allFinal() string {
 	return fmt.Sprintf("not final: %s; ", strings.Join(left, ", "))
 }
 
-// --- what the oracle makes of it ---------------------------------------------------------
+// --- input for the oracle -----------------------------------------------------------------
 
-// without are the windows in which a record doesn't count, as they were final when it came.
+// without returns the windows in which a record does not count because they were final when it came.
 func (w *world) without(partition int, r *stored) map[string]bool {
 	user, ok := userOf(r.value)
 	if !w.setup.Seal || !ok {
@@ -320,7 +320,7 @@ func (w *world) without(partition int, r *stored) map[string]bool {
 	return all
 }
 
-// isIn reports whether a record is one of a window's.
+// isIn reports whether a record belongs to a window.
 func (w *world) isIn(partition int, r *stored, name string) bool {
 	o := w.oracle()
 	o.Add(recordOf(partition, r, false))
@@ -328,8 +328,8 @@ func (w *world) isIn(partition int, r *stored, name string) bool {
 	return err == nil && want.Windows[name] != ""
 }
 
-// openListing is a listing as it would be if the window had never been sealed; of one that nobody on
-// the shard is in, and that is listed for its seal alone, nothing.
+// openListing returns the listing as if the window had never been sealed; empty for a window without
+// members on the shard, which is listed only because of its seal.
 func openListing(text string) string {
 	l, err := oracle.ReadListing(text)
 	if err != nil || l.Sets == "none" {
@@ -339,13 +339,13 @@ func openListing(text string) string {
 	return l.Text()
 }
 
-// revisionOf is that of a final window by its listing; 0 if it isn't final.
+// revisionOf returns the revision of a final window from its listing; 0 if it is not final.
 func revisionOf(text string) int64 {
 	l, _ := oracle.ReadListing(text)
 	return l.Final
 }
 
-// noteFinals counts what was met.
+// noteFinals counts the events that final windows refused.
 func (w *world) noteFinals() {
 	if !w.setup.Seal {
 		return

@@ -1,8 +1,8 @@
 package simulate
 
-// Windows that are made final while everything else happens: each process seals, all of them at
-// once, and somebody reopens. The product's own code looks for windows that are due, asks where the
-// logs end, and sends the script; every one of these calls is one of the driver's.
+// This file seals windows while everything else happens: all processes seal concurrently, and an operator
+// reopens windows. The product's own code finds the windows that are due, requests the logs' ends, and
+// sends the script. Each of these calls is a step of the driver.
 
 import (
 	"errors"
@@ -40,19 +40,19 @@ const (
 // sealsFrom is the seed after which worlds have final windows.
 const sealsFrom = int64(1) << 43
 
-// seals has windows be sealed, and events come for them afterwards.
+// seals makes windows final, and sends events for them afterwards.
 func (p *plan) seals() {
 	d := &drawer{Rand: rand.New(rand.NewPCG(uint64(p.seed), 0x5ea1))}
 	s := &p.setup
 	s.Seal, s.SealEvery = true, time.Duration(d.pick(700, 700, 2000))*time.Millisecond
-	s.MaxPoints = 99_999_999 // whom Redis refuses is another world's
+	s.MaxPoints = 99_999_999 // overflow is tested in other worlds
 	for range 4 {
 		s.Apart = append(s.Apart, time.Duration(d.pick(0, 0, 0, -40, 40, -7000, 7000))*time.Second)
 	}
 	for range d.pick(1, 1, 2) {
 		p.events = append(p.events, fault{at: 20 + d.IntN(d.pick(30, 30, 120)), kind: closes, n: d.IntN(1 << 16)})
 		var then []fault
-		for range 1 + d.IntN(4) { // what is late for it
+		for range 1 + d.IntN(4) { // late events for the window
 			p.sendings = append(p.sendings, p.sendings[d.IntN(len(p.sendings))])
 			then = append(then, fault{at: d.IntN(80), kind: publish, n: len(p.sendings) - 1})
 		}
@@ -83,15 +83,15 @@ func (p *plan) seals() {
 	}
 }
 
-// finality is what is known of clocks and of windows that ever were final, whatever became of Redis.
+// finality holds clocks and windows that ever were final, independent of what happens to Redis.
 type finality struct {
-	ahead   time.Duration   // of the machines' clocks: closes moves them with Redis's
-	highest int64           // what reached has ever returned
-	ever    map[string]bool // by a window's name: it was final on some shard
+	ahead   time.Duration   // of the machines' clocks: closes moves them together with Redis's
+	highest int64           // the highest value that reached has returned
+	ever    map[string]bool // by name: windows that were final on some shard
 }
 
-// reached is how far the clocks of Redis and of some process have come, ms: before this is past a
-// window's end and lateness nobody can have found it due.
+// reached returns the lower of Redis's clock and the fastest process's clock, in ms; it never decreases.
+// Before it has passed a window's end and lateness, no process can have found the window due.
 func (w *world) reached() int64 {
 	at := time.Now().Add(w.final.ahead + slices.Max(append([]time.Duration{0}, w.setup.Apart...)))
 	if redis := w.now(); redis.Before(at) {
@@ -101,7 +101,7 @@ func (w *world) reached() int64 {
 	return w.final.highest
 }
 
-// own is a process's own clock.
+// own returns a process's own clock.
 func (p *process) own() time.Time {
 	at := time.Now().Add(p.w.final.ahead)
 	if apart := p.w.setup.Apart; len(apart) > 0 {
@@ -110,7 +110,7 @@ func (p *process) own() time.Time {
 	return at
 }
 
-// closesAt is when a window takes no events any more, by its name and its listing, ms.
+// closesAt returns when a window stops accepting events, in ms, from its name and its listing.
 func closesAt(name, listing string) (int64, bool) {
 	window, err := ranking.ParseListing(name, listing)
 	if err != nil {
@@ -119,7 +119,7 @@ func closesAt(name, listing string) (int64, bool) {
 	return window.End + latenessOf(window.Period).Milliseconds(), true
 }
 
-// closes has all clocks move on until some listed window takes nothing any more: the next one, mostly.
+// closes moves all clocks until some listed window accepts no more events; usually the next one.
 func (w *world) closes(n int) bool {
 	if !w.setup.Seal {
 		return false
@@ -134,7 +134,7 @@ func (w *world) closes(n int) bool {
 	}
 	if len(all) == 0 {
 		const until = 200
-		if w.step < until { // something may count by then
+		if w.step < until { // some events may count by then
 			w.events = append(w.events, fault{at: w.step + 5, kind: closes, n: n})
 		}
 		return false
@@ -144,7 +144,7 @@ func (w *world) closes(n int) bool {
 	if n%4 == 0 {
 		at = all[n>>2%len(all)]
 	}
-	if n%3 == 1 { // not quite yet
+	if n%3 == 1 { // first stop shortly before
 		before := time.Duration(1+n>>4%110) * time.Minute
 		w.movesOn(time.UnixMilli(at).Add(-before))
 		w.events = append(w.events, fault{at: w.step + 5 + n>>6%20, kind: closes, n: n - 1})
@@ -160,8 +160,7 @@ func (w *world) closes(n int) bool {
 	return true
 }
 
-// movesOn has all clocks move on, by so much that the one of Redis's and the machines' that is behind
-// is at a time.
+// movesOn moves all clocks so far that the slower one of Redis's and the machines' clocks is at a time.
 func (w *world) movesOn(to time.Time) {
 	by := max(to.Sub(w.now()), to.Sub(time.Now().Add(w.final.ahead)), 0)
 	w.notesOver()
@@ -173,7 +172,7 @@ func (w *world) movesOn(to time.Time) {
 	w.reached()
 }
 
-// closesAll has the clocks of all pass the ends of what the world is about, after its faults.
+// closesAll moves the clocks past the ends of the world's windows, after its faults.
 func (w *world) closesAll() {
 	if !w.setup.Seal {
 		return
@@ -181,12 +180,12 @@ func (w *world) closesAll() {
 	w.movesOn(beginning.Add(4*day + 12*time.Hour))
 }
 
-// aboutSeal says what a call of seal.lua is to do.
+// aboutSeal describes a call of seal.lua.
 func aboutSeal(args []string) string {
 	return fmt.Sprintf("seal %d windows", (len(keys(args))-6)/2)
 }
 
-// seals has a process seal windows until it ends; what is returned waits for that.
+// seals makes a process seal windows until it ends. The caller must call wait, which waits for that end.
 func (p *process) seals() (wait func()) {
 	s := p.w.setup
 	if !s.Seal || p.id >= firstRebuild {
@@ -217,7 +216,7 @@ func (p *process) seals() (wait func()) {
 	return beside.Wait
 }
 
-// owned is the process's own clock, for itself.
+// owned returns the process's own clock, for use by its goroutines.
 func (p *process) owned() time.Time {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -232,7 +231,7 @@ func (p *process) boards() *boards.Boards {
 	return boards.Together(all)
 }
 
-// reopens has somebody take the seal of a window back, for a while.
+// reopens starts a process that reopens a final window for a while.
 func (w *world) reopens(n int) bool {
 	var all []string
 	for _, sh := range w.shards {
@@ -264,5 +263,5 @@ func (w *world) reopens(n int) bool {
 			}
 		}
 	})
-	return false // it counts once it has come to its end
+	return false // counted when it has finished
 }

@@ -1,6 +1,6 @@
 package simulate
 
-// Windows that close while records are written.
+// Plans in which windows close while records are written.
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// writtenAsItCloses is a plan in which records are written as windows close, and who would count them
-// gets no answers for a while. n chooses when.
+// writtenAsItCloses returns a plan in which records are written while windows close. The worker that
+// would count them gets no fetch responses for a while. n (steps) chooses when.
 func writtenAsItCloses(n int) *plan {
 	p := small()
 	p.setup.Partitions, p.setup.Periods = 1, []string{"daily", "weekly"}

@@ -1,7 +1,7 @@
 package simulate
 
-// Shards and the masters that they lie on: what each shard has, with what the simulation knows
-// of how it came there.
+// This file holds the shards and masters: the content of each shard, and what the simulation knows about
+// its history.
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// Keys of a shard, behind its tag, by their names in the design.
+// The names of a shard's keys, after its tag, as in the design.
 const (
 	ledgerKey  = "ledger"
 	originKey  = "origin"
@@ -33,9 +33,9 @@ type master struct {
 	redis     *redissim.Server
 	shards    []*shard
 	histories []history
-	damaged   bool         // it is in a state that only an operator can mend
-	refusing  atomic.Int64 // until when it takes no connections, Unix ns
-	changed   time.Time    // when it went back last, or lost something
+	damaged   bool         // only an operator can repair it
+	refusing  atomic.Int64 // until then it accepts no connections, Unix ns
+	changed   time.Time    // when it last went back or lost data
 	outage    outage
 }
 
@@ -44,47 +44,47 @@ type shard struct {
 	w      *world
 	on     *master
 	number int
-	tag    string // what its keys begin with
+	tag    string // the prefix of its keys
 
 	inside
-	since       map[int]ledger.Origin // origins, as they stood last
-	furthest    map[int]int64         // where partitions ever stood
-	moved       map[int]int64         // where pieces ever brought them
-	began       map[int]int64         // the highest offsets at which they ever began, or went on behind a gap
-	counted     map[string]bool       // by topic: some event has
-	torn        map[string]bool       // ledgers, by field
+	since       map[int]ledger.Origin // the last known origins
+	furthest    map[int]int64         // highest positions ever
+	moved       map[int]int64         // highest positions reached by pieces
+	began       map[int]int64         // highest offsets of starts, including those after a gap
+	counted     map[string]bool       // by topic: some event has counted
+	torn        map[string]bool       // torn ledgers by field
 	evicted     map[string]bool       // keys
-	known       map[int]int64         // how far partitions were when it was lost
+	known       map[int]int64         // positions when the shard was lost
 	half        bool                  // a swap died midway
-	namesDue    *process              // the rebuild that has swapped since Redis evicted the names, and adds them afterwards
-	addedBefore bool                  // the period, ever
-	opened      map[string]bool       // boards that were ever seen to have a window, if there is little room
+	namesDue    *process              // the rebuild that has swapped since Redis evicted the names, and will add them
+	addedBefore bool                  // the period was added at some time
+	opened      map[string]bool       // boards that ever had a window, if room is short
 }
 
-// inside is what the simulation knows of how a shard came to where it is: it goes back with it.
+// inside holds the simulation's knowledge about a shard's state. It goes back with the shard.
 type inside struct {
-	starts  map[int]int64 // where partitions began
-	looked  map[int]int64 // Redis's clock then, ms
-	heads   map[int]int64 // where logs began then, if records without a time were left out from there on
+	starts  map[int]int64 // where partitions started
+	looked  map[int]int64 // Redis's clock at the start, ms
+	heads   map[int]int64 // the logs' starts then, if records without a time may be left out from there
 	lost    []gone
-	books   map[int][]counted // by partition: which records count by which configuration
-	aligned map[banned]bool   // who was hidden and has to stay so
+	books   map[int][]counted // by partition: the configuration by which records count
+	aligned map[banned]bool   // members who are hidden and must remain so
 	sealed  sealedOf
 	period  hasPeriod
 }
 
-// gone are events that a skip went over: of [from, to) those whose member's hash isn't
-// below the sweep's.
+// gone denotes events that a skip left out: in [from, to), those whose member's hash is not below the
+// sweep's.
 type gone struct {
 	partition int
 	from, to  int64
 	hash      uint64
-	looked    int64 // Redis's clock then, ms
+	looked    int64 // Redis's clock at the skip, ms
 }
 
 func (s *setup) shards() ledger.Shards { return ledger.Shards(max(1, s.Shards)) }
 
-// build makes the masters and their shards, which lie on them as contiguous ranges of slots do.
+// build creates the masters and their shards. The shards are distributed like contiguous ranges of slots.
 func (w *world) build() {
 	n, masters := int(w.setup.shards()), max(1, w.setup.Masters)
 	for i := range masters {
@@ -107,7 +107,7 @@ func (w *world) build() {
 	}
 }
 
-// tagOf is what a shard's keys begin with, as the design writes it.
+// tagOf returns the prefix of a shard's keys, as the design defines it.
 func tagOf(shard, of int) string {
 	if of == 1 {
 		return prefix + ":{0}:"
@@ -115,7 +115,7 @@ func tagOf(shard, of int) string {
 	return fmt.Sprintf("%s:{%s}:%d:", prefix, ranking.Tag(shard, ledger.Shards(of)), of)
 }
 
-// has is the shard of a key that is sent to a master.
+// has returns the shard of a key that is sent to a master.
 func (m *master) has(key string) *shard {
 	for _, sh := range m.shards {
 		if strings.HasPrefix(key, sh.tag) {
@@ -125,7 +125,7 @@ func (m *master) has(key string) *shard {
 	panic(fmt.Sprintf("simulate: master %d is sent key %s", m.number, key))
 }
 
-// named names the shard in a story, where there are several.
+// named names the shard in the story if there are several.
 func (sh *shard) named() string {
 	if len(sh.w.shards) == 1 {
 		return ""
@@ -133,7 +133,7 @@ func (sh *shard) named() string {
 	return fmt.Sprintf(" on shard %d", sh.number)
 }
 
-// named names the master, where there are several.
+// named names the master in the story if there are several.
 func (m *master) named() string {
 	if len(m.w.masters) == 1 {
 		return "Redis"
@@ -143,7 +143,7 @@ func (m *master) named() string {
 
 func (sh *shard) key(name string) string { return sh.tag + name }
 
-// hash is a hash of the shard, by its name.
+// hash returns the content of a hash by its name.
 func (sh *shard) hash(name string) map[string]string {
 	all := map[string]string{}
 	reply, _ := sh.on.redis.Do("HGETALL", sh.key(name)).([]any)
@@ -157,7 +157,7 @@ func (sh *shard) exists(name string) bool {
 	return sh.on.redis.Do("EXISTS", sh.key(name)) == int64(1)
 }
 
-// names are those of the shard's keys.
+// names returns the names of the shard's keys.
 func (sh *shard) names() (all []string) {
 	for _, key := range sh.on.redis.Keys() {
 		if name, is := strings.CutPrefix(key, sh.tag); is {
@@ -167,7 +167,7 @@ func (sh *shard) names() (all []string) {
 	return all
 }
 
-// ledger is what stands in it, by partition.
+// ledger returns the shard's ledger by partition.
 func (sh *shard) ledger() map[int]string {
 	all := map[int]string{}
 	for field, text := range sh.hash(ledgerKey) {
@@ -176,7 +176,7 @@ func (sh *shard) ledger() map[int]string {
 	return all
 }
 
-// ledgers are what stands in the shards, in their order.
+// ledgers returns the shards' ledgers in order.
 func (w *world) ledgers() (all stands) {
 	for _, sh := range w.shards {
 		all = append(all, sh.ledger())
@@ -184,16 +184,16 @@ func (w *world) ledgers() (all stands) {
 	return all
 }
 
-// stands are the ledgers of several shards, by partition.
+// stands holds the ledgers of several shards by partition.
 type stands []map[int]string
 
-// at reports whether every shard has a partition at an offset.
+// at reports whether a partition is at an offset on every shard.
 func (all stands) at(partition int, offset int64) bool {
 	want := fmt.Sprint(offset)
 	return !slices.ContainsFunc(all, func(one map[int]string) bool { return one[partition] != want })
 }
 
-// of is where a partition stands, in words: the one text where all shards have the same.
+// of describes the positions of a partition: one text if all shards are equal.
 func (all stands) of(partition int) string {
 	texts := make([]string, len(all))
 	for i, one := range all {
@@ -210,8 +210,8 @@ func (all stands) of(partition int) string {
 	return "[" + strings.Join(texts, " ") + "]"
 }
 
-// lowest is the offset before which every event of a partition counts, in the shards that have
-// it; false where none has.
+// lowest returns the offset before which every event of a partition counts on all shards that have the
+// partition; false if none has.
 func (all stands) lowest(partition int) (lowest int64, begun bool) {
 	for _, one := range all {
 		text, ok := one[partition]
@@ -237,12 +237,12 @@ func (all stands) String() string {
 	return positions(said)
 }
 
-// --- what a master goes back to --------------------------------------------------------
+// --- the states to which a master may go back ------------------------------------------
 
-// history is what stands on a master.
+// history is the state of a master.
 type history struct {
 	redis  redissim.Snapshot
-	inside []inside // of its shards
+	inside []inside // per shard
 	drops  map[string]bool
 	at     time.Time
 }
@@ -269,7 +269,7 @@ func (m *master) restore(h history) {
 	m.whole()
 }
 
-// whole notes that nothing on a master is torn or evicted any more.
+// whole records that nothing on a master is torn or evicted any more.
 func (m *master) whole() {
 	m.damaged, m.w.dropping = false, nil
 	for _, sh := range m.shards {
@@ -279,8 +279,9 @@ func (m *master) whole() {
 	}
 }
 
-// settles notes that a rebuild's swap has replaced what was torn or evicted of a shard, but for what was evicted of windows
-// that the rebuild had found whole by then and kept, and for the names, which the rebuild adds after its last swap.
+// settles records that a rebuild's swap has replaced what was torn or evicted on a shard. Exceptions are
+// keys of windows that the rebuild had found complete and kept, and the names, which the rebuild adds after
+// its last swap.
 func (sh *shard) settles(by *process) {
 	clear(sh.torn)
 	maps.DeleteFunc(sh.evicted, func(key string, _ bool) bool { return !sh.misses(strings.TrimPrefix(key, sh.tag)) })
@@ -291,7 +292,7 @@ func (sh *shard) settles(by *process) {
 	sh.settled()
 }
 
-// addedNames notes that a rebuild has ended, and added names to all shards.
+// addedNames records that a rebuild has ended and has added names to all shards.
 func (w *world) addedNames(by *process) {
 	for _, sh := range w.shards {
 		if sh.namesDue == by {
@@ -302,14 +303,14 @@ func (w *world) addedNames(by *process) {
 	}
 }
 
-// settled notes that a master is whole again once nothing on it is torn or evicted.
+// settled records that a master is whole again if nothing on it is torn or evicted.
 func (sh *shard) settled() {
 	if !slices.ContainsFunc(sh.on.shards, func(o *shard) bool { return o.half || len(o.torn)+len(o.evicted) > 0 }) {
 		sh.on.whole()
 	}
 }
 
-// misses reports whether a key that was evicted is still missing, by its name.
+// misses reports whether an evicted key is still missing.
 func (sh *shard) misses(name string) bool {
 	if name == namesKey {
 		return true
@@ -325,7 +326,7 @@ func (sh *shard) misses(name string) bool {
 	})
 }
 
-// keep keeps a state that a master may go back to.
+// keep stores the current state, so that the master may go back to it.
 func (m *master) keep() {
 	if m.damaged {
 		return

@@ -1,12 +1,11 @@
 package simulate
 
-// Shrinking: faults and records are left out of a plan that fails, as long as what is
-// left still fails in the same way.
+// This file shrinks failing plans: it removes faults and records as long as the rest still fails in the
+// same way.
 
 import "strings"
 
-// shrink returns the smallest plan that it finds, within so many runs. run lives a
-// plan's world.
+// shrink returns the smallest failing plan that it finds within a number of runs. run runs a plan's world.
 func shrink(p *plan, run func(*plan) *world, runs int) (*plan, *world) {
 	last := run(p)
 	way := kindOf(last.failed)
@@ -23,7 +22,7 @@ func shrink(p *plan, run func(*plan) *world, runs int) (*plan, *world) {
 	}
 	for again := true; again && runs > 0; {
 		again = false
-		// The last process of the setup, and what small things there are.
+		// First remove the last process of the setup, and other small things.
 		for len(p.setup.Processes) > 1 {
 			c := p.clone()
 			c.setup.Processes = c.setup.Processes[:1]
@@ -63,7 +62,7 @@ func shrink(p *plan, run func(*plan) *world, runs int) (*plan, *world) {
 	return p, last
 }
 
-// without tries to leave out stretches of n things: halves first, then ever less.
+// without tries to remove ranges of n items: first halves, then smaller ranges.
 func without(n int, fails func(from, to int) bool) (some bool) {
 	for size := n; size > 0; size /= 2 {
 		for from := 0; from+size <= n; {
@@ -78,8 +77,8 @@ func without(n int, fails func(from, to int) bool) (some bool) {
 	return some
 }
 
-// kindOf is the beginning of what is wrong, without numbers: a smaller world is to fail
-// in the same way.
+// kindOf returns the first words of a failure without numbers, so that failures of smaller worlds can be
+// compared.
 func kindOf(failed string) string {
 	words := strings.FieldsFunc(failed, func(r rune) bool { return r == ' ' || r >= '0' && r <= '9' })
 	return strings.Join(words[:min(len(words), 4)], " ")

@@ -35,11 +35,12 @@ var (
 	flagInto = flag.String("into", "", "write the report into this file")
 )
 
-// shuffled says that goroutines run in any order.
+// shuffled is true if goroutines run in any order.
 var shuffled bool
 
-// fewer is an eighth of a number with the race detector, which takes ten times as long for each world, and a sixteenth
-// with Go alone, whose users wait for everything to be built. A run with real servers lives all of them.
+// fewer reduces a number of worlds: to an eighth with the race detector, which takes ten times as long
+// for each world, and to a sixteenth with Go alone, where users wait for all packages. A run with real
+// servers runs all worlds.
 func fewer(n int) int {
 	switch {
 	case shuffled:
@@ -50,7 +51,7 @@ func fewer(n int) int {
 	return n
 }
 
-// goAlone reports make test with Go alone: other packages run at the same time.
+// goAlone is true during "make test" with Go alone, when other packages run at the same time.
 var goAlone bool
 
 func TestMain(m *testing.M) {
@@ -62,41 +63,41 @@ func TestMain(m *testing.M) {
 		*flagN = fewer(*flagN)
 	}
 	redis.SetLogger(quiet{})
-	runtime.GOMAXPROCS(1) // who runs when is no chance then: see the package's comment
+	runtime.GOMAXPROCS(1) // makes scheduling deterministic: see the package's comment
 	os.Exit(m.Run())
 }
 
-// quiet takes what the client of Redis prints by itself: processes tell of their errors.
+// quiet drops what the Redis client itself logs; the processes report their own errors.
 type quiet struct{}
 
 // Printf does nothing.
 func (quiet) Printf(context.Context, string, ...any) {}
 
-// live is the world of a plan, from its beginning to its end.
+// live runs the world of a plan from its beginning to its end.
 func live(t *testing.T, p *plan) *world {
 	t.Helper()
-	if *flagInto != "" { // see child: nobody can recover from a panic in the world's goroutines
+	if *flagInto != "" { // a panic in the world's goroutines can't be recovered: see child
 		if err := os.WriteFile(*flagInto+".seed", fmt.Append(nil, p.seed), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// The client of Redis keeps timers in a pool, and a timer of one bubble can't be used in another. Two collections
-	// empty the pools.
+	// The Redis client keeps timers in a pool, and a timer of one synctest bubble can't be used in
+	// another. Two collections empty the pool.
 	runtime.GC()
 	runtime.GC()
 	var w *world
 	synctest.Test(t, func(t *testing.T) {
-		cryptotest.SetGlobalRandom(t, uint64(p.seed)) // a rebuild's id
+		cryptotest.SetGlobalRandom(t, uint64(p.seed)) // for the id of a rebuild
 		w = newWorld(p)
 		w.run()
 	})
 	return w
 }
 
-// shrinkRuns is how often a world that fails is lived again, at most.
+// shrinkRuns is the maximum number of times that a failing world is run again to shrink its plan.
 const shrinkRuns = 400
 
-// explain tells of a failing world in as few words as are found.
+// explain describes a failing world by the smallest failing plan that it finds.
 func explain(t *testing.T, seed int64) string {
 	t.Helper()
 	runs := shrinkRuns
@@ -140,30 +141,31 @@ func TestWhateverHappensEveryWorldEndsAsTheOracleSays(t *testing.T) {
 	}
 }
 
-// failedOnce are the seeds of worlds that failed before the product or the simulation was fixed, each with what it found.
+// failedOnce holds the seeds of worlds that failed before the product or the simulation was fixed, each
+// with its fault.
 var failedOnce = []int64{
-	1795887452016, 1795887453225, // an event that was in no window named its member if another of the member's events was in the piece
-	10591980471319, 10591980473519, // clocks moved on while a start was resolved: it was held against the later clock
-	10591980473769,                              // Redis evicted a final window that a rebuild had found whole and kept
-	3994913938915,                               // dead letters that a takeover had gathered left it no memory for the members
-	1795887451367, 1795887447118, 2895399076280, // a takeover lost its turn as the first fetch after a halving failed, and halved again, for ever
-	4398046512326,  // a topic began while a rebuild by another configuration was under way
-	10592004661511, // Redis's clock went back and on again while a rebuild was under way, and its listing expired before its ledger
-	19388097683438, // Redis evicted the borders of windows, and a process with other time zone rules settled them again
-	1795918469089,  // a rebuild that was to pause no consumer found a window to keep as it took over, and tried that for ever
-	1795918467767,  // a plan of a start was committed over the position of an idle partition, and stayed
-	36980304832753, // an election lost records from before a partition's origin: a rebuild never counted those in their place
-	10592025768271, // Redis evicted the schema while every partition was idle: the world waited for seals, which are refused without it
-	1795894978276,  // a start failed after it had written the schema: boards without a ledger were shown as whole
-	3994956002587,  // a piece was applied after its sender gave up the call, and its generation ended before Redis answered the second call
-	72164676923181, // an event was late for all periods that its board had, and in time for one that was added afterwards
+	1795887452016, 1795887453225, // an event in no live window stored its name if its piece had another event of the member
+	10591980471319, 10591980473519, // clocks advanced while a start was resolved, and a check used the later clock
+	10591980473769,                              // Redis evicted a final window that a rebuild had found complete and kept
+	3994913938915,                               // dead letters gathered by a takeover left it no memory for the members
+	1795887451367, 1795887447118, 2895399076280, // after a failed fetch, a takeover lost its turn and halved again, endlessly
+	4398046512326,  // a topic began during a rebuild by another configuration
+	10592004661511, // Redis's clock went back and forward during a rebuild, whose listing expired before its ledger
+	19388097683438, // Redis evicted the borders of windows, and a process with other time zone rules set them again
+	1795918469089,  // at its takeover, a rebuild that must pause no consumer found a window to keep, and retried endlessly
+	1795918467767,  // a planned start was committed over the position of an idle partition, and stayed
+	36980304832753, // an election lost records before a partition's origin, and a rebuild never counted their replacements
+	10592025768271, // Redis evicted the schema, which seals need, while all partitions were idle
+	1795894978276,  // a start failed after writing the schema, and boards without a ledger were shown as complete
+	3994956002587,  // a piece was applied after its sender gave up; its generation ended before Redis answered the retry
+	72164676923181, // an event was too late for all periods of its board, but not for one that was added afterwards
 	72164676933761, // the same
 	72164676936241, // the same
-	72164676927991, // the same, with an event that was early
-	19388118799188, // late events were counted with every attempt to bring a full shard along that had nothing of them
+	72164676927991, // the same, with an event that was too early
+	19388118799188, // each attempt to catch a full shard up counted late events again that belonged to other shards
 	36980321502713, // Redis evicted the names, and the rebuild that was to add them crashed after its swap
-	19388129498438, // all masters were wiped, a border was settled again, and one master went back to where it was otherwise
-	72164676928761, // a process without the added period was to know its windows when it filled a lost Redis again
+	19388129498438, // all masters were wiped, a border was settled again, and one master went back to an earlier value
+	72164676928761, // a process without the added period had to know its windows when it refilled a lost Redis
 }
 
 func TestWorldsThatFailedOnceAndThoseThatNoticeWhatIsBrokenEndAsTheOracleSays(t *testing.T) {
@@ -181,7 +183,7 @@ func TestWorldsThatFailedOnceAndThoseThatNoticeWhatIsBrokenEndAsTheOracleSays(t 
 	}
 }
 
-// liveForParent lives the worlds that a child is asked for; who asked tells of them.
+// liveForParent runs the worlds that the parent process asks for. The parent reports about them.
 func liveForParent(t *testing.T) {
 	t.Helper()
 	r := newReport()
@@ -197,8 +199,8 @@ func liveForParent(t *testing.T) {
 	}
 }
 
-// spread lives n worlds in as many processes as there are processors. A process lives at most a thousand:
-// its memory grows.
+// spread runs n worlds in as many processes as there are processors. A process runs at most 1000 worlds
+// because its memory grows.
 func spread(t *testing.T, first int64, n int) *report {
 	t.Helper()
 	each := min(1000, (n+runtime.NumCPU()-1)/runtime.NumCPU())
@@ -223,8 +225,8 @@ func spread(t *testing.T, first int64, n int) *report {
 	return all
 }
 
-// child runs this test in a process of its own, and reads its report. An error names the
-// world in which it ended.
+// child runs this test in its own process and reads that process's report. If the process panics, the
+// error names the seed of its last world.
 func child(t *testing.T, args ...string) (*report, error) {
 	t.Helper()
 	into := filepath.Join(t.TempDir(), "report")
@@ -258,15 +260,15 @@ func TestAWorldThatPanicsNamesItsSeed(t *testing.T) {
 	require.ErrorContains(t, err, "panic: simulate: nothing happens by no fault at all")
 }
 
-// A seed is worth something as long as its world comes out the same. What it rests on: one
-// processor, goroutines that run in the order in which they became ready, no two timers
-// that end at the same moment, and selects of the product in which one case is ready at a
-// time. What nobody can keep away is a machine that takes the processor away for 10 ms:
-// the runtime then puts another goroutine first. So a world that differs is lived again.
+// A seed is useful only if its world is the same in every run. That depends on four conditions: one
+// processor, goroutines that run in the order in which they become ready, no two timers that expire at
+// the same moment, and selects in the product with only one ready case at a time. The test can't
+// prevent the machine from taking the processor away for 10 ms, after which the runtime runs another
+// goroutine first. Therefore a world that differs is run again.
 func TestAWorldIsTheSameEveryTime(t *testing.T) {
 	const (
 		tries = 3
-		most  = 5 // that a busy machine may take the processor from
+		most  = 5 // differing worlds, because a busy machine may take the processor away
 	)
 	if goAlone {
 		testenv.NotRun(t, "other packages use the processors meanwhile")
@@ -276,7 +278,7 @@ func TestAWorldIsTheSameEveryTime(t *testing.T) {
 		seeds = 30
 	}
 	if shuffled {
-		seeds = 5 // nothing can be compared
+		seeds = 5 // with random order, nothing can be compared
 	}
 	for seed := int64(1); seed <= seeds; seed++ {
 		of := seedOf(seed)
@@ -295,7 +297,7 @@ func TestAWorldIsTheSameEveryTime(t *testing.T) {
 				t.Errorf("seed %d differs %d times: %s", seed, tries, difference(first, again))
 				break
 			}
-			first = again // it may be the first that was disturbed
+			first = again // the first run may be the disturbed one
 		}
 	}
 	t.Logf("%d of the repetitions differed (shuffled by the race detector: %v)", differed, shuffled)
@@ -304,7 +306,7 @@ func TestAWorldIsTheSameEveryTime(t *testing.T) {
 	}
 }
 
-// difference is where two traces part.
+// difference describes the first line in which two traces differ.
 func difference(a, b *world) string {
 	x, y := strings.Split(string(a.trace), "\n"), strings.Split(string(b.trace), "\n")
 	for i := range min(len(x), len(y)) {

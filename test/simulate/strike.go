@@ -1,6 +1,7 @@
 package simulate
 
-// A fault meets a call: it is cut, refused, answered with a code, or its process dies with it.
+// This file applies faults to calls: a call is cut, refused or answered with an error code, or its process
+// crashes.
 
 import (
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/standings/standings/test/simulate/redissim"
 )
 
-// strike has a fault meet a call.
+// strike applies a fault to a call.
 func (w *world) strike(f fault, c *call) {
 	where := ": " + c.kind
 	c.from.struck = true
@@ -33,7 +34,7 @@ func (w *world) strike(f fault, c *call) {
 		}
 	case cutMidway:
 		w.tellf("the connection is cut in the middle of the answer to what process %d asks now:", c.from.id)
-		if p := w.kafka.partitions[c.partition]; c.offset < p.stable() { // there is something in it
+		if p := w.kafka.partitions[c.partition]; c.offset < p.stable() { // the answer contains records
 			w.count(f.kind)
 		}
 		c.short = 1 + f.n%(shortOf-1)
@@ -66,8 +67,8 @@ func (w *world) strike(f fault, c *call) {
 	}
 }
 
-// hurry has what is to be published next published after a hold has lapsed, and returns
-// the steps until it counts, about.
+// hurry schedules the next publishing shortly after a hold has expired, and returns the approximate number
+// of steps until those records count.
 func (w *world) hurry() int {
 	const lapsed, counts = 8, 20 // idle steps of idleFor
 	for i := range w.events {
@@ -79,7 +80,7 @@ func (w *world) hurry() int {
 	return 0
 }
 
-// cutCall has the caller see its connection end.
+// cutCall ends the caller's connection.
 func (w *world) cutCall(c *call) {
 	if c.command != nil {
 		c.reply(redissim.Answer{Cut: true}, nil)
@@ -88,7 +89,7 @@ func (w *world) cutCall(c *call) {
 	c.reply(nil, errReset)
 }
 
-// ignore leaves the caller without an answer.
+// ignore never answers a call.
 func (w *world) ignore(c *call) {
 	if c.command != nil {
 		c.reply(redissim.Answer{Lost: true}, nil)
@@ -119,8 +120,7 @@ func (w *world) refuse(f fault, c *call) {
 	c.reply(nil, code)
 }
 
-// failCode answers with an error code in the response, as a broker does that was asked
-// and can't.
+// failCode answers with an error code in the response.
 func (w *world) failCode(f fault, c *call) {
 	codes := kafkaCodes[c.kind]
 	whole := f.n&128 == 0 && wholeCodes[c.kind] != nil
@@ -141,8 +141,8 @@ func (w *world) failCode(f fault, c *call) {
 	c.reply(answer, nil)
 }
 
-// crash ends the process that asks, at this very await point: what it has sent may
-// still be done.
+// crash ends the calling process while it waits for this call. Calls that it has sent may still be
+// executed.
 func (w *world) crash(f fault, c *call) {
 	p := c.from
 	at := c.kind
@@ -160,7 +160,7 @@ func (w *world) crash(f fault, c *call) {
 	}
 }
 
-// kill ends a process as SIGKILL does. n says what becomes of what it has sent.
+// kill ends a process as SIGKILL does. n decides what happens to its calls in flight.
 func (w *world) kill(p *process, n int) {
 	w.unknown = true
 	w.mu.Lock()
@@ -189,8 +189,8 @@ func (w *world) kill(p *process, n int) {
 	p.end()
 }
 
-// another is the size of a process to come: often a smaller one, which cuts other
-// pieces, or holds less than the sweep that it takes over.
+// another returns the size of a new process. It is often smaller, so that it cuts other pieces, or cannot
+// hold the rest of the sweep that it continues.
 func (w *world) another(n int) size {
 	s := w.setup.Processes[n%len(w.setup.Processes)]
 	if w.setup.Less > 0 && n/6%3 > 0 {

@@ -1,7 +1,7 @@
 package simulate
 
-// Takeovers in the middle of a sweep: whether who goes on with it has less memory, cuts
-// otherwise, or can't even hold what is left of it. Each is counted once it has happened.
+// This file detects takeovers in the middle of a sweep: the successor may have less memory, cut other
+// pieces, or be unable to hold the rest of the sweep. Each case is counted once it has happened.
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ const (
 	readAgain  = takenOver + ", whose memory takes several readings"
 )
 
-// inSweep reports whether a piece goes on with a sweep of which others are in.
+// inSweep reports whether a piece continues a sweep.
 func (c *call) inSweep() bool {
 	if c.kind != "apply" {
 		return false
@@ -24,25 +24,25 @@ func (c *call) inSweep() bool {
 	return strings.Contains(expected, "@")
 }
 
-// wanted is a piece that somebody has asked for: where it begins.
+// wanted identifies a requested piece by its start.
 type wanted struct {
 	sweeping
 	expected string
 }
 
-// sweeping is what a sweep is of: a partition, by its field, in a shard.
+// sweeping identifies a sweep: by the partition's field, and the shard.
 type sweeping struct {
 	field string
 	shard int
 }
 
-// cut is what was asked for first from there.
+// cut is the first request for a piece with this start.
 type cut struct {
 	next string
 	by   *process
 }
 
-// asks notes what piece a process wants in, whether it ever comes in or not.
+// asks records the piece that a process requests, whether it is ever applied or not.
 func (w *world) asks(c *call) {
 	if !c.inSweep() {
 		return
@@ -53,7 +53,7 @@ func (w *world) asks(c *call) {
 	}
 }
 
-// goesOn notes a piece that is in, if it goes on with a sweep of another process.
+// goesOn records an applied piece, and counts it if it continues another process's sweep.
 func (w *world) goesOn(c *call) {
 	field, expected, next := piece(c.command.Args)
 	of := sweeping{field, c.shard.number}
@@ -73,8 +73,8 @@ func (w *world) goesOn(c *call) {
 	}
 }
 
-// reads notes a reading, and a look at what is committed. Who reads from a sweep's beginning, some of which it has written,
-// and hasn't looked at the ledger since, left the rest to this reading.
+// reads records reads. A process that reads again from the start of a sweep that it has partly written,
+// without having checked the ledger since, had left the rest to a further pass.
 func (w *world) reads(c *call) {
 	switch c.kind {
 	case "state", "position":

@@ -1,7 +1,7 @@
 package simulate
 
-// Two topics in one group: of different numbers of partitions, one of which may come later,
-// and has a start of its own then. What goes wrong with one is no matter of the other.
+// This file adds a second topic to the group, with another number of partitions. It may appear later, and
+// then has a start of its own. Problems of one topic must not affect the other.
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ import (
 
 var topics = []string{topic, "extra"}
 
-// later is when the second topic comes.
+// later tells when the second topic appears.
 type later int
 
 const (
 	fromTheBeginning later = iota
 	createdLater           // processes wait for it
-	configuredLater        // to whom comes from then on
+	configuredLater        // only processes that start later are configured with it
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 	twoTopics = "a topic counts on while the other's dead-letter topic is away"
 )
 
-// topics makes it a plan with a second topic, to which some of what is sent goes.
+// topics adds a second topic to the plan, which receives some of the sendings.
 func (d *drawer) topics(p *plan) {
 	s := &p.setup
 	s.Second, s.Later = d.pick(1, 2, 4), later(d.IntN(3))
@@ -44,7 +44,7 @@ func (d *drawer) topics(p *plan) {
 
 func (s *setup) topics() int { return 1 + min(1, s.Second) }
 
-// partitions is how many a topic has as the world begins.
+// partitions returns a topic's number of partitions when the world begins.
 func (s *setup) partitions(of string) int {
 	if of == topic {
 		return s.Partitions
@@ -63,7 +63,7 @@ func (k *brokers) add(of string) *partition {
 	return p
 }
 
-// size is how many partitions a topic has.
+// size returns the number of partitions of a topic.
 func (k *brokers) size(of string) (n int) {
 	for _, p := range k.partitions {
 		if p.topic == of {
@@ -73,7 +73,7 @@ func (k *brokers) size(of string) (n int) {
 	return n
 }
 
-// partition is one of a topic; nil is that there is none.
+// partition returns a partition of a topic; nil if it does not exist.
 func (k *brokers) partition(of string, number int32) *partition {
 	k.adding.RLock()
 	defer k.adding.RUnlock()
@@ -85,7 +85,7 @@ func (k *brokers) partition(of string, number int32) *partition {
 	return nil
 }
 
-// idOf is the partition of a field of the ledger.
+// idOf returns the index of the partition with a field in the ledger.
 func (w *world) idOf(field string) int {
 	for _, p := range w.kafka.partitions {
 		if p.field() == field {
@@ -95,7 +95,7 @@ func (w *world) idOf(field string) int {
 	panic("simulate: no partition is " + field)
 }
 
-// ofTopic is how many of a map's partitions are of a topic.
+// ofTopic returns the number of partitions in a map that belong to a topic.
 func (w *world) ofTopic(all map[int]int64, of string) (n int) {
 	for p := range all {
 		if w.kafka.partitions[p].topic == of {
@@ -105,12 +105,12 @@ func (w *world) ofTopic(all map[int]int64, of string) (n int) {
 	return n
 }
 
-// sourceOf is the topic whose dead letters a topic has.
+// sourceOf returns the source topic of a dead-letter topic.
 func sourceOf(deadLetters string) string {
 	return strings.TrimSuffix(deadLetters, event.DeadLetterTopic(""))
 }
 
-// otherwise names a topic in a story, unless it is the first.
+// otherwise names a topic in the story, unless it is the first one.
 func otherwise(of string) string {
 	if of == topic {
 		return ""
@@ -118,8 +118,8 @@ func otherwise(of string) string {
 	return of + " "
 }
 
-// makes reports whether the second topic comes into being: from now on there are processes
-// that are configured with it.
+// makes creates the second topic, and reports whether it did not exist. Later processes are configured with
+// it.
 func (w *world) makes() bool {
 	if w.kafka.absent == "" {
 		return false
@@ -134,14 +134,14 @@ func (w *world) makes() bool {
 	return true
 }
 
-// withoutLetters has nobody write dead letters of a topic.
+// withoutLetters makes it impossible to write dead letters of a topic.
 func (w *world) withoutLetters(of string) {
 	l := w.kafka.deadLetters[event.DeadLetterTopic(of)]
 	l.wrong, l.in, l.until = lettersNoLeader, -1, time.Now().Add(time.Hour)
 }
 
-// othersGoOn holds that one topic gets through, or is halted for reasons of its own, while
-// nobody can write dead letters of the other.
+// othersGoOn checks that one topic is fully counted, or halted for reasons of its own, while no dead
+// letters of the other can be written.
 func (w *world) othersGoOn() {
 	if w.setup.Second == 0 {
 		return

@@ -1,6 +1,6 @@
 package simulate
 
-// Broken variants of the product, each of which the simulation has to notice.
+// Broken variants of the product: the simulation must notice each of them.
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// brokenVariable names how the product is broken, in the build that has all patches.
+// brokenVariable is the environment variable that names the broken variant in the build with all patches.
 const brokenVariable = "STANDINGS_SIMULATE_BROKEN"
 
 const root = "../../" // of the module
@@ -48,7 +48,7 @@ func TestEveryBrokenVariantIsNoticed(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// isNoticed lives the variant's world, and requires that it fails for the reason that the table has.
+// isNoticed runs the variant's world and requires that it fails for the reason in the table.
 func (b *broken) isNoticed(t *testing.T) {
 	t.Helper()
 	require.NotEmpty(t, b.wrong, "the table has to have how it is noticed")
@@ -94,7 +94,7 @@ func (b *broken) isSeenIn(w *world) bool {
 	return w.failed != "" && kindOf(w.failed) == kindOf(b.wrong)
 }
 
-// of lives a plan that is chosen by a number.
+// of makes a function that runs the plan chosen by a number.
 func of(plan func(n int) *plan) func(*testing.T, int64) *world {
 	return func(t *testing.T, n int64) *world {
 		if p := plan(int(n)); p != nil {
@@ -104,7 +104,7 @@ func of(plan func(n int) *plan) func(*testing.T, int64) *world {
 	}
 }
 
-// buildBroken builds these tests with all patches, and returns the binary.
+// buildBroken builds these tests with all patches and returns the binary's path.
 func buildBroken(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -140,7 +140,7 @@ func broken(name string) bool { return os.Getenv("`+brokenVariable+`") == name }
 	return binary
 }
 
-// patchedSources are the files that patches to Go change, with all of them in.
+// patchedSources returns the Go files that patches change, with all patches applied.
 func patchedSources(t *testing.T) map[string]string {
 	t.Helper()
 	sources := map[string]string{}
@@ -158,7 +158,7 @@ func patchedSources(t *testing.T) map[string]string {
 	return sources
 }
 
-// What a change to the product moves away from under a patch is noticed with the change.
+// A change to the product that removes the text of a patch is noticed at once, without a slow test.
 func TestEveryPatchHasItsPlace(t *testing.T) { require.NotEmpty(t, patchedSources(t)) }
 
 func readSource(t *testing.T, file string) string {
@@ -168,14 +168,14 @@ func readSource(t *testing.T, file string) string {
 	return string(text)
 }
 
-// patched puts a patch in the place of its old text, which stands there once.
+// patched replaces the patch's old text, which must occur exactly once.
 func patched(t *testing.T, text string, p *patch) string {
 	t.Helper()
 	assert.Equal(t, 1, strings.Count(text, p.old), "%s has to have exactly once: %q", p.file, p.old)
 	return strings.Replace(text, p.old, p.new, 1)
 }
 
-// rewritten is what the simulated server runs in place of a script.
+// rewritten returns the script that the simulated server runs instead of source.
 func rewritten(source string) string {
 	name := os.Getenv(brokenVariable)
 	for _, b := range allBroken {
@@ -183,7 +183,7 @@ func rewritten(source string) string {
 			continue
 		}
 		for _, p := range b.script {
-			if strings.Contains("\n"+source, "\n-- "+p.file+" ") { // of itself, or of what it is built with
+			if strings.Contains("\n"+source, "\n-- "+p.file+" ") { // the patched file, or a script that includes it
 				source = strings.Replace(source, p.old, p.new, 1)
 			}
 		}

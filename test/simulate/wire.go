@@ -1,6 +1,7 @@
 package simulate
 
-// The requests that write themselves: a connection between the transport and the brokers, in bytes.
+// This file answers requests that encode themselves: it is a connection between the transport and the
+// brokers, in bytes.
 
 import (
 	"bytes"
@@ -15,21 +16,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// What the brokers speak, of what is asked for in bytes.
+// versions holds the API versions of the brokers for such requests.
 var versions = map[protocol.ApiKey]int16{protocol.Fetch: 11}
 
-// offsetForLeaderEpoch is a key that kafka-go has no name for.
+// offsetForLeaderEpoch is an API key for which kafka-go has no name.
 const offsetForLeaderEpoch = 23
 
-// raw answers a request that writes itself: a fetch, or the question for rights. It
-// parks once it is written, and its answer is read.
+// raw answers a request that encodes itself, such as a fetch or a request for rights. It parks once the
+// request is written and the response is read.
 func (t *transport) raw(ctx context.Context, c *call, r protocol.RawExchanger) (kafka.Response, error) {
 	r.Required(versions)
 	return r.RawExchange(&wire{transport: t, ctx: ctx, call: c})
 }
 
-// fetch says what is asked for. An empty answer is held back by the broker for the
-// time that the request says.
+// fetch describes the request. The broker holds an empty response for the time that the request specifies.
 func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
 	p := q.Topics[0].Partitions[0]
 	log := t.w.kafka.partition(q.Topics[0].Topic, p.Partition)
@@ -70,7 +70,7 @@ func (t *transport) fetch(c *call, q *kmsg.FetchRequest) {
 	}
 }
 
-// header skips a request's length and header: version 1 of it, or version 2, whose tags are none.
+// header skips a request's length and header, of version 1 or version 2, which has no tags.
 func header(b []byte) (key, version int16, correlation int32, body []byte) {
 	key, version = int16(binary.BigEndian.Uint16(b[4:])), int16(binary.BigEndian.Uint16(b[6:]))
 	correlation = int32(binary.BigEndian.Uint32(b[8:]))
@@ -94,8 +94,7 @@ func readFetch(b []byte) *kmsg.FetchRequest {
 	return q
 }
 
-// wire is a connection: what is written is a request, and the first read parks until
-// there is an answer.
+// wire is a connection: the client writes a request, and the first read parks until there is a response.
 type wire struct {
 	*transport
 	ctx      context.Context //nolint:containedctx // of the one call that it is for
@@ -127,10 +126,10 @@ func (c *wire) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// shortOf is what part of an answer may be missing.
+// shortOf is the denominator of the part of a response that may be missing.
 const shortOf = 10
 
-// exchange parks, and writes the answer out.
+// exchange parks, and encodes the response.
 func (c *wire) exchange() ([]byte, error) {
 	key, version, correlation, body := header(c.request.Bytes())
 	switch key {
@@ -182,7 +181,7 @@ func apiVersions() kmsg.Response {
 	return a
 }
 
-// describe answers for every topic that is asked about: with all rights, an id, and the epoch of the leaders.
+// describe answers for every requested topic, with all rights, an id, and the epoch of the leaders.
 func (k *brokers) describe(q *kmsg.MetadataRequest) kmsg.Response {
 	a := kmsg.NewPtrMetadataResponse()
 	for _, t := range q.Topics {

@@ -1,21 +1,20 @@
-// Package simulate runs the consumer in worlds of one seed each: the real worker, fold,
-// sweep, apply and start code, the real store and its scripts, between a simulated log,
-// group, Redis and clock.
+// Package simulate runs the consumer in simulated worlds, one per seed. The worker, fold, sweep, apply and
+// start code, the store and its scripts are the product's own. The log, group, Redis and clock are
+// simulated.
 //
 //	plan (seed) ─▶ world ──▶ Consumer, Consumer, … (the product's own)
-//	                 ▲           │ every call to Kafka or Redis parks
-//	                 └─ driver ◀─┘ carries it out, late, never, or not well; crashes
-//	                               who asked; takes Redis back; moves the clock
+//	                 ▲           │ every call to Kafka or Redis waits
+//	                 └─ driver ◀─┘ executes it, delays it, drops it or fails it; crashes
+//	                               the caller; reverts Redis; moves the clock
 //
-// A world lives in a bubble of testing/synctest: its time is virtual, and the driver
-// acts only while everything else waits for it. So a seed's world is the same every
-// time, on one processor (see Determinism in the tests for what that rests on). After
-// its faults everything is let through, and standings, ledger, dead letters and
-// accounting have to be what the oracle says, which shares no code with the product.
+// A world runs in a bubble of testing/synctest: its time is virtual, and the driver acts only while
+// everything else waits. So the world of a seed is the same every time, on one processor
+// (TestAWorldIsTheSameEveryTime lists the conditions). After the faults, all calls are executed, and
+// standings, ledger, dead letters and accounting must be equal to the result of the oracle, which shares no
+// code with the product.
 //
-// What goes wrong is a list of events, each with the step from which it is due. So a
-// failing world can be told in few words: events and records are left out as long as it
-// still fails.
+// The faults are a list of events, each with the step from which it is due. So a failing world can be
+// described briefly: events and records are removed as long as it still fails.
 package simulate
 
 import (
@@ -43,7 +42,7 @@ import (
 	"github.com/standings/standings/test/oracle"
 )
 
-// rewrite is what stands in the place of a script: only a test that breaks one sets it.
+// rewrite replaces a script's source. Only tests that break a script set it.
 var rewrite func(source string) string
 
 const callTimeout = 3 * time.Second
@@ -54,29 +53,29 @@ type world struct {
 	setup *setup
 
 	mu       sync.Mutex
-	came     []*call // not looked at yet
+	came     []*call // not admitted yet
 	numbered int
 	stirred  chan struct{}
 
-	// The driver's.
+	// Only the driver uses the following fields.
 	calls  []*call
-	late   []delayed // writes that are carried out later
+	late   []delayed // writes that are executed later
 	events []fault
 	step   int
 	passed int
 	began  time.Time
-	ending bool // faults have stopped
+	ending bool // the faults have stopped
 
 	processes []*process
-	lasted    time.Duration // until all was through
+	lasted    time.Duration // time until everything was counted
 	readers   []*reading
-	seen      map[string]int // by readers; under telling
-	rebuilds  []*rebuilding  // and errands
-	errands   int            // of them
-	topics    []string       // that processes to come are configured with
-	book      int            // the configuration that they go by
-	adds      bool           // they have the period that is added
-	slept     time.Duration  // that went by at once: see night
+	seen      map[string]int // by readers; telling guards it
+	rebuilds  []*rebuilding  // including processes for one task
+	errands   int            // number of those processes
+	topics    []string       // configured for processes that start later
+	book      int            // the configuration of those processes
+	adds      bool           // whether those processes have the added period
+	slept     time.Duration  // time skipped at once: see night
 	verdicts  map[verdictOf]*verdict
 	windows   map[string][]*ruledWindow // by period
 	kafka     brokers
@@ -86,72 +85,72 @@ type world struct {
 	masters   []*master
 	skew      atomic.Int64 // of Redis's clock, ns
 	final     finality
-	refusals  atomic.Int64 // that it met
+	refusals  atomic.Int64 // refused connections
 	calendar  periods.Calendar
 
-	sweeps     map[sweeping]*process // who applied last
+	sweeps     map[sweeping]*process // the last process that applied
 	cuts       map[wanted]cut
-	ends       []int64                       // of the logs, as the world begins
-	resolved   map[string]int64              // Redis's clock, ms, as an origin was first seen, by partition and text
+	ends       []int64                       // the logs' ends when the world begins
+	resolved   map[string]int64              // Redis's clock, ms, when an origin was first seen, by partition and text
 	rebuilt    bool                          // by the operator
-	elected    *partition                    // that an election has lost records of
-	belated    bool                          // the call that is carried out was sent long ago
-	leapt      bool                          // Redis's clock has
-	jumped     []jump                        // of Redis's clock
-	peak       time.Time                     // the latest time that it had shown before the last one
+	elected    *partition                    // the partition that an election has damaged
+	belated    bool                          // the call being executed was sent long ago
+	leapt      bool                          // Redis's clock has leapt
+	jumped     []jump                        // the jumps of Redis's clock
+	peak       time.Time                     // the latest time that it had shown before the last jump
 	roomless   bool                          // as many windows were listed as new boards may open
 	dropped    map[string]bool               // windows, with their boards
 	refusedIn  map[oracle.At]map[string]bool // see refusedByWindow
-	dropping   func(string) bool             // boards of which a drop died midway
-	truncated  atomic.Bool                   // a partition was halted since its log seemed to end too early
-	groundless atomic.Pointer[string]        // a halt that nothing here ever asks for
-	unknown    bool                          // somebody may never have learned an outcome: accounting differs
-	unheard    map[unheard]bool              // pieces that were applied and of which the sender knows no outcome
+	dropping   func(string) bool             // matches the boards of which a drop died midway
+	truncated  atomic.Bool                   // a partition was halted because its log seemed to end too early
+	groundless atomic.Pointer[string]        // a halt that nothing here can cause
+	unknown    bool                          // a process may never have learned an outcome, so that its accounting differs
+	unheard    map[unheard]bool              // applied pieces whose sender does not know the outcome
 
-	held    string     // what was held last
-	telling sync.Mutex // what follows
+	held    string     // the last call that was answered "held"
+	telling sync.Mutex // guards the fields below
 	story   []string
 	trace   []byte
 	counts  map[string]int
 	failed  string
 }
 
-// process is one consumer.
+// process is one consumer, rebuild, reader or process for one task.
 type process struct {
 	w *world
 	size
-	topics   []string          // that it is configured with
-	book     int               // the configuration's number
-	has      bool              // the added period
-	lacks    atomic.Bool       // it, and has refused to start
-	shadow   map[int][]counted // of a rebuild: by which configurations it has counted records
+	topics   []string          // configured topics
+	book     int               // number of the configuration
+	has      bool              // has the added period
+	lacks    atomic.Bool       // lacks the added period, and has refused to start
+	shadow   map[int][]counted // of a rebuild: the configurations by which it has counted records
 	id       int
 	consumer *ingest.Consumer
 	stats    *ingest.Stats
 	keeping
-	clients []redis.UniversalClient // one a master
+	clients []redis.UniversalClient // one per master
 	member  *member
-	ending  // of its context
+	ending  // the end of its context
 	started time.Time
-	errand  string            // what it is here for, where that is neither to consume, to read nor to rebuild
+	errand  string            // its task, if it neither consumes, reads nor rebuilds
 	match   func(string) bool // the boards that it drops
-	did     int64             // how much of it
-	many    int               // commands, of those that are sent by the hundred
-	struck  bool              // by a fault
+	did     int64             // the size of the task's result
+	many    int               // number of commands of the kinds that are sent by the hundred
+	struck  bool              // a fault affected it
 	done    chan struct{}
 	err     error
 	dead    bool
-	cut     bool               // off from everybody
+	cut     bool               // from all servers
 	deaf    bool               // to the group
-	stopped bool               // told to
-	swept   map[sweeping]int64 // sweeps that it is in the midst of: their first offsets
-	// lookedUp is when it last asked which offsets are committed.
+	stopped bool               // by a request to stop
+	swept   map[sweeping]int64 // sweeps in progress: their first offsets
+	// lookedUp is when it last requested the committed offsets.
 	lookedUp time.Time
 }
 
 func (p *process) name() string { return fmt.Sprint(p.id) }
 
-// now is Redis's clock.
+// isDead reports whether the process has crashed.
 func (p *process) isDead() bool {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -179,7 +178,7 @@ func (w *world) named(name string) *process {
 	panic("simulate: nobody is called " + name)
 }
 
-// newWorld makes the world of a plan. It has to be called in its bubble.
+// newWorld creates the world of a plan. It must be called inside the world's bubble.
 func newWorld(p *plan) *world {
 	rand.Seed(p.seed) //nolint:staticcheck // backoff's jitter comes from there
 	time.Sleep(p.setup.Ahead)
@@ -293,7 +292,7 @@ func (p *process) config(s size) ingest.Config {
 	return c
 }
 
-// windows are those of a configuration that has the added period, or not.
+// windows returns the rules for windows of a configuration with the added period, or without.
 func (p *process) windows(has bool) fold.Rules {
 	all := fold.Rules{Boards: p.w.setup.boardsOf(has)}
 	for _, name := range p.w.setup.periodsOf(has) {
@@ -302,7 +301,7 @@ func (p *process) windows(has bool) fold.Rules {
 	return all
 }
 
-// alive are the processes that neither crashed nor were stopped.
+// alive returns the processes that neither crashed nor were stopped.
 func (w *world) alive() (all []*process) {
 	for _, p := range w.processes {
 		if !p.dead && !p.stopped {
@@ -323,7 +322,7 @@ func (w *world) tellf(format string, args ...any) {
 	w.notef("%s", line)
 }
 
-// notef adds to the trace, which holds every step.
+// notef adds to the trace, which contains every step.
 func (w *world) notef(format string, args ...any) {
 	w.telling.Lock()
 	defer w.telling.Unlock()
@@ -331,7 +330,7 @@ func (w *world) notef(format string, args ...any) {
 	w.trace = fmt.Appendf(w.trace, format+"\n", args...)
 }
 
-// failf ends the world.
+// failf marks the world as failed.
 func (w *world) failf(format string, args ...any) {
 	if w.failed == "" {
 		w.failed = fmt.Sprintf(format, args...)
@@ -339,22 +338,21 @@ func (w *world) failf(format string, args ...any) {
 	}
 }
 
-// logCore takes what a process logs into the story: what it says is what an operator
-// would read.
+// logCore adds a process's log to the story, as an operator would read it.
 type logCore struct {
 	p      *process
 	fields []zapcore.Field
 }
 
-// Enabled is true from info on.
+// Enabled reports whether a level is logged: info and above.
 func (*logCore) Enabled(l zapcore.Level) bool { return l >= zapcore.InfoLevel }
 
-// With adds fields.
+// With returns a core with more fields.
 func (c *logCore) With(fields []zapcore.Field) zapcore.Core {
 	return &logCore{c.p, append(slices.Clip(c.fields), fields...)}
 }
 
-// Check takes all.
+// Check accepts every enabled entry.
 func (c *logCore) Check(e zapcore.Entry, into *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if c.Enabled(e.Level) {
 		return into.AddCore(e, c)
@@ -383,7 +381,7 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		c.p.w.truncated.Store(true)
 	case health.HaltSchema:
 		c.p.haltsWithout(about)
-	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge, health.HaltRules: // the log is whole, and so are answers and texts
+	case health.HaltKafka, health.HaltFormat, health.HaltTooLarge, health.HaltRules: // the world damages none of these
 		if strings.Contains(about, event.DeadLetterTopic("")) && c.p.w.counts[lettersRefused] > 0 {
 			break
 		}

@@ -1,8 +1,8 @@
 package simulate
 
-// Rules of time zones that change: some processes have another version of them, by which every
-// clock is an hour ahead, or behind. Windows are as the first process has settled them that had
-// an event of theirs, and that is what the oracle counts by.
+// This file gives some processes another version of the time zone rules, by which every clock is an hour
+// ahead or behind. A window has the bounds that were settled by the first process with an event in it, and
+// the oracle uses these bounds.
 
 import (
 	"maps"
@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// zonesFrom is where the seeds of worlds begin in which processes have two versions of the rules.
+// zonesFrom is the first seed of the worlds in which processes have two versions of the rules.
 const zonesFrom = int64(1) << 44
 
 const (
@@ -25,7 +25,7 @@ const (
 	boundsDiffer  = "apply answers bounds"
 )
 
-// zones has every other process have other rules.
+// zones gives every other process other rules.
 func (p *plan) zones() {
 	s := &p.setup
 	s.Zones = true
@@ -37,7 +37,7 @@ func (p *plan) zones() {
 // shifted reports whether a process has the other version.
 func (p *process) shifted() bool { return p.w.setup.Zones && p.id%2 == 0 }
 
-// in makes a calendar by the process's version of the rules.
+// in returns a calendar under the process's version of the rules.
 func (p *process) in(zone, week string) (periods.Calendar, error) {
 	if !p.shifted() {
 		return periods.NewCalendar(zone, week)
@@ -49,7 +49,7 @@ func (p *process) in(zone, week string) (periods.Calendar, error) {
 	return periods.CalendarIn(time.FixedZone(zone, offsetOf(zone)+by), week)
 }
 
-// offsetOf returns how far a zone's clocks are ahead of UTC when the world begins.
+// offsetOf returns by how many seconds a zone's clocks are ahead of UTC when the world begins.
 func offsetOf(zone string) int {
 	loc, err := zoneinfo.Load(zone)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *process) calendar() periods.Calendar {
 	return c
 }
 
-// borders are where windows start and end, as it was settled: the same in every shard that knows.
+// borders returns the settled bounds of windows; all shards that know them must agree.
 func (w *world) borders() map[string]int64 {
 	all := map[string]int64{}
 	for _, sh := range w.shards {
@@ -93,8 +93,8 @@ func (w *world) borders() map[string]int64 {
 	return all
 }
 
-// bordersDiffer reports whether two shards have the same border at different instants. No process settles it so: masters
-// have lost data at different moments.
+// bordersDiffer reports whether two shards have the same border at different instants. Processes never settle it so; it
+// happens if masters lose data at different moments.
 func (w *world) bordersDiffer() bool {
 	if len(w.masters) == 1 || w.counts[wipe]+w.counts[rollback] == 0 {
 		return false
@@ -112,7 +112,7 @@ func (w *world) bordersDiffer() bool {
 	return false
 }
 
-// noteZones counts what of this happened.
+// noteZones counts the versions that settled bounds.
 func (w *world) noteZones() {
 	if !w.setup.Zones {
 		return

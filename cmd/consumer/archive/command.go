@@ -1,5 +1,5 @@
-// Package archive is the command archive: it lists and verifies copies of windows, and copies windows by
-// hand.
+// Package archive implements the command archive: it lists and verifies copies of windows, and copies
+// windows on demand.
 package archive
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/config"
 )
 
-// Command is the command, for a program.
+// Command returns the archive command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "archive",
@@ -27,8 +27,8 @@ func Command(p *cli.Program) *cobra.Command {
 	return c
 }
 
-// open opens the archive of the configuration, and checks its schema. Of one that is empty there is no
-// store, and no error.
+// open opens the configured archive and checks its schema. If the archive is empty, open returns a nil
+// store and no error.
 func open(ctx context.Context, cfg *config.Config) (*store.Store, error) {
 	s, err := app.OpenArchive(ctx, cfg)
 	if err != nil {
@@ -107,10 +107,10 @@ The exit code is 1 if something differs or cannot be read.`,
 	return c
 }
 
-// pageOfCopies is how many copies are listed at a time.
+// pageOfCopies is the number of copies that each reads at a time.
 const pageOfCopies = 500
 
-// each calls do for the copies that a filter chooses, up to a limit; 0 is all.
+// each calls do for the copies that match a filter, up to limit; a limit of 0 means all.
 func each(ctx context.Context, s *store.Store, f store.Filter, limit int, do func(*store.Window) error) error {
 	if s == nil {
 		return nil

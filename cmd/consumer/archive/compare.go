@@ -1,6 +1,6 @@
 package archive
 
-// A copy compared with the same final window in Redis.
+// This file compares a copy with the same final window in Redis.
 
 import (
 	"context"
@@ -12,37 +12,38 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// What became of comparing a copy with Redis.
+// The results of a comparison:
 const (
 	same     = "same"
 	differs  = "differs"
-	absent   = "absent"         // Redis doesn't have the window
-	other    = "other_revision" // it has another revision, or the window takes events again
-	lost     = "lost"           // it has lost it
-	notAsked = "not_compared"   // it is a backup, or of a period that isn't configured
+	absent   = "absent"         // Redis does not have the window
+	other    = "other_revision" // Redis has another revision, or the window was reopened
+	lost     = "lost"           // Redis lost the window
+	notAsked = "not_compared"   // the copy is a backup, or its period is not configured
 )
 
-// comparison is what was found.
+// comparison is the result of comparing one copy with Redis.
 type comparison struct {
 	is        string
 	different int64
-	hidden    int64        // members who are banned by now
-	first     []difference // the first of them
+	hidden    int64        // members who are banned now
+	first     []difference // at most mostShown
 }
 
-// mostShown is how many differences are named.
+// mostShown is the maximum number of differences that are listed.
 const mostShown = 10
 
-// difference is a row that one alone has. Its place counts the rows of hidden members too.
+// difference is a row that only the archive or only Redis has. A place counts the rows of hidden members
+// too.
 type difference struct {
 	Member  string `json:"member"`
-	Archive *int64 `json:"archive_place"` // null: not there, or not with that score
+	Archive *int64 `json:"archive_place"` // null: the archive has no row of this member with this score
 	Redis   *int64 `json:"redis_place"`
 }
 
 func periodOf(w *store.Window) periods.Period { return periods.Period(w.Period) }
 
-// compare compares a copy with what Redis has of its window.
+// compare compares a copy with the same window in Redis.
 func compare(ctx context.Context, s *store.Store, all *boards.Boards, w *store.Window) (comparison, error) {
 	window := periods.Window{Period: periodOf(w), Name: w.Name, Start: w.Start.UnixMilli(), End: w.End.UnixMilli()}
 	b, err := all.Top(ctx, w.Board, window, 0, 0)
@@ -81,7 +82,7 @@ func compare(ctx context.Context, s *store.Store, all *boards.Boards, w *store.W
 	return c, err
 }
 
-// differenceOf is a row that one alone has.
+// differenceOf returns the difference for a row that only one side has; the other side's row is nil.
 func differenceOf(archived, inRedis *store.Row) difference {
 	if archived == nil {
 		return difference{inRedis.Member, nil, new(inRedis.Place)}

@@ -1,6 +1,6 @@
 package archive
 
-// The list, as text and as JSON.
+// This file writes the list as text and as JSON.
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// listReport is the JSON of list; docs/json.md has its fields.
+// listReport is the JSON of list; docs/json.md describes its fields.
 type listReport struct {
 	Copies []copyReport `json:"copies"`
 }
@@ -25,14 +25,14 @@ type copyReport struct {
 	Window      string  `json:"window"`
 	Start       string  `json:"start"`
 	End         string  `json:"end"`
-	Final       bool    `json:"final"`    // false: a backup
-	Revision    *int64  `json:"revision"` // of a final window, from 1
-	Members     int64   `json:"members"`  // that were shown when it was taken
-	Hidden      int64   `json:"hidden"`   // who were banned then
-	Erased      int64   `json:"erased"`   // whose rows were erased since
-	AsOf        string  `json:"as_of"`    // when it was taken
+	Final       bool    `json:"final"`    // false: the copy is a backup
+	Revision    *int64  `json:"revision"` // of a final window, from 1; null for a backup
+	Members     int64   `json:"members"`  // shown when the copy was taken
+	Hidden      int64   `json:"hidden"`   // banned when the copy was taken
+	Erased      int64   `json:"erased"`   // members whose rows were erased since
+	AsOf        string  `json:"as_of"`    // when the copy was taken
 	SealedAt    *string `json:"sealed_at"`
-	ReopenedWhy *string `json:"reopened_why"` // why the revision before was reopened
+	ReopenedWhy *string `json:"reopened_why"` // why the previous revision was reopened
 	Checksum    string  `json:"checksum"`
 }
 
@@ -60,7 +60,7 @@ func list(ctx context.Context, p *cli.Program, f store.Filter, limit int, asJSON
 		return err
 	}
 	if s != nil {
-		defer func() { _ = s.Close() }() // it was only read
+		defer func() { _ = s.Close() }() // nothing was written
 	}
 	zone, err := zoneinfo.Load(l.Config.TimeZone)
 	if err != nil {

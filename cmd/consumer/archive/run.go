@@ -1,6 +1,6 @@
 package archive
 
-// run: one pass by hand, by the same lease and with the same fence as replicas.
+// This file implements run: one pass on demand, under the same lease and fence that replicas use.
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// runLease is how long it goes on being the leader where it dies: as long as a replica.
+// runLease is how long the lease outlives this process if it dies. A replica's lease has the same length.
 const runLease = 15 * time.Second
 
 type runFlags struct {
@@ -65,7 +65,7 @@ invalid command line or configuration.`,
 	return c
 }
 
-// runReport is the JSON of run; docs/json.md has its fields.
+// runReport is the JSON of run; docs/json.md describes its fields.
 type runReport struct {
 	Final    finalReport   `json:"final"`
 	Backups  *backupReport `json:"backups"` // null without --live
@@ -76,15 +76,15 @@ type runReport struct {
 type finalReport struct {
 	Taken    int64 `json:"taken"` // windows
 	Rows     int64 `json:"rows"`
-	Waiting  int   `json:"waiting"`   // that are final and not in the archive
-	NotFinal int   `json:"not_final"` // that take no events any more and aren't final yet
+	Waiting  int   `json:"waiting"`   // final windows that are not in the archive
+	NotFinal int   `json:"not_final"` // windows that accept no more events but are not final yet
 }
 
 type backupReport struct {
 	Taken      int64 `json:"taken"`
 	Rows       int64 `json:"rows"`
-	Incomplete int   `json:"incomplete"` // open windows whose last backup stays, because they aren't complete
-	Waiting    int   `json:"waiting"`    // that couldn't be copied
+	Incomplete int   `json:"incomplete"` // open windows that are incomplete, so that their last backup remains
+	Waiting    int   `json:"waiting"`    // complete open windows that could not be copied
 }
 
 func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
@@ -138,7 +138,7 @@ func (f *runFlags) run(ctx context.Context, p *cli.Program) error {
 	return err
 }
 
-// handRun is a pass by hand.
+// handRun is one pass started by an operator.
 type handRun struct {
 	*runFlags
 	config archive.Config
@@ -149,7 +149,7 @@ type handRun struct {
 	found  runReport
 }
 
-// show shows how far it is, on a terminal.
+// show reports progress if stderr is a terminal, and sets up notes.
 func (h *handRun) show(p *cli.Program) {
 	if _, ok := terminal.Width(p.Stderr); ok {
 		h.bar = terminal.ShowProgress(p.Stderr, "archiving", "rows", 0, h.rows.Load)
@@ -159,11 +159,12 @@ func (h *handRun) show(p *cli.Program) {
 			h.bar.Note(line)
 			return
 		}
-		_, _ = fmt.Fprintln(p.Stderr, terminal.OneLine(line)) // there is nobody else to say it to
+		_, _ = fmt.Fprintln(p.Stderr, terminal.OneLine(line)) // a failed write to stderr cannot be reported
 	}
 }
 
-// lead passes once this process leads. The error names another process that leads.
+// lead waits until this process is the leader and then runs one pass. If another process leads until --wait
+// is over, the error names it.
 func (h *handRun) lead(ctx context.Context) error {
 	leading, end := context.WithCancel(ctx)
 	defer end()
@@ -181,9 +182,9 @@ func (h *handRun) lead(ctx context.Context) error {
 				led = true
 				result = app.Fenced(ctx, h.store, h.pass(ctx, store.Fence{Token: t.Token, Owner: t.Owner}))
 				if errors.As(result, new(*jobs.FencedError)) {
-					waits.Reset(max(h.wait, time.Second)) // it leads again, unless another process does
+					waits.Reset(max(h.wait, time.Second)) // this process leads again unless another one does
 				} else {
-					end() // once is enough
+					end() // one pass is enough
 				}
 				return 0, result
 			}}}
@@ -205,7 +206,7 @@ func (h *handRun) lead(ctx context.Context) error {
 	return fmt.Errorf("could not get the leader's lease within %s", units.FormatDuration(h.wait))
 }
 
-// pass copies everything once. What goes wrong with windows is among the problems.
+// pass copies all missing windows once. A window that cannot be copied is added to the problems.
 func (h *handRun) pass(ctx context.Context, f store.Fence) error {
 	if err := h.store.Migrate(ctx); err != nil {
 		return err
@@ -225,7 +226,7 @@ func (h *handRun) pass(ctx context.Context, f store.Fence) error {
 	return nil
 }
 
-// ended reports whether an error ends the run; others are noted.
+// ended reports whether err ends the run. Other errors are recorded as problems.
 func (h *handRun) ended(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
 		return err != nil
@@ -237,7 +238,7 @@ func (h *handRun) ended(ctx context.Context, err error) bool {
 	return false
 }
 
-// all reports whether every window is in the archive that should be.
+// all reports whether every window that should be in the archive is there.
 func (r *runReport) all() bool {
 	return len(r.Problems) == 0 && r.Final.Waiting == 0 && (r.Backups == nil || r.Backups.Waiting == 0)
 }

@@ -1,6 +1,6 @@
 package archive
 
-// verify at work.
+// This file implements verify.
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// verifyReport is the JSON of verify; docs/json.md has its fields.
+// verifyReport is the JSON of verify; docs/json.md describes its fields.
 type verifyReport struct {
 	Verified int64          `json:"verified"` // copies
-	Differ   int64          `json:"differ"`   // of them
+	Differ   int64          `json:"differ"`   // copies that differ
 	Copies   []verifiedCopy `json:"copies"`
 }
 
@@ -30,13 +30,13 @@ type verifiedCopy struct {
 	Window   string `json:"window"`
 	Revision *int64 `json:"revision"` // null: a backup
 	Members  int64  `json:"members"`
-	// Stored is why what is stored isn't what was written; null where it is.
+	// Stored describes how the stored copy differs from what was written; null if it does not.
 	Stored *string `json:"stored"`
 	// Redis is same, differs, absent, other_revision, lost or not_compared.
 	Redis       string       `json:"redis"`
-	Hidden      int64        `json:"hidden"` // members who are banned by now
+	Hidden      int64        `json:"hidden"` // members who are banned now
 	Different   int64        `json:"different"`
-	Differences []difference `json:"differences"` // the first of them
+	Differences []difference `json:"differences"` // at most mostShown
 }
 
 func (v *verifiedCopy) wrong() bool { return v.Stored != nil || v.Redis == differs }
@@ -51,7 +51,7 @@ func verify(ctx context.Context, p *cli.Program, f store.Filter, asJSON bool) er
 		return err
 	}
 	if s != nil {
-		defer func() { _ = s.Close() }() // it was only read
+		defer func() { _ = s.Close() }() // nothing was written
 	}
 	r, err := app.OpenReader(ctx, l.Config)
 	if err != nil {
@@ -67,7 +67,7 @@ func verify(ctx context.Context, p *cli.Program, f store.Filter, asJSON bool) er
 	err = each(ctx, s, f, 0, func(w *store.Window) error {
 		v, err := verifyCopy(ctx, s, r, w)
 		if errors.Is(err, store.ErrGone) {
-			return nil // a backup was replaced meanwhile
+			return nil // the backup was replaced after it was listed
 		}
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func verify(ctx context.Context, p *cli.Program, f store.Filter, asJSON bool) er
 	return err
 }
 
-// verifyCopy verifies one. What can't be read is an error, also where it is damaged.
+// verifyCopy verifies one copy. A copy that cannot be read, because of damage for example, is an error.
 func verifyCopy(ctx context.Context, s *store.Store, r *app.Reader, w *store.Window) (verifiedCopy, error) {
 	v := verifiedCopy{Board: w.Board, Period: w.Period, Window: w.Name, Members: w.Members, Redis: notAsked, Differences: []difference{}}
 	if w.Final() {
@@ -116,7 +116,7 @@ func verifyCopy(ctx context.Context, s *store.Store, r *app.Reader, w *store.Win
 	}
 	c, err := compare(ctx, s, r.Boards, w)
 	if schema, ok := errors.AsType[*ranking.SchemaError](err); ok && schema.Found == "" {
-		c, err = comparison{is: absent}, nil // Redis holds nothing
+		c, err = comparison{is: absent}, nil // Redis is empty
 	}
 	if err != nil {
 		if errors.Is(err, store.ErrGone) {

@@ -1,5 +1,5 @@
-// Package ban is the commands ban, unban, bans and erase: they publish to the bans topic, and
-// wait until a consumer has brought Redis in line. They write nothing to Redis themselves.
+// Package ban implements the commands ban, unban, bans and erase. They publish to the bans topic and wait
+// until a consumer has applied the change to Redis. They do not write to Redis themselves.
 package ban
 
 import (
@@ -31,7 +31,7 @@ const waitLong = `The command records it in kafka.bans_topic, and waits up to --
 applied it. If that takes longer it is applied later, once a consumer runs. The exit code
 is 0 if it is recorded.`
 
-// Command is ban, for a program.
+// Command returns the ban command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -70,7 +70,7 @@ time (RFC 3339), or a duration from now.
 	return c
 }
 
-// UnbanCommand is unban, for a program.
+// UnbanCommand returns the unban command for a program.
 func UnbanCommand(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -100,7 +100,7 @@ independent.
 	return c
 }
 
-// EraseCommand is erase, for a program.
+// EraseCommand returns the erase command for a program.
 func EraseCommand(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -149,7 +149,7 @@ func (f *flags) add(c *cobra.Command) {
 	c.Flags().Var(cli.Duration(&f.wait), "wait", "maximum time to wait until a consumer has applied it")
 }
 
-// record is the ban that the flags say.
+// record returns the ban that the flags describe.
 func (f *flags) record(ctx context.Context, v *view, k bans.Key) (*bans.Record, error) {
 	now := v.desk.Now(ctx)
 	r := &bans.Record{Key: k, Reason: f.reason, By: cmp.Or(f.by, thisUser()), At: now}
@@ -168,7 +168,7 @@ func (f *flags) record(ctx context.Context, v *view, k bans.Key) (*bans.Record, 
 	return r, nil
 }
 
-// parseUntil reads a time, or how long it is until then.
+// parseUntil parses an expiry: a time (RFC 3339), or a duration that it adds to now.
 func parseUntil(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
@@ -198,7 +198,8 @@ func where(k bans.Key) string {
 	return "on board " + k.Board
 }
 
-// publishing checks what is banned, opens the topic, publishes, and waits for Redis.
+// publishing checks the member and the board, opens the topic, publishes, and waits until a consumer has
+// applied the record to Redis.
 func publishing(ctx context.Context, p *cli.Program, f *flags, member string, publish func(context.Context, *view, bans.Key) (*outcome, error)) error {
 	l, err := p.Configuration()
 	if err != nil {
@@ -233,14 +234,15 @@ func publishing(ctx context.Context, p *cli.Program, f *flags, member string, pu
 	return terminal.Write(p.Stdout, o.text(k))
 }
 
-// outcome is what was recorded. Its JSON never leaves out or renames a field.
+// outcome is the recorded change. Its JSON is an interface: fields are never omitted or renamed.
 type outcome struct {
 	Topic  string  `json:"topic"`
 	Member string  `json:"member"`
 	Board  *string `json:"board"` // null: all
 	State  string  `json:"state"` // banned, shown or erased
-	Until  *string `json:"until"` // RFC 3339 with ms, in UTC; null: until it is taken back
-	// Done says that Redis is as the state says; Problem why that isn't known or not so yet.
+	Until  *string `json:"until"` // RFC 3339 with ms, in UTC; null: no expiry
+	// Done reports whether Redis agrees with State. If it does not yet, or if that is unknown, Problem
+	// explains why.
 	Done    bool    `json:"done"`
 	Problem *string `json:"problem"`
 }

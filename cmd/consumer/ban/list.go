@@ -14,11 +14,12 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// report is all of bans. Its JSON never leaves out or renames a field; what isn't known is null.
+// report lists all bans. Its JSON is an interface: fields are never omitted or renamed, and an unknown
+// value is null.
 type report struct {
 	Topic string   `json:"topic"`
 	Bans  []listed `json:"bans"`
-	// Problem is why Redis couldn't be looked at.
+	// Problem explains why Redis could not be read.
 	Problem *string `json:"problem"`
 }
 
@@ -28,13 +29,13 @@ type listed struct {
 	Reason string  `json:"reason"`
 	By     string  `json:"by"`
 	At     string  `json:"at"`    // RFC 3339 with ms, in UTC
-	Until  *string `json:"until"` // null: until it is taken back
-	State  string  `json:"state"` // banned, erased, or over, of one that has ended by itself
-	// Done says that Redis is as the state says.
+	Until  *string `json:"until"` // null: no expiry
+	State  string  `json:"state"` // banned, erased, or over (the ban expired)
+	// Done reports whether Redis agrees with State; null: unknown.
 	Done *bool `json:"done"`
 }
 
-// ListCommand is bans, for a program.
+// ListCommand returns the bans command for a program.
 func ListCommand(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -51,7 +52,7 @@ removed. IN REDIS shows whether a consumer has applied them.`,
 			found := &report{Topic: l.Config.Kafka.BansTopic, Bans: []listed{}}
 			v, err := open(c.Context(), p, l.Config, false)
 			switch {
-			case errors.Is(err, kafkaconn.ErrNoTopic): // nobody was ever banned
+			case errors.Is(err, kafkaconn.ErrNoTopic): // no member was ever banned
 			case err != nil:
 				return err
 			default:

@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// view is the bans topic, read to its end and followed, and what Redis holds.
+// view reads the bans topic to its end, follows it, and compares it with Redis.
 type view struct {
 	p         *cli.Program
 	cfg       *config.Config
@@ -28,7 +28,7 @@ type view struct {
 	stop      func()
 }
 
-// open reads the topic to its end. With write it is made where it is missing.
+// open reads the topic to its end. With write, it first creates the topic if it is missing.
 func open(ctx context.Context, p *cli.Program, cfg *config.Config, write bool) (*view, error) {
 	topic := cfg.Kafka.BansTopic
 	if topic == "" {
@@ -95,7 +95,7 @@ func (v *view) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// standings are those of the shards that there are.
+// standings returns the standings of all shards that exist now.
 func (v *view) standings(ctx context.Context) (bans.Standings, error) {
 	if err := v.reader.Renumber(ctx); err != nil {
 		return nil, err
@@ -103,8 +103,8 @@ func (v *view) standings(ctx context.Context) (bans.Standings, error) {
 	return hiding.In(v.reader.Boards), nil
 }
 
-// await waits until Redis holds of a key what the topic says. Its error says why that can't be
-// said yet, and reads on behind "recorded".
+// await waits until Redis agrees with the topic about a key. If Redis does not agree within patience, or
+// cannot be read, the error explains why; the output shows it after "recorded".
 func (v *view) await(ctx context.Context, k bans.Key, patience time.Duration) error {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package boards is the command boards: which boards there are, and which windows each has.
+// Package boards implements the command boards: it lists the boards and the windows of each.
 package boards
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const defaultLimit = 100
 
-// Command is the command, for a program.
+// Command returns the boards command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var limit int
 	var asJSON bool
@@ -62,7 +62,7 @@ remedy. If no board matches, the exit code is 1.`,
 	return c
 }
 
-// checkPattern checks a board's name, or the beginning of one with a * behind it.
+// checkPattern checks a board's name, or a prefix followed by *.
 func checkPattern(pattern string) error {
 	name, all := strings.CutSuffix(pattern, "*")
 	if all && name == "" {
@@ -111,7 +111,7 @@ func show(ctx context.Context, p *cli.Program, pattern string, limit int, asJSON
 	return terminal.Write(p.Stdout, found.text(zone))
 }
 
-// gather sorts windows, and counts the members of those that are shown.
+// gather sorts the windows and counts the members of those that are shown.
 func gather(ctx context.Context, store *shards.Boards, all []shards.Listed, limit int) (*report, error) {
 	sortWindows(all)
 	boards := slices.CompactFunc(slices.Clone(all), func(a, b shards.Listed) bool { return a.Board == b.Board })

@@ -1,6 +1,6 @@
 package boards
 
-// What is said of a board or a window that isn't there: what is.
+// This file makes the errors for boards and windows that do not exist. They suggest what exists.
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// NoBoard is the error for a board, or a pattern, of which no window is listed. Its
-// neighbours are found by the name as it was typed.
+// NoBoard returns the error for a board or a pattern for which no window is listed. It suggests boards
+// whose names are similar to what was typed.
 func NoBoard(ctx context.Context, r *app.Reader, typed string) error {
 	all, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
@@ -38,8 +38,8 @@ func noBoard(cfg *config.Config, all []shards.Listed, typed string) error {
 	return fmt.Errorf("there is no board %s under the prefix %q; there %s; \"consumer boards\" lists them", typed, cfg.Redis.Prefix, are(near))
 }
 
-// NoWindow is the error for a window that isn't listed: it names what is, of the board and
-// the period or else of the board, or which boards there are.
+// NoWindow returns the error for a window that is not listed. It names the windows of the same board and
+// period if there are any, else the board's windows, else the boards that exist.
 func NoWindow(ctx context.Context, r *app.Reader, board string, w periods.Window) error {
 	all, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
@@ -54,7 +54,7 @@ func NoWindow(ctx context.Context, r *app.Reader, board string, w periods.Window
 	same := slices.DeleteFunc(slices.Clone(mine), func(l shards.Listed) bool { return l.Period != string(w.Period) })
 	var names []string
 	for _, l := range slices.Backward(same) { // the latest first
-		if l.Name == w.Name { // its first event was counted in between
+		if l.Name == w.Name { // its first event was counted between the two reads
 			return fmt.Errorf("%s %s %s was created meanwhile: run the command again", board, w.Period, w.Name)
 		}
 		names = append(names, l.Name)
@@ -67,7 +67,7 @@ func NoWindow(ctx context.Context, r *app.Reader, board string, w periods.Window
 	return fmt.Errorf("%s; there %s; \"consumer boards %s\" lists them", what, are(names), board)
 }
 
-// are is a list for a sentence, with its verb.
+// are returns a list of names with the verb for a sentence.
 func are(names []string) string {
 	if len(names) == 1 {
 		return "is " + names[0]

@@ -1,7 +1,7 @@
 package boards
 
-// The list as JSON and as text. Names of boards come from whoever publishes events, and are
-// escaped where they reach a terminal.
+// This file writes the list as JSON and as text. Producers choose the names of boards, so names are escaped
+// before they reach a terminal.
 
 import (
 	"cmp"
@@ -17,12 +17,12 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// report is the JSON; docs/json.md has its fields.
+// report is the JSON; docs/json.md describes its fields.
 type report struct {
 	Prefix      string         `json:"prefix"`
-	Boards      int64          `json:"boards"`       // that match, listed below or not
-	WindowCount int64          `json:"window_count"` // of them
-	Windows     []windowReport `json:"windows"`      // the first of them
+	Boards      int64          `json:"boards"`       // boards that match, listed below or not
+	WindowCount int64          `json:"window_count"` // windows of these boards
+	Windows     []windowReport `json:"windows"`      // at most --limit of the windows
 }
 
 type windowReport struct {
@@ -31,7 +31,7 @@ type windowReport struct {
 	Window  string `json:"window"`
 	Start   string `json:"start"`
 	End     string `json:"end"`
-	Members *int64 `json:"members"` // null where its key is gone
+	Members *int64 `json:"members"` // null if Redis has lost the window's key
 
 	start, end int64
 }
@@ -44,11 +44,11 @@ func reportWindow(w ledger.Window, members int64) windowReport {
 	return r
 }
 
-// sortWindows sorts by board, period (the built-in ones from the shortest on, then others by name),
-// and start.
+// sortWindows sorts by board, period and start. Built-in periods come first, the shortest first; configured
+// periods follow by name.
 func sortWindows(all []shards.Listed) {
 	known := periods.All()
-	order := func(w shards.Listed) int { // those of one's own after the built-in ones
+	order := func(w shards.Listed) int {
 		if i := slices.Index(known, periods.Period(w.Period)); i >= 0 {
 			return i
 		}

@@ -1,5 +1,5 @@
-// Package boardview lays out a board as text: a title, and a row for each standing. Every line
-// is plain text, whatever members are called.
+// Package boardview lays out a board as text: a title, and a row for each standing. Every line is plain
+// text: invisible characters in ids and names are escaped.
 package boardview
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// Title names a board and its window, with as much detail as fits a width; 0 is any width.
+// Title names a board and its window, with as much detail as fits in width columns; a width of 0 is
+// unlimited.
 func Title(b *ranking.Board, zone *time.Location, width int) string {
 	const minute = "2006-01-02 15:04"
 	short := fmt.Sprintf("%s %s %s", b.Name, b.Window.Period, b.Window.Name)
@@ -34,20 +35,21 @@ func Title(b *ranking.Board, zone *time.Location, width int) string {
 	return terminal.Cut(b.Name, width)
 }
 
-// Layout is how rows are laid out.
+// Layout describes how rows are laid out.
 type Layout struct {
-	Width    int  // 0 is any
-	Headings bool // above the rows
+	Width    int  // in columns; 0 is unlimited
+	Headings bool // whether a line of headings comes first
 	Zone     *time.Location
-	Mark     func(ranking.Standing) string // shown before the rank: in the member's column it could be part of an id
-	Coloured bool                          // arrows, green and red
+	Mark     func(ranking.Standing) string // shown before the rank: next to the id it could look like a part of it
+	Coloured bool                          // whether arrows are green and red
 }
 
-// leastMember is the room that members have before there is room for names or times.
+// leastMember is the minimum width of the member column, in columns. If less is left, times are omitted
+// first, then names.
 const leastMember = 12
 
-// Rows are the rows of a board. Where they are wider than the width, times are left out, then names, and then
-// members are cut.
+// Rows returns the rows of a board. If they are wider than the width, it omits times, then names, and then
+// cuts member ids.
 func (l *Layout) Rows(b *ranking.Board) []string {
 	named := slices.ContainsFunc(b.Standings, func(st ranking.Standing) bool { return st.Name != "" })
 	t := l.table(b, named, true)
@@ -139,7 +141,8 @@ func (l *Layout) table(b *ranking.Board, named, timed bool) *terminal.Table {
 	return t
 }
 
-// coloured is a row with its arrow in colour. The arrow comes before all that others wrote.
+// coloured returns a row with its arrow in colour. The arrow comes before all text that others chose, so
+// such text cannot be mistaken for it.
 func (l *Layout) coloured(line string) string {
 	row := strings.TrimLeft(line, " ")
 	for arrow, colour := range map[string]terminal.Colour{climbed: terminal.Green, fell: terminal.Red} {
@@ -150,7 +153,7 @@ func (l *Layout) coloured(line string) string {
 	return line
 }
 
-// Beside puts columns of lines side by side, each as wide as a width, with a gap between them.
+// Beside arranges columns of lines side by side, each padded to width, with gap spaces between them.
 func Beside(columns [][]string, width, gap int) []string {
 	height := 0
 	for _, column := range columns {
@@ -172,7 +175,7 @@ func Beside(columns [][]string, width, gap int) []string {
 	return lines
 }
 
-// TimeForm is how exactly a time is written that is known to the tick.
+// TimeForm returns the format for a time that is known to the tick.
 func TimeForm(tick time.Duration) string {
 	switch {
 	case tick <= time.Millisecond:

@@ -1,6 +1,6 @@
 package boardview
 
-// Who has climbed and who has fallen.
+// This file marks the members who have climbed or fallen.
 
 import (
 	"slices"
@@ -9,24 +9,24 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// climbed and fell are the marks of members who have moved.
+// climbed and fell are the marks of members whose rank changed.
 const (
 	climbed = "▲"
 	fell    = "▼"
 )
 
-// shownFor is how long a move is shown, and at least until the next look.
+// shownFor is how long a move remains visible; it always remains until the next refresh.
 const shownFor = 3 * time.Second
 
-// Moves remembers a board as it was, to say who has moved lately.
-type Moves struct{ past []past } // the oldest first, the last one included
+// Moves remembers recent states of a board, to show which members have moved.
+type Moves struct{ past []past } // oldest first, including the current state
 
 type past struct {
 	at    time.Time
 	board *ranking.Board
 }
 
-// Add takes the board as of now.
+// Add records the state of the board at a time.
 func (m *Moves) Add(at time.Time, b *ranking.Board) {
 	m.past = append(m.past, past{at, b})
 	for len(m.past) > 1 && at.Sub(m.past[1].at) >= shownFor {
@@ -34,7 +34,8 @@ func (m *Moves) Add(at time.Time, b *ranking.Board) {
 	}
 }
 
-// Mark is an arrow for a member of the last board who has moved lately, as wide as no arrow.
+// Mark returns an arrow for a member of the current board who has moved recently, or spaces of the same
+// width.
 func (m *Moves) Mark(st ranking.Standing) string {
 	switch by := moved(m.past[0].board, m.past[len(m.past)-1].board, st); {
 	case by > 0:
@@ -45,9 +46,9 @@ func (m *Moves) Mark(st ranking.Standing) string {
 	return "  "
 }
 
-// moved is by how many ranks a member has climbed between two boards, negative for fallen. A
-// member who was not among the first has climbed; of a page further down that isn't known.
-// No member has moved in another window.
+// moved returns by how many ranks a member has climbed between two boards; negative if the member fell. A
+// member who was not on the earlier board has climbed if that board starts at rank 1; on a later page this
+// is unknown, and moved returns 0. It also returns 0 if the window is another one.
 func moved(before, now *ranking.Board, st ranking.Standing) int64 {
 	if before.Name != now.Name || before.Window != now.Window || len(before.Standings) == 0 {
 		return 0

@@ -13,17 +13,18 @@ import (
 	"github.com/standings/standings/internal/config"
 )
 
-// archiveFacts are the answers of the archive.
+// archiveFacts holds the archive's answers.
 type archiveFacts struct {
 	name string
-	none bool  // its file isn't there yet
-	err  error // of opening it, or of its schema
+	none bool  // the SQLite file does not exist yet
+	err  error // from opening the archive, or from its schema
 }
 
-// archivePatience is how long a database may take to answer.
+// archivePatience is the timeout for the archive's database.
 const archivePatience = 10 * time.Second
 
-// gatherArchive looks at the archive; nil if none is configured. It makes neither a file nor a table.
+// gatherArchive queries the archive; it returns nil if none is configured. It creates neither a file nor a
+// table.
 func gatherArchive(ctx context.Context, cfg *config.Config) *archiveFacts {
 	if cfg.Archive.URL == "" {
 		return nil

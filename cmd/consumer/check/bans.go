@@ -8,7 +8,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// judgeBans looks at the topic that keeps who is banned.
+// judgeBans checks the bans topic.
 func judgeBans(s *section, t *topicFacts) {
 	const check = "bans topic"
 	switch {

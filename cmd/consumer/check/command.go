@@ -1,5 +1,5 @@
-// Package check is `consumer check`: a dry look at everything that run needs, and what
-// to do about what it finds. It writes nothing that stays.
+// Package check implements `consumer check`: a dry run that checks everything that run needs and gives a
+// remedy for each problem. It leaves nothing behind.
 package check
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// Command is the command.
+// Command returns the check command.
 func Command(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -72,10 +72,10 @@ invalid; then nothing else is checked.`,
 	return c
 }
 
-// longWait is how long a person waits without a word.
+// longWait is the time after which a person sees a progress message.
 const longWait = 2 * time.Second
 
-// errFound makes the exit code 1. It says nothing: the report has said it.
+// errFound makes the exit code 1. It has no text because the report already names the problems.
 var errFound = errors.New("")
 
 func showCheck(p *cli.Program, r *checkReport, asJSON bool) error {
@@ -89,8 +89,8 @@ func showCheck(p *cli.Program, r *checkReport, asJSON bool) error {
 	return r.write(p.Stdout, width, p.Colours(p.Stdout))
 }
 
-// run asks both sides at once, and then what would happen. What can't be reached is
-// among the findings, and no error.
+// run queries Kafka, Redis and the archive concurrently, and then works out what a consumer would do. A
+// server that cannot be reached is a finding, not an error.
 func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 	configured, err := judgeConfig(cfg, time.Now())
 	if err != nil {
@@ -143,7 +143,7 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 	return r, nil
 }
 
-// lookAhead finds where partitions would start.
+// lookAhead finds where each partition would start.
 func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consumer, k *kafkaFacts, r *redisFacts) {
 	for i := range k.topics {
 		t := &k.topics[i]
@@ -154,7 +154,7 @@ func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consume
 	}
 }
 
-// dryConsumer is the consumer that run would start. Nobody starts it.
+// dryConsumer returns the consumer that run would start. It is never started.
 func dryConsumer(r *app.Reader, client *kafka.Client, cluster string) (*ingest.Consumer, error) {
 	cfg := r.Config
 	all, err := app.NewBoards(cfg, r.Client, cluster)

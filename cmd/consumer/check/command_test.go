@@ -32,7 +32,7 @@ func execute(t *testing.T, environ []string, args ...string) (code int, stdout, 
 	return clitest.Execute(t, Command, environ, args...)
 }
 
-// checkedAt is a time that reports are made of without a clock.
+// checkedAt is a fixed time for reports.
 var checkedAt = time.Date(2100, 3, 10, 12, 0, 0, 0, time.UTC)
 
 func lineText(l workers.Line) string {
@@ -43,7 +43,7 @@ func lineText(l workers.Line) string {
 	return string(text)
 }
 
-// checked is a Kafka and a Redis of the test's own, and how check is told of them.
+// checked holds a Kafka and a Redis of the test's own, and the environment that points check at them.
 type checked struct {
 	kafka   *testenv.KafkaServer
 	redis   *testenv.RedisServer
@@ -52,7 +52,7 @@ type checked struct {
 	environ []string
 }
 
-// persistent are the arguments of a Redis that nothing is to be said against.
+// persistent holds the arguments of a Redis server with which check finds no fault.
 var persistent = []string{"--appendonly", "yes", "--lazyfree-lazy-expire", "yes", "--lazyfree-lazy-server-del", "yes"}
 
 func newChecked(t *testing.T) *checked {
@@ -66,7 +66,7 @@ func newChecked(t *testing.T) *checked {
 	return w
 }
 
-// is is all that a check mustn't change: keys, topics, groups and their offsets.
+// is returns everything that check must not change: keys, topics, groups and their offsets.
 func (w *checked) is(t *testing.T) string {
 	t.Helper()
 	var all []string
@@ -76,8 +76,8 @@ func (w *checked) is(t *testing.T) string {
 	}
 	for _, key := range keys {
 		switch {
-		case strings.HasSuffix(key, ":workers"): // which those write whom a check is made beside
-		case strings.Contains(key, ":~try:") && w.client.PTTL(t.Context(), key).Val() != -1: // left where a right is missing; it expires, or just has
+		case strings.HasSuffix(key, ":workers"): // running consumers write these
+		case strings.Contains(key, ":~try:") && w.client.PTTL(t.Context(), key).Val() != -1: // left on a missing right; expires, or just has
 		default:
 			all = append(all, fmt.Sprintf("%s %x", key, w.client.Dump(t.Context(), key).Val()))
 		}
@@ -104,8 +104,8 @@ func (w *checked) is(t *testing.T) string {
 	return strings.Join(all, "\n")
 }
 
-// finds runs check, sees that it changed nothing, and that exactly these warn or are
-// wrong, as "check subject: outcome".
+// finds runs check and verifies that it changed nothing, and that exactly the wanted findings are warnings
+// or wrong, as "check subject: outcome".
 func (w *checked) finds(t *testing.T, change []string, want ...string) *checkReport {
 	t.Helper()
 	before := w.is(t)
@@ -130,7 +130,7 @@ func checkWith(t *testing.T, environ []string) *checkReport {
 	return &r
 }
 
-// are sees that just these are not ok.
+// are verifies that exactly the wanted findings are not ok.
 func (r *checkReport) are(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
@@ -148,7 +148,7 @@ func (r *checkReport) are(t *testing.T, want ...string) {
 	}
 }
 
-// said is what a check found of a subject.
+// said verifies what a check found about a subject.
 func (r *checkReport) said(t *testing.T, check, subject, want string) {
 	t.Helper()
 	for _, f := range r.Findings {
@@ -170,7 +170,7 @@ func (w *checked) publish(t *testing.T, topic string, n int) {
 	}
 }
 
-// consumes runs a consumer until stop, as run does.
+// consumes runs a consumer, as run does, until stop is called.
 func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	t.Helper()
 	l, err := config.Load("", append(slices.Clone(w.environ), change...))
@@ -199,7 +199,7 @@ func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	}
 }
 
-// until waits for something that has to come true.
+// until waits until a condition becomes true.
 func until(t *testing.T, what string, came func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !came(); time.Sleep(20 * time.Millisecond) {
@@ -209,8 +209,8 @@ func until(t *testing.T, what string, came func() bool) {
 	}
 }
 
-// forever are settings of a topic that nothing is to be said against, but for its one
-// copy: the tests' Kafka is one broker.
+// forever holds settings of a topic with which check finds no fault, except for its single replica: the
+// tests' Kafka has one broker.
 var forever = map[string]string{"retention.ms": "-1"}
 
 func (w *checked) counted(t *testing.T) map[string]string {
@@ -258,7 +258,7 @@ func TestCheckOfARealKafkaAndRedisFromFirstLookToRunning(t *testing.T) {
 		return committed == 20
 	})
 	r = w.finds(t, nil, "topic points: warning")
-	r.said(t, "group", "standings", "1 member, stable: standings at ") // an address that the broker sees
+	r.said(t, "group", "standings", "1 member, stable: standings at ") // the broker sees the member at another address
 	r.said(t, "group", "standings", "; another one shares its partitions")
 	r.said(t, "consumer", "", "(2 partitions)")
 	r.said(t, "start", "points", "continues from the ledger: partitions 0 at ")
@@ -280,10 +280,10 @@ func TestCheckOfARealKafkaAndRedisFromFirstLookToRunning(t *testing.T) {
 	w.findsFaults(t)
 }
 
-// findsFaults makes each fault for real, and looks at it.
+// findsFaults creates each fault and verifies what check finds.
 func (w *checked) findsFaults(t *testing.T) {
 	t.Helper()
-	const one = "topic points: warning" // copy
+	const one = "topic points: warning" // because the topic has one replica
 	ledger := w.counted(t)
 	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
 	for _, c := range []struct {
@@ -306,7 +306,7 @@ func (w *checked) findsFaults(t *testing.T) {
 			w.kafka.CreateTopic(t, "letters.dlq", 1, map[string]string{"max.message.bytes": "1000"})
 		}, []string{"STANDINGS_KAFKA_TOPICS=letters"}, []string{"topic letters: warning", "dead letters letters.dlq: warning", "dead letters letters.dlq: warning", "ledger: warning"}},
 		{"somebody else's group", func(t *testing.T) {
-			w.client.Del(t.Context(), "lb:{0}:workers") // this group's workers have just stopped
+			w.client.Del(t.Context(), "lb:{0}:workers") // the workers of this group have just stopped
 			client := w.kafka.Client(t, kgo.ConsumerGroup("theirs"), kgo.ConsumeTopics("points"), kgo.Balancers(kgo.RangeBalancer()), kgo.SessionTimeout(10*time.Second))
 			client.PollRecords(t.Context(), 1)
 		}, []string{"STANDINGS_KAFKA_GROUP=theirs"}, []string{one, "group theirs: wrong"}},
@@ -333,7 +333,7 @@ func (w *checked) findsFaults(t *testing.T) {
 		{"almost full", func(t *testing.T) {
 			used, err := strconv.Atoi(w.client.InfoMap(t.Context(), "memory").Val()["Memory"]["used_memory"])
 			require.NoError(t, err)
-			w.set(t, "maxmemory", strconv.Itoa(used/2)) // what connections take comes and goes
+			w.set(t, "maxmemory", strconv.Itoa(used/2)) // the memory of connections varies
 		}, nil, []string{one, "memory: warning", "rights: wrong"}},
 		{"no persistence", func(t *testing.T) { w.set(t, "appendonly", "no") }, nil, []string{one, "persistence: warning"}},
 		{"blocking expiry", func(t *testing.T) { w.set(t, "lazyfree-lazy-expire", "no") }, nil, []string{one, "lazyfree: warning"}},
@@ -373,7 +373,7 @@ func (w *checked) findsFaults(t *testing.T) {
 			}
 			c.make(t)
 			want := slices.Clone(c.want)
-			if want[0] == "" { // of an address that was chosen just now
+			if want[0] == "" { // the subject is the address that was chosen just now
 				_, address, _ := strings.Cut(c.change[0], "=")
 				address, _, several := strings.Cut(address, ",")
 				want[0] = "brokers " + address + ": wrong"
@@ -427,7 +427,7 @@ func TestCheckOfAConfigurationThatIsWrongLooksAtNothing(t *testing.T) {
 func TestCheckWorksOnEmbeddedServersToo(t *testing.T) {
 	_, environ := clitest.FakeKafka(t)
 	environ = append(environ, "STANDINGS_REDIS_ADDRESSES="+testenv.Redis(t).Addr(), "STANDINGS_REDIS_PREFIX="+testenv.Prefix(t), "STANDINGS_LISTEN=off",
-		"STANDINGS_REDIS_ASSUME_NOEVICTION=true") // miniredis doesn't tell
+		"STANDINGS_REDIS_ASSUME_NOEVICTION=true") // miniredis does not report its policy
 	r := checkWith(t, environ)
 	if r.Result == outcomeWrong {
 		t.Errorf("%+v", r.Findings)

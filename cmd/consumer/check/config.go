@@ -1,7 +1,7 @@
 package check
 
-// Check, of the configuration: what an operator may not have meant, and certificates.
-// It is valid: else nothing is checked.
+// judgeConfig checks the configuration for settings that an operator may not have intended, and its
+// certificates. The configuration is valid; otherwise check ends before this.
 
 import (
 	"crypto/x509"
@@ -31,19 +31,19 @@ func judgeConfig(cfg *config.Config, now time.Time) ([]finding, error) {
 	return s.all, nil
 }
 
-// judgeTLS looks at the certificate that is shown, if there is one.
+// judgeTLS checks the client certificate, if one is configured.
 func judgeTLS(s *section, side string, c *config.TLS, now time.Time) {
 	if !c.Enabled || c.CertFile == "" {
 		return
 	}
-	if pair, err := c.Pair(); err != nil { // it has gone since the configuration was read
+	if pair, err := c.Pair(); err != nil { // the file changed or was removed since the configuration was read
 		s.wrong("tls", side, fmt.Sprintf("%s.tls.%v", side, err), "fix the file")
 	} else {
 		judgeCertificate(s, side, pair.Leaf, now)
 	}
 }
 
-// certificateSoon is how long before its end a certificate is warned of.
+// certificateSoon is how long before a certificate expires check starts to warn.
 const certificateSoon = 14 * units.Day
 
 func judgeCertificate(s *section, side string, c *x509.Certificate, now time.Time) {

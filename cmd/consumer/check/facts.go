@@ -1,6 +1,7 @@
 package check
 
-// What is judged: what Kafka and Redis say, and what the configuration asks of them.
+// This file holds what the checks judge: the answers of Kafka and Redis, and the requirements of the
+// configuration.
 
 import (
 	"time"
@@ -16,62 +17,62 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// kafkaFacts is what Kafka says. What couldn't be queried has its error instead, each
-// one line for a person.
+// kafkaFacts holds Kafka's answers. A query that failed has an error instead, already in one line that an
+// operator can read.
 type kafkaFacts struct {
 	bootstrap []reached // the configured addresses
-	err       error     // of the request for metadata: then nothing else is known
+	err       error     // from the metadata request: then nothing else is known
 	cluster   string
 	brokers   []brokerFacts
 	topics    []topicFacts
-	bans      *topicFacts // where who is banned is kept; nil where nobody can be
-	final     *finalFacts // where final windows are published; nil where they aren't
+	bans      *topicFacts // the bans topic; nil if none is configured
+	final     *finalFacts // the topics for final windows; nil if they are not published
 	group     groupFacts
-	missing   []kafkaconn.Right // that brokers tell to be missing
+	missing   []kafkaconn.Right // rights that the brokers report as missing
 	rightsErr error
 }
 
-// finalFacts are of the topics for final windows.
+// finalFacts holds the facts about the topics for final windows.
 type finalFacts struct {
 	topic, published topicFacts
-	// unused: nobody has ever used a transaction on this cluster.
+	// unused: no transaction has ever been used on this cluster.
 	unused bool
 }
 
-// reached is an address, and why it can't be reached.
+// reached is an address, with the error if it cannot be reached.
 type reached struct {
 	address string
 	err     error
 }
 
-// brokerFacts is a broker as the cluster names it to its clients.
+// brokerFacts describes a broker as the cluster advertises it to clients.
 type brokerFacts struct {
 	id int
 	reached
 	offered     map[protocol.ApiKey]versions
-	sessions    kafkaconn.Sessions // that it takes
+	sessions    kafkaconn.Sessions // the session timeouts that it accepts
 	sessionsErr error
 }
 
-// versions of a call, from lowest to highest.
+// versions is the range of versions that a broker supports for one API.
 type versions struct{ from, to int16 }
 
-// groupFacts is what its coordinator says of the group.
+// groupFacts holds the coordinator's answers about the group.
 type groupFacts struct {
 	kafkaconn.Group
 	err    error
-	unused bool // no group was ever used on this cluster
+	unused bool // no group has ever been used on this cluster
 }
 
-// topicFacts is what Kafka says of a topic.
+// topicFacts holds Kafka's answers about a topic.
 type topicFacts struct {
 	name        string
-	err         error // it isn't there, or may not be seen
+	err         error // the topic does not exist, or this user may not see it
 	partitions  []kafka.Partition
 	settings    kafkaconn.TopicSettings
 	settingsErr error
 
-	// Of a topic to read:
+	// Only for a topic that consumers read:
 	logs         []kafkaconn.Log
 	logsErr      error
 	committed    map[int]kafkaconn.Commit
@@ -81,54 +82,54 @@ type topicFacts struct {
 	deadLetters  *topicFacts
 }
 
-// redisFacts is what Redis says.
+// redisFacts holds Redis's answers.
 type redisFacts struct {
 	kind    string // a single server, a cluster, the Sentinels' master
 	db      int64
-	err     error         // of reaching any: then nothing else is known
+	err     error         // no server can be reached: then nothing else is known
 	servers []serverFacts // the masters
-	rights  error         // of trying all that the scripts use
-	// state is what all shards hold, and noState why the first of those that can't be read can't.
+	rights  error         // from trying all commands of the scripts
+	// state is the content of all shards; noState is the error of the first shard that cannot be read.
 	state   *ledger.State
 	noState error
-	// Of each shard: what it holds; problems has why shards can't be read, by their masters.
+	// Per shard: its content, and its report. problems has the reasons why shards cannot be read, by master.
 	states   []ledger.State
 	shards   []shards.Report
 	problems []string
-	// Of a cluster: what it doesn't serve.
+	// Only for a cluster: the slots that it does not serve.
 	cluster bool
-	number  string // what the configuration says of their number that isn't so any more
+	number  string // how the configured number of shards differs from Redis
 	gaps    []string
 	gapsErr error
-	// difference is what the configuration's schema has other than Redis; nil for none. added are
-	// the periods that a start would add.
+	// difference is how the configured schema differs from the one in Redis; nil if they are equal. added
+	// are the periods that a start would add.
 	difference error
 	added      []ledger.Added
-	group      string   // of the configuration
-	lost       []string // windows that are listed, and whose keys are gone
-	lostErr    error    // of looking for them
-	// others are windows that were written by another rule than their boards have.
+	group      string   // the configured group
+	lost       []string // windows that are listed but whose keys are gone
+	lostErr    error    // from looking for lost windows
+	// others are windows that were written under another rule than their boards have now.
 	others    []*ranking.RuleError
-	othersErr error // of looking for them
+	othersErr error // from looking for such windows
 }
 
-// serverFacts is what a master says of itself.
+// serverFacts describes one master by its own answers.
 type serverFacts struct {
-	address  string // empty where there is only one, and the configuration names it
+	address  string // empty if there is only one master: the configuration names it
 	err      error
-	info     map[string]string // INFO; empty where this user may not ask
-	settings map[string]string // CONFIG GET; empty where this user may not ask
-	eviction error             // as it is judged at start and with every new connection
-	ahead    time.Duration     // its clock, of this machine's
-	within   time.Duration     // how exactly that is known: half a round trip
+	info     map[string]string // INFO; empty if this user may not run it
+	settings map[string]string // CONFIG GET; empty if this user may not run it
+	eviction error             // the result of the same check as at start and on every new connection
+	ahead    time.Duration     // how far its clock is ahead of this machine's
+	within   time.Duration     // the precision of ahead: half a round trip
 }
 
-// wanted is what the configuration asks of topics.
+// wanted holds the configuration's requirements for topics.
 type wanted struct {
 	rules        fold.Rules
-	largestBatch int64 // bytes of a record batch that fold_memory has room for
+	largestBatch int64 // the largest record batch that fits into fold_memory, in bytes
 	group        string
 	session      time.Duration
 	start        string
-	notRedis     error // why nothing is known of the ledger
+	notRedis     error // why the ledger is unknown
 }

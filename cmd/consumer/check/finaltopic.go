@@ -9,7 +9,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// judgeFinal looks at the topics that final windows are published to, and that record which are.
+// judgeFinal checks the topic that final windows are published to, and the topic that records which are
+// published.
 func judgeFinal(s *section, f *finalFacts) {
 	const check = "final topic"
 	for _, t := range []*topicFacts{&f.topic, &f.published} {

@@ -1,6 +1,6 @@
 package check
 
-// Check, of Kafka: whether the cluster is there and speaks what the consumer does.
+// judgeKafka checks that the cluster is reachable and supports the API versions that the consumer uses.
 
 import (
 	"errors"
@@ -64,8 +64,8 @@ func judgeBootstrap(s *section, all []reached) {
 	}
 }
 
-// judgeSessions holds the session's timeout to what brokers allow: any of them may
-// come to coordinate the group.
+// judgeSessions compares the session timeout with the limits of every broker, because any broker can become
+// the group's coordinator.
 func judgeSessions(s *section, all []brokerFacts, session time.Duration) {
 	const check = "session timeout"
 	for _, b := range all {
@@ -83,7 +83,8 @@ func judgeSessions(s *section, all []brokerFacts, session time.Duration) {
 	}
 }
 
-// remedyAt is what to do about a broker: one that refuses has said what it wants.
+// remedyAt returns the remedy for an unreachable broker. A broker that refused the connection already named
+// the cause.
 func remedyAt(err error, otherwise string) string {
 	if errors.As(err, new(*kafkaconn.Refusal)) {
 		return "see docs/security.md: kafka.tls and kafka.sasl must match its listener"
@@ -141,20 +142,19 @@ func judgeCluster(s *section, f *kafkaFacts) {
 	}
 }
 
-// need is a call that the consumer makes, and the versions of it that it speaks.
+// need is an API that the consumer calls, with the versions that it supports.
 type need struct {
 	key protocol.ApiKey
 	versions
 }
 
-// needed are the calls that nothing works without. The group's are sent by
-// kafka-go's Conn, which speaks few versions; Fetch is our own, from the version
-// that brought transactions on.
+// needed lists the APIs that the consumer cannot work without. kafka-go's Conn, which supports few
+// versions, sends the group's requests. Fetch is our own, from the first version with transactions.
 var needed = []need{
-	{protocol.Produce, versions{3, 8}}, // with headers
+	{protocol.Produce, versions{3, 8}}, // first version with headers
 	{protocol.Fetch, versions{4, 11}},
-	{protocol.ListOffsets, versions{2, 5}}, // with an isolation level
-	{protocol.Metadata, versions{4, 8}},    // that creates nothing
+	{protocol.ListOffsets, versions{2, 5}}, // first version with an isolation level
+	{protocol.Metadata, versions{4, 8}},    // first version that can leave out automatic topic creation
 	{protocol.OffsetCommit, versions{2, 2}},
 	{protocol.OffsetFetch, versions{1, 5}},
 	{protocol.FindCoordinator, versions{0, 0}},
@@ -167,10 +167,10 @@ var needed = []need{
 	{protocol.CreatePartitions, versions{0, 1}},
 }
 
-// groupKind is the type of a group of consumers.
+// groupKind is the protocol type of a consumer group.
 const groupKind = "consumer"
 
-// groupDeals is the assignor that the consumer joins with.
+// groupDeals is the name of the assignor with which the consumer joins.
 var groupDeals = kafka.RoundRobinGroupBalancer{}.ProtocolName()
 
 func judgeGroup(s *section, g *groupFacts, name string) {

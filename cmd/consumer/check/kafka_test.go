@@ -25,7 +25,7 @@ func offersAll() map[protocol.ApiKey]versions {
 	return all
 }
 
-// aTopic is one that nothing is to be said against, and aCluster has it.
+// aTopic returns a topic with which check finds no fault; aCluster returns a cluster that has it.
 func aTopic() topicFacts {
 	settings := func() kafkaconn.TopicSettings {
 		return kafkaconn.TopicSettings{
@@ -44,7 +44,7 @@ func aTopic() topicFacts {
 	}
 }
 
-// bansTopic is one for bans.
+// bansTopic returns a bans topic.
 func bansTopic(partitions, copies int, policy string) *topicFacts {
 	t := &topicFacts{name: "bans", settings: kafkaconn.TopicSettings{"cleanup.policy": policy}}
 	for id := range partitions {

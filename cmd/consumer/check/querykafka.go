@@ -1,8 +1,8 @@
 package check
 
-// What check judges of Kafka, queried. Nothing is created, joined or committed: of a cluster
-// on which no group was ever used ours isn't queried, since such a query creates the topic that
-// groups are kept in.
+// This file queries Kafka for the facts that check judges. It creates, joins and commits nothing. If no
+// group was ever used on the cluster, it does not query ours, because such a query makes Kafka create its
+// internal topic for groups.
 
 import (
 	"context"
@@ -23,17 +23,17 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// offsetsTopic is where Kafka keeps groups, and transactionsTopic where it keeps transactions. Both are made
-// by whoever asks for the first of them.
+// offsetsTopic and transactionsTopic are Kafka's internal topics for groups and for transactions. Kafka
+// creates each one at the first request that needs it.
 const (
 	offsetsTopic      = "__consumer_offsets"
 	transactionsTopic = "__transaction_state"
 )
 
-// queriedAtOnce bounds the brokers and topics that are queried at once.
+// queriedAtOnce limits the brokers or topics that are queried concurrently.
 const queriedAtOnce = 8
 
-// queryEach queries n, several at once. Each keeps its own error.
+// queryEach calls query for 0 to n-1, several at once. Each query stores its own error.
 func queryEach(n int, query func(i int)) {
 	var group errgroup.Group
 	group.SetLimit(queriedAtOnce)
@@ -49,7 +49,7 @@ type kafkaQueries struct {
 	client *kafka.Client
 }
 
-// gather queries everything but where partitions would start.
+// gather runs all queries except those for where partitions would start.
 func (a *kafkaQueries) gather(ctx context.Context) *kafkaFacts {
 	f := &kafkaFacts{}
 	for _, address := range a.cfg.Kafka.Brokers {
@@ -95,8 +95,8 @@ func (a *kafkaQueries) gather(ctx context.Context) *kafkaFacts {
 	return f
 }
 
-// queryRights queries as run does at its start, but for those on a group where none was
-// ever used.
+// queryRights asks for the rights that run checks at start. It leaves out the group's rights if no group
+// was ever used.
 func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
 	needs := ingest.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
 	if f.bans != nil && f.bans.err == nil {
@@ -118,8 +118,7 @@ func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
 	}
 }
 
-// bootstrap requests the metadata of every configured address, each by itself; what the
-// first one says that answers is taken.
+// bootstrap requests the metadata from every configured address separately, and returns the first answer.
 func (a *kafkaQueries) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.MetadataResponse {
 	answers := make([]*kafka.MetadataResponse, len(f.bootstrap))
 	queryEach(len(f.bootstrap), func(i int) {
@@ -135,14 +134,14 @@ func (a *kafkaQueries) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.Meta
 	return nil
 }
 
-// explainAt says what an error of one broker means: the others aren't queried.
+// explainAt explains an error of one broker without querying the others.
 func (a *kafkaQueries) explainAt(ctx context.Context, address string, err error) error {
 	there := a.cfg.Kafka
 	there.Brokers = []string{address}
 	return app.ExplainKafka(ctx, err, &there, there.Topics[0])
 }
 
-// checkedTopics are all that is looked at: a transport knows only those on its list.
+// checkedTopics returns all topics that check queries. A transport knows only the topics on its list.
 func checkedTopics(cfg *config.Config) []string {
 	all := append(cfg.Kafka.Read(), offsetsTopic)
 	if cfg.Kafka.FinalTopic != "" {
@@ -154,7 +153,7 @@ func checkedTopics(cfg *config.Config) []string {
 	return all
 }
 
-// queryBrokers queries what each broker offers, where the cluster says it is.
+// queryBrokers queries every broker's APIs and session limits at its advertised address.
 func (a *kafkaQueries) queryBrokers(ctx context.Context, f *kafkaFacts, all []kafka.Broker) {
 	slices.SortFunc(all, func(x, y kafka.Broker) int { return x.ID - y.ID })
 	f.brokers = make([]brokerFacts, len(all))
@@ -163,7 +162,7 @@ func (a *kafkaQueries) queryBrokers(ctx context.Context, f *kafkaFacts, all []ka
 
 func (a *kafkaQueries) queryBroker(ctx context.Context, b kafka.Broker) brokerFacts {
 	f := brokerFacts{id: b.ID, reached: reached{address: net.JoinHostPort(b.Host, strconv.Itoa(b.Port))}}
-	// Metadata first: other calls hide the cause of a failure.
+	// Metadata comes first, because the other calls hide the cause of a failure.
 	_, err := a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(f.address), Topics: checkedTopics(a.cfg)})
 	var offers *kafka.ApiVersionsResponse
 	if err == nil {
@@ -227,8 +226,8 @@ func (a *kafkaQueries) queryTopic(ctx context.Context, t *topicFacts, unused boo
 	}
 }
 
-// unused reports that no group was ever used on the cluster. Who may not see the
-// topic of groups can't know, and queries it.
+// unused reports whether no group was ever used on the cluster. If this user may not describe the topic of
+// groups, the answer is false unless ListGroups succeeds and returns no group.
 func (a *kafkaQueries) unused(ctx context.Context, offsets *kafka.Topic) bool {
 	if offsets != nil && !errors.Is(offsets.Error, kafka.UnknownTopicOrPartition) {
 		return false
@@ -237,7 +236,7 @@ func (a *kafkaQueries) unused(ctx context.Context, offsets *kafka.Topic) bool {
 	return err == nil && r.Error == nil && len(r.Groups) == 0
 }
 
-// queryGroup queries the coordinator, which has answered for the offsets before.
+// queryGroup queries the coordinator, which has already answered the request for offsets.
 func (a *kafkaQueries) queryGroup(ctx context.Context, g *groupFacts) {
 	g.err = kafkaconn.RetryTransient(ctx, a.client, func() (err error) {
 		g.Group, err = kafkaconn.DescribeGroup(ctx, a.client, a.cfg.Kafka.Group)

@@ -1,6 +1,6 @@
 package check
 
-// Asking Redis for what check judges. Nothing that stays is written.
+// gatherRedis queries Redis for the facts that check judges. It leaves nothing behind.
 
 import (
 	"context"
@@ -62,8 +62,8 @@ func gatherRedis(ctx context.Context, r *app.Reader) *redisFacts {
 	return f
 }
 
-// takeStates takes what the shards hold, and returns why one of them couldn't be read. Without one
-// of them nothing is said of all.
+// takeStates stores the state of every shard, and returns the first error. If one shard cannot be read,
+// there is no combined state.
 func (f *redisFacts) takeStates(ctx context.Context, r *app.Reader, states []ledger.State, errs []error) error {
 	f.states, f.problems = states, app.ExplainShards(ctx, errs, r.Config)
 	f.shards = shards.Reports(r.Boards.Shards(), states, errs)
@@ -77,7 +77,7 @@ func (f *redisFacts) takeStates(ctx context.Context, r *app.Reader, states []led
 	return nil
 }
 
-// extend takes the periods that a start would add, as if it had.
+// extend works out which periods a start would add.
 func (f *redisFacts) extend(r *app.Reader, cluster string) error {
 	if f.state == nil {
 		return nil
@@ -90,14 +90,14 @@ func (f *redisFacts) extend(r *app.Reader, cluster string) error {
 	return nil
 }
 
-// queriedSettings are those that are judged. Each is queried by itself: Redis 6.2
-// takes one name a call.
+// queriedSettings lists the settings that are judged. Each needs a call of its own, because Redis 6.2
+// accepts one name per call.
 var queriedSettings = []string{
 	"maxmemory-policy", "save", "appendfsync", "lazyfree-lazy-expire",
 	"lazyfree-lazy-server-del",
 }
 
-// queryServer queries one master, all within redis.timeout.
+// queryServer queries one master, within redis.timeout in total.
 func queryServer(ctx context.Context, cfg *config.Config, c *redis.Client) serverFacts {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Redis.Timeout)
 	defer cancel()
@@ -105,7 +105,7 @@ func queryServer(ctx context.Context, cfg *config.Config, c *redis.Client) serve
 	conn := c.Conn()
 	defer conn.Close() //nolint:errcheck // it goes back to its pool
 	var err error
-	if err = conn.Time(ctx).Err(); err == nil { // connected: what follows is one round trip
+	if err = conn.Time(ctx).Err(); err == nil { // the connection is open: the next call takes one round trip
 		var theirs time.Time
 		sent := time.Now()
 		theirs, err = conn.Time(ctx).Result()
@@ -129,7 +129,7 @@ func queryServer(ctx context.Context, cfg *config.Config, c *redis.Client) serve
 	for _, name := range queriedSettings {
 		all, err := conn.ConfigGet(ctx, name).Result()
 		if err != nil {
-			break // no right to the first is none to the others
+			break // a user without the right to read the first setting cannot read the others
 		}
 		if value, ok := all[name]; ok {
 			m.settings[name] = value

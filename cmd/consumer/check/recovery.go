@@ -1,6 +1,6 @@
 package check
 
-// Check, of what a loss of Redis would cost now.
+// This file checks what a loss of Redis would cost now.
 
 import (
 	"cmp"
@@ -17,17 +17,17 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// lossFacts decide what a loss of Redis would cost.
+// lossFacts holds what decides the cost of losing Redis.
 type lossFacts struct {
 	reach   ingest.Reach
-	windows []ledger.Window // that are listed in Redis, and whose retention is not over
+	windows []ledger.Window // listed in Redis, with retention not yet over
 	now     time.Time       // by Redis's clock
 }
 
-// errUnknown says that another finding has to be fixed first.
+// errUnknown means that another finding must be fixed first.
 var errUnknown = errors.New("requires Kafka and Redis")
 
-// gatherLoss asks Kafka how far back its logs reach, and Redis for its windows.
+// gatherLoss queries Kafka for how far back its logs reach, and Redis for its windows.
 func gatherLoss(ctx context.Context, r *app.Reader, consumer *ingest.Consumer, k *kafkaFacts, redis *redisFacts) (*lossFacts, error) {
 	if k.err != nil || redis.state == nil {
 		return nil, errUnknown
@@ -60,8 +60,9 @@ func gatherLoss(ctx context.Context, r *app.Reader, consumer *ingest.Consumer, k
 	return f, nil
 }
 
-// judgeLoss says in one line how far back the log reaches, which live windows it does not cover, and how old a backup
-// of Redis may be: it can be restored if the log still has the records from the positions in it on.
+// judgeLoss reports in one line how far back the log reaches, which live windows it does not cover, and the
+// maximum age of a backup of Redis. A backup can be restored if the log still has all records after the
+// positions in the backup.
 func judgeLoss(f *lossFacts, err error) []finding {
 	const check = "if Redis is lost"
 	s := &section{name: sectionRecovery}
@@ -85,7 +86,8 @@ func judgeLoss(f *lossFacts, err error) []finding {
 	return s.all
 }
 
-// lacking names the live windows that the log does not cover, each once for all boards, by their starts.
+// lacking names the live windows that the log does not cover, in order of their starts. A window of several
+// boards is named once.
 func (f *lossFacts) lacking() []string {
 	windows := slices.DeleteFunc(slices.Clone(f.windows), func(w ledger.Window) bool { return w.Start >= f.reach.Complete })
 	slices.SortFunc(windows, func(a, b ledger.Window) int {

@@ -34,7 +34,7 @@ func TestOneLineSaysWhatALossOfRedisWouldCost(t *testing.T) {
 			"warning: the log reaches back 27h0m, to 2100-03-08T00:00:00Z, and does not cover yearly 2100, monthly 2100-03; a backup may be at most 27h0m old → " +
 				"keep backups of Redis that are not older (docs/recovery.md), or have Kafka keep the log for longer",
 		},
-		{ // its clock is ahead of Redis's
+		{ // this machine's clock is ahead of Redis's
 			ingest.Reach{Since: at(9, 4), Complete: at(9, 5)}, windows[:1],
 			"warning: the log reaches back 0, to 2100-03-09T04:00:00Z, and does not cover weekly 2100-W10; a backup may be at most 0 old → " +
 				"keep backups of Redis that are not older (docs/recovery.md), or have Kafka keep the log for longer",

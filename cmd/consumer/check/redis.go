@@ -1,6 +1,6 @@
 package check
 
-// Check, of Redis's servers: each master by itself.
+// judgeRedis checks the Redis servers: each master separately, then the shards, rights and standings.
 
 import (
 	"errors"
@@ -29,9 +29,9 @@ func judgeRedis(f *redisFacts, topics []string) []finding {
 	return s.all
 }
 
-// judgeAway reports a server that can't be used.
+// judgeAway reports a server that cannot be used.
 func judgeAway(s *section, subject string, err error, todo string) {
-	if errors.As(err, new(*redisconn.ServerMismatchError)) { // which says what to change
+	if errors.As(err, new(*redisconn.ServerMismatchError)) { // the error already names the setting to change
 		todo = "see docs/security.md"
 	}
 	s.wrong("server", subject, err.Error(), todo)
@@ -54,7 +54,7 @@ func judgeServer(s *section, f *redisFacts, m *serverFacts) {
 	judgeClock(s, m)
 }
 
-// oldestRedis is what the commands and their options need.
+// oldestRedis is the oldest version that has all commands and options that the scripts use.
 var oldestRedis = [2]int{6, 2}
 
 func judgeVersion(s *section, f *redisFacts, m *serverFacts) {
@@ -106,7 +106,7 @@ func judgeEviction(s *section, m *serverFacts) {
 	}
 }
 
-// fullShare is how much of maxmemory may be used without a word.
+// fullShare is the share of maxmemory above which check warns.
 const fullShare = 0.8
 
 func judgeMemory(s *section, m *serverFacts) {
@@ -179,7 +179,7 @@ func judgeLazyfree(s *section, m *serverFacts) {
 	}
 }
 
-// clockApart is how far clocks may be apart without a word.
+// clockApart is the difference between clocks above which check warns.
 const clockApart = time.Second
 
 func judgeClock(s *section, m *serverFacts) {

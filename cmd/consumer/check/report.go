@@ -1,7 +1,7 @@
 package check
 
-// What check found, and what to do about it. The judgement is pure: facts that
-// others have gathered go in, findings come out.
+// This file defines the report: what check found, and the remedies. The judge functions are pure: they turn
+// the gathered facts into findings.
 
 import (
 	"fmt"
@@ -12,17 +12,17 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// outcome is how a check came out.
+// outcome is the result of a check.
 type outcome string
 
 const (
 	outcomeOK        outcome = "ok"
-	outcomeWarning   outcome = "warning"     // run works, and there is something to know
-	outcomeWrong     outcome = "wrong"       // run ends, waits or halts a partition
-	outcomeUnchecked outcome = "not checked" // it couldn't be looked at
+	outcomeWarning   outcome = "warning"     // run works, but the operator should know or fix something
+	outcomeWrong     outcome = "wrong"       // run would exit, wait or halt a partition
+	outcomeUnchecked outcome = "not checked" // the check was not possible
 )
 
-// Sections of the report, in their order.
+// The sections of the report, in order.
 const (
 	sectionConfiguration = "configuration"
 	sectionKafka         = "kafka"
@@ -31,28 +31,28 @@ const (
 	sectionRecovery      = "recovery"
 )
 
-// checkReport is all of check. Its JSON never leaves out or renames a field, but for the
-// shards where there is one.
+// checkReport is the whole report. Its JSON is an interface: fields are never omitted or renamed, except
+// that shards is absent if there is only one.
 type checkReport struct {
 	At       string        `json:"at"`     // RFC 3339 with ms, in UTC
 	Result   outcome       `json:"result"` // ok, warning or wrong
 	Findings []finding     `json:"findings"`
-	Starts   []startReport `json:"starts"` // every partition of the configured topics that Kafka named
-	// Shards are there if there are several.
+	Starts   []startReport `json:"starts"` // every partition of the configured topics that Kafka reported
+	// Shards is present only if there are several.
 	Shards []shards.Report `json:"shards,omitempty"`
 }
 
-// finding is one check of one thing.
+// finding is the result of one check of one subject.
 type finding struct {
 	Section string  `json:"section"` // configuration, kafka, redis, archive or recovery
-	Check   string  `json:"check"`   // what was looked at: retention
-	Subject string  `json:"subject"` // of what: a topic, a broker; empty where there is only one
+	Check   string  `json:"check"`   // the name of the check, such as retention
+	Subject string  `json:"subject"` // what was checked, such as a topic or a broker; empty if there is only one
 	Result  outcome `json:"result"`  // ok, warning, wrong or not checked
-	Found   string  `json:"found"`   // or why it couldn't be looked at
-	ToDo    string  `json:"to_do"`   // empty where there is nothing to do
+	Found   string  `json:"found"`   // what was found, or why the check was not possible
+	ToDo    string  `json:"to_do"`   // the remedy; empty if none is needed
 }
 
-// startReport is where a partition would start, were the consumer started now.
+// startReport describes where a partition would start if the consumer started now.
 type startReport struct {
 	Topic     string  `json:"topic"`
 	Partition int     `json:"partition"`
@@ -61,14 +61,14 @@ type startReport struct {
 	Committed *int64  `json:"committed"`
 	Position  *string `json:"position"` // the ledger's text
 	Start     *string `json:"start"`    // ledger, gap, added, first_start, redis_lost or halt
-	Offset    *int64  `json:"offset"`   // null where it halts
-	Lag       *int64  `json:"lag"`      // records from there to the log's end
-	// PartialBefore is the time before which windows that begin are incomplete.
+	Offset    *int64  `json:"offset"`   // null if it halts
+	Lag       *int64  `json:"lag"`      // records from Offset to the log's end
+	// PartialBefore: windows that start before this time are incomplete.
 	PartialBefore *string `json:"partial_before"`
-	Reason        *string `json:"reason"` // of a halt
+	Reason        *string `json:"reason"` // why it halts; null if it does not
 }
 
-// section gathers the findings of one.
+// section collects the findings of one section.
 type section struct {
 	name string
 	all  []finding
@@ -92,7 +92,8 @@ func (s *section) unchecked(check, subject, why, todo string) {
 	s.add(outcomeUnchecked, check, subject, why, todo)
 }
 
-// conclude is the whole: wrong if anything is, a warning if anything has one.
+// conclude returns the overall result: wrong if any finding is wrong, else warning if any is a warning,
+// else ok.
 func conclude(all []finding) outcome {
 	for _, o := range []outcome{outcomeWrong, outcomeWarning} {
 		if slices.ContainsFunc(all, func(f finding) bool { return f.Result == o }) {
@@ -102,7 +103,7 @@ func conclude(all []finding) outcome {
 	return outcomeOK
 }
 
-// count says how many came out how: 1 wrong, 2 warnings, 3 not checked.
+// count returns the number of findings per outcome: "1 wrong, 2 warnings, 3 not checked".
 func (r *checkReport) count() string {
 	n := map[outcome]int{}
 	for _, f := range r.Findings {

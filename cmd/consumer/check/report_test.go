@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// foundIn is every finding of one check, as "outcome: found → to do".
+// foundIn returns all findings of one check, as "outcome: found → to do".
 func foundIn(all []finding, check string) string {
 	var lines []string
 	for _, f := range all {
@@ -21,8 +21,8 @@ func foundIn(all []finding, check string) string {
 	return strings.Join(lines, "\n")
 }
 
-// holds sees that a check came out as it should: each line of want begins with the
-// outcome, and all of its parts, between …, are there in this order.
+// holds verifies the findings of a check: each line of want begins with the outcome, and its parts,
+// separated by …, occur in this order.
 func holds(t *testing.T, all []finding, check, want string) {
 	t.Helper()
 	got := foundIn(all, check)

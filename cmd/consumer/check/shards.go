@@ -1,6 +1,6 @@
 package check
 
-// Check, of shards and the cluster that has them.
+// This file checks the shards and the cluster that holds them.
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// coverage asks a cluster what it doesn't serve; nothing is asked of anything else.
+// coverage asks a cluster which slots it does not serve. It does nothing for other kinds of Redis.
 func (f *redisFacts) coverage(ctx context.Context, r *app.Reader) {
 	cluster, ok := r.Client.(*redis.ClusterClient)
 	if !ok {
@@ -25,10 +25,10 @@ func (f *redisFacts) coverage(ctx context.Context, r *app.Reader) {
 	f.gaps, f.gapsErr = app.ClusterGaps(ctx, cluster, r.Config)
 }
 
-// oneShard is what is said of a cluster with a single shard.
+// oneShard is the text for a cluster that has only one shard.
 const oneShard = "one shard uses one master: redis.shards spreads members over several, and consumer reshard changes it"
 
-// judgeShards is about a cluster, and about several shards.
+// judgeShards checks the slots of a cluster, and the shards if there are several.
 func judgeShards(s *section, f *redisFacts) {
 	const check = "slots"
 	if f.number != "" {
@@ -69,7 +69,7 @@ func judgeShards(s *section, f *redisFacts) {
 	}
 }
 
-// masters is how many servers shards are on, as far as that is known.
+// masters returns the number of servers that the shards are on, counting only known ones; at least 1.
 func masters(all []shards.Report) int {
 	known := map[string]bool{}
 	for _, r := range all {

@@ -1,6 +1,6 @@
 package check
 
-// Check, of what Redis holds under the prefix.
+// judgeStandings checks the content of Redis under the prefix.
 
 import (
 	"encoding/json"
@@ -33,7 +33,7 @@ func judgeStandings(s *section, f *redisFacts, topics []string) {
 	judgeZones(s, f.state, zoneinfo.Current().Version)
 }
 
-// judgeZones warns if consumers, or a consumer and this program, have different time zone data.
+// judgeZones warns if the running consumers and this program have different time zone data.
 func judgeZones(s *section, st *ledger.State, own string) {
 	all := append(workers.TimeZoneData(st), own)
 	slices.Sort(all)
@@ -43,7 +43,8 @@ func judgeZones(s *section, st *ledger.State, own string) {
 	}
 }
 
-// judgeBoards says whether Redis has every board that it lists, and all of it.
+// judgeBoards checks whether Redis has the key of every listed window, and whether boards are being
+// refilled.
 func judgeBoards(s *section, f *redisFacts, topics []string) {
 	const check = "boards"
 	progress := workers.Of(f.state, topics)
@@ -62,7 +63,7 @@ func judgeBoards(s *section, f *redisFacts, topics []string) {
 	}
 }
 
-// judgeRules says whether boards still have the rules that their windows were written by.
+// judgeRules checks whether every listed window was written under the current rule of its board.
 func judgeRules(s *section, f *redisFacts) {
 	const check = "rules"
 	switch {
@@ -102,7 +103,7 @@ func judgeSchema(s *section, f *redisFacts) {
 	}
 }
 
-// judgeAdded reports the periods that a start adds, and which of their windows will be incomplete.
+// judgeAdded reports the periods that a start would add, and those with windows that will be incomplete.
 func judgeAdded(s *section, check string, added []ledger.Added) {
 	var all, late []string
 	since := int64(0)
@@ -162,11 +163,12 @@ func judgeLedger(s *section, st *ledger.State, topics []string) {
 	}
 }
 
-// judgeWorkers says whether a consumer runs already: a check may be made beside it.
+// judgeWorkers reports the consumers that are running, because check may run next to them, and the halted
+// partitions.
 func judgeWorkers(s *section, st *ledger.State, group string) {
 	const check = "consumer"
 	owners, groups := map[string]int{}, map[string]bool{}
-	halts := map[string][]string{} // partitions by reason
+	halts := map[string][]string{} // halted partitions by reason
 	lines := map[string]workers.Line{}
 	for field, text := range st.Workers {
 		var line workers.Line
@@ -183,7 +185,7 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(halts)) {
 		fields := slices.SortedFunc(slices.Values(halts[reason]), ledger.CompareFields)
-		first := lines[fields[0]] // the others have the same reason
+		first := lines[fields[0]] // all of them have the same reason
 		s.wrong(check, "", fmt.Sprintf("halted: %s (%s): %s", units.Names(fields), reason, first.What), first.Remedy)
 	}
 	for _, other := range slices.Sorted(maps.Keys(groups)) {

@@ -1,7 +1,7 @@
 package check
 
-// Check, of what would happen if the consumer started now: the start table's
-// outlook, sorted by what happens and not partition by partition.
+// This file reports what would happen if the consumer started now. Findings are grouped by outcome, not by
+// partition.
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// reportStarts has a line for every partition that Kafka named. State is nil
-// where Redis didn't answer.
+// reportStarts returns one line for every partition that Kafka reported. State is nil if Redis did not
+// answer.
 func reportStarts(topics []topicFacts, state *ledger.State) []startReport {
 	all := []startReport{}
 	for _, t := range topics {
@@ -54,7 +54,7 @@ func (r *startReport) addOutlook(o *ingest.Outlook) {
 	}
 }
 
-// judgeStarts has a finding for each way in which a topic's partitions start.
+// judgeStarts adds one finding for each way in which partitions of a topic would start.
 func judgeStarts(s *section, t *topicFacts, start string, notRedis error) {
 	const check = "start"
 	switch {
@@ -77,7 +77,7 @@ func judgeStarts(s *section, t *topicFacts, start string, notRedis error) {
 	t.judgeHalts(s)
 }
 
-// judgeStart is about the partitions that start for the same reason, if there are any.
+// judgeStart reports the partitions that would start for a given reason, if there are any.
 func (t *topicFacts) judgeStart(s *section, why ingest.Why, start string) {
 	const check = "start"
 	var offsets []string
@@ -113,7 +113,8 @@ func (t *topicFacts) judgeStart(s *section, why ingest.Why, start string) {
 	}
 }
 
-// judgeHalts names what would halt: for each reason the first, and how many more.
+// judgeHalts reports the partitions that would halt. For each reason it names the first one and the number
+// of others.
 func (t *topicFacts) judgeHalts(s *section) {
 	which := map[string][]int{}
 	for p, o := range t.outlook {
@@ -129,7 +130,7 @@ func (t *topicFacts) judgeHalts(s *section) {
 			name += fmt.Sprintf(" and %d more", len(all)-1)
 		}
 		if reason == health.HaltSchema {
-			what, todo = "see schema, below", "" // which says it once for all
+			what, todo = "see schema, below", "" // the schema check reports it once for all partitions
 		}
 		s.wrong("start", t.name, fmt.Sprintf("%s would halt (%s): %s", name, reason, what), todo)
 	}

@@ -1,6 +1,6 @@
 package check
 
-// Check as text: a table of findings, section by section.
+// This file writes the report as text: a table of findings, section by section.
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/terminal"
 )
 
-// The width of lines: as wide as the terminal within these, else the usual one.
+// The line width in columns: the terminal's width within these limits, or usualWidth without a terminal.
 const (
 	narrowest  = 80
 	widest     = 120
@@ -23,7 +23,7 @@ var colours = map[string]terminal.Colour{
 	string(outcomeOK): terminal.Green, string(outcomeUnchecked): terminal.Yellow, string(outcomeWarning): terminal.Yellow, "warnings": terminal.Yellow, string(outcomeWrong): terminal.Red,
 }
 
-// write writes lines of at most width columns, unless a word is longer.
+// write writes lines of at most width columns, unless a single word is longer.
 func (r *checkReport) write(w io.Writer, width int, coloured bool) error {
 	t := terminal.NewTable("CHECK", "RESULT", "FOUND → WHAT TO DO")
 	section := ""
@@ -59,7 +59,7 @@ func (r *checkReport) write(w io.Writer, width int, coloured bool) error {
 	return terminal.WriteColoured(w, b.String(), colours)
 }
 
-// mergeSubjects makes one of findings that differ only in what they are about.
+// mergeSubjects merges findings that differ only in their subject.
 func mergeSubjects(all []finding) []finding {
 	var merged []finding
 	for _, f := range all {

@@ -1,6 +1,6 @@
 package check
 
-// Check, of the topics and their dead-letter topics.
+// This file checks the topics and their dead-letter topics.
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// deniedBy reports whether an error says that this user may not do something.
+// deniedBy reports whether an error is a missing right of this user.
 func deniedBy(err error) bool {
 	return errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.GroupAuthorizationFailed) || errors.Is(err, kafka.ClusterAuthorizationFailed)
 }
@@ -50,7 +50,7 @@ func judgeTopic(s *section, t *topicFacts, want *wanted) {
 	judgeDeadLetters(s, t)
 }
 
-// judgePartitions looks at leaders and replicas.
+// judgePartitions checks leaders and replicas.
 func judgePartitions(s *section, t *topicFacts) {
 	var leaderless, short []string
 	var copies []int
@@ -85,7 +85,7 @@ func judgePartitions(s *section, t *topicFacts) {
 	}
 }
 
-// partitionsOf names some, each with what is said of it.
+// partitionsOf joins descriptions of partitions, such as "0 at 120", with the right noun.
 func partitionsOf(all []string) string {
 	if len(all) == 1 {
 		return "partition " + all[0]
@@ -129,7 +129,8 @@ func judgeRetention(s *section, t *topicFacts, want *wanted) {
 		fmt.Sprintf("set retention.ms to %d or more, or have backups of Redis", longest.Milliseconds()))
 }
 
-// judgeTimestamps says what a record's time is: it decides what is late.
+// judgeTimestamps reports which clock sets a record's time, because that time decides which events are
+// late.
 func judgeTimestamps(s *section, t *topicFacts) {
 	whose := "the producer's"
 	if t.settings["message.timestamp.type"] == "LogAppendTime" {
@@ -138,7 +139,7 @@ func judgeTimestamps(s *section, t *topicFacts) {
 	s.ok("timestamps", t.name, t.settings["message.timestamp.type"]+": "+whose+" is the time of events without occurred_at, and decides which events are late")
 }
 
-// judgeBatches holds the largest record batch to the memory there is for one.
+// judgeBatches compares the largest record batch with the memory for one batch.
 func judgeBatches(s *section, t *topicFacts, want *wanted) {
 	const check = "max.message.bytes"
 	largest, err := strconv.ParseInt(t.settings[check], 10, 64)
@@ -153,7 +154,7 @@ func judgeBatches(s *section, t *topicFacts, want *wanted) {
 	}
 }
 
-// judgeDeadLetters looks at where the bad events of a topic go.
+// judgeDeadLetters checks the topic for a topic's dead letters.
 func judgeDeadLetters(s *section, t *topicFacts) {
 	const check = "dead letters"
 	d := t.deadLetters

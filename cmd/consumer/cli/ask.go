@@ -12,25 +12,25 @@ import (
 	"golang.org/x/term"
 )
 
-// Interactive reports whether somebody types on stdin.
+// Interactive reports whether stdin is a terminal.
 func Interactive(stdin io.Reader) bool {
 	in, ok := stdin.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd()))
 }
 
-// ErrNotTyped says that something else was typed than what was asked for.
+// ErrNotTyped means that the operator typed something other than the requested answer.
 var ErrNotTyped = errors.New("confirmation does not match")
 
-// Ask returns nil once the answer is typed, ErrNotTyped for another, and the context's error if
-// that ends first. A terminal's read ends with a line alone, so it is left behind then: the
-// process ends, too.
+// Ask writes question and returns nil once the answer is typed, ErrNotTyped for any other line, or the
+// context's error if the context ends first. In the last case Ask leaves a goroutine behind: a read from a
+// terminal ends only with a line, and the process is about to exit.
 func (p *Program) Ask(ctx context.Context, question, answer string) error {
 	fmt.Fprint(p.Stderr, question)
 	typed := make(chan string, 1)
 	go func() {
 		line, err := bufio.NewReader(p.Stdin).ReadString('\n')
 		if err != nil {
-			line = "" // what ends without Enter wasn't meant
+			line = "" // input that ends without Enter is not a confirmation
 		}
 		typed <- line
 	}()

@@ -12,9 +12,9 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// What a command line may hold, and what is wrong with one.
+// This file defines flag types and the errors of a wrong command line.
 
-// ErrUsage marks a command line that can't be carried out.
+// ErrUsage marks a command line that cannot be executed.
 var ErrUsage = errors.New("usage")
 
 type usageError struct{ error }
@@ -23,12 +23,12 @@ func (usageError) Is(target error) bool { return target == ErrUsage }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// Usagef is an error of the command line: nothing was tried.
+// Usagef returns an error in the command line; the command has done nothing.
 func Usagef(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
 
-// ErrNoAnswer marks what kept a command from an answer whose exit code 1 is an answer.
+// ErrNoAnswer marks an error that prevented an answer, for commands whose exit code 1 is an answer.
 var ErrNoAnswer = errors.New("no answer")
 
 type noAnswerError struct{ error }
@@ -37,11 +37,11 @@ func (noAnswerError) Is(target error) bool { return target == ErrNoAnswer }
 
 func (e noAnswerError) Unwrap() error { return e.error }
 
-// NoAnswer is an error by which a command ends with ExitUsage, as diff(1) does: so that 1
-// says nothing but that its answer is no.
+// NoAnswer marks err so that the command ends with ExitUsage, as diff(1) does. Exit code 1 then always
+// means that the answer is no.
 func NoAnswer(err error) error { return noAnswerError{err} }
 
-// knownCommand refuses what is left on the root: a command that doesn't exist.
+// knownCommand rejects arguments of the root command, which name a command that does not exist.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 	return Usagef("unknown command %q; use %s", args[0], strings.Join(names, ", "))
 }
 
-// ExactArgs takes as many arguments as the command's usage line names.
+// ExactArgs requires n arguments, as many as the command's usage line names.
 func ExactArgs(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -68,7 +68,7 @@ func ExactArgs(n int) cobra.PositionalArgs {
 	}
 }
 
-// Duration is a flag that is a duration, days and weeks included, kept in p.
+// Duration returns a flag for a duration, which may have days and weeks. The flag stores its value in p.
 func Duration(p *time.Duration) pflag.Value { return durationFlag{p} }
 
 type durationFlag struct{ p *time.Duration }

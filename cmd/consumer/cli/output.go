@@ -1,6 +1,6 @@
 package cli
 
-// A command's output in a file, which is there once it is complete.
+// This file writes a command's output to a file that appears under its name only when it is complete.
 
 import (
 	"bufio"
@@ -12,9 +12,9 @@ import (
 
 const outputBuffer = 64 << 10
 
-// Output is what a command writes to: stdout where path is empty, else a file beside that of the
-// path, which flag names. Finish ends it with the error that the command went by: without one the file is on
-// the disk and gets its name, else it is removed.
+// Output opens a command's output: stdout if path is empty, else a temporary file next to path. Errors name
+// the flag. The command must call finish with its own error. If that is nil, finish syncs the file and
+// renames it to path; otherwise it removes the file.
 func Output(stdout io.Writer, flag, path string) (w io.Writer, finish func(error) error, err error) {
 	if path == "" {
 		to := bufio.NewWriterSize(stdout, outputBuffer)

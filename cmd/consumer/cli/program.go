@@ -1,6 +1,5 @@
-// Package cli is what every command is made with: what a process is given, how a
-// wrong command line is distinguished from a failure, and how an error becomes lines and an
-// exit code.
+// Package cli holds what all commands share: the environment of the process, usage errors, and the
+// conversion of an error into lines and an exit code.
 package cli
 
 import (
@@ -20,46 +19,46 @@ import (
 	"github.com/standings/standings/internal/terminal"
 )
 
-// Exit codes. A second signal ends with 128 + its number, from main.
+// Exit codes. After a second signal main exits with 128 + the signal's number.
 const (
 	ExitOK      = 0
-	ExitFailure = 1 // it was tried and failed
-	ExitUsage   = 2 // the command line or the configuration is wrong: nothing was tried, or see NoAnswer
+	ExitFailure = 1 // the command tried and failed
+	ExitUsage   = 2 // the command line or the configuration is wrong and nothing was tried, or see NoAnswer
 )
 
-// Program is what a process is given: all that main knows and a test replaces.
+// Program is the environment of the process. Tests replace it.
 type Program struct {
 	Environ []string // NAME=value, as os.Environ returns it
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
-	// Interactive: there is somebody to ask, who types on Stdin.
+	// Interactive reports whether a person can answer questions on Stdin.
 	Interactive bool
 
 	ConfigPath string // --config
 }
 
-// Configuration is what the file and the environment say, validated. Its error holds
-// every problem, one a line.
+// Configuration loads and validates the configuration from file and environment. Its error holds every
+// problem, one per line.
 func (p *Program) Configuration() (*config.Loaded, error) {
 	return config.Load(p.ConfigPath, p.Environ)
 }
 
-// Colours reports whether what is written to w may have colours: on a terminal, unless
-// NO_COLOR is set to anything but nothing (https://no-color.org), or TERM is dumb.
+// Colours reports whether output to w may have colours: if w is a terminal, TERM is not dumb, and NO_COLOR
+// is unset or empty (https://no-color.org).
 func (p *Program) Colours(w io.Writer) bool {
 	_, onTerminal := terminal.Width(w)
 	return onTerminal && coloursWanted(p.Environ)
 }
 
-// DrawsInPlace reports whether what is written to w can be drawn in place: on a terminal, unless
-// TERM is dumb.
+// DrawsInPlace reports whether output to w can be redrawn in place: if w is a terminal and TERM is not
+// dumb.
 func (p *Program) DrawsInPlace(w io.Writer) bool {
 	_, onTerminal := terminal.Width(w)
 	return onTerminal && !slices.Contains(p.Environ, dumb)
 }
 
-// dumb is a terminal that shows text, and acts on no escape sequence.
+// dumb describes a terminal that shows text and ignores escape sequences.
 const dumb = "TERM=dumb"
 
 func coloursWanted(environ []string) bool {
@@ -72,8 +71,8 @@ func coloursWanted(environ []string) bool {
 	return true
 }
 
-// Run carries out a command line on root and returns the exit code, once everything
-// that was started has ended. Cancelling ctx ends it in order, as a first SIGTERM does.
+// Run executes a command line on root and returns the exit code after everything that it started has ended.
+// Cancelling ctx ends the command gracefully, as the first SIGTERM does.
 func (p *Program) Run(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	root.SetIn(p.Stdin)
@@ -94,7 +93,7 @@ func (p *Program) Run(ctx context.Context, root *cobra.Command, args []string) i
 	return ExitFailure
 }
 
-// Lines are those of an error: one a problem.
+// Lines returns the lines of an error, one per problem.
 func Lines(err error) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -105,15 +104,14 @@ func Lines(err error) iter.Seq[string] {
 	}
 }
 
-// Logged is err for a command that has logged it: Run takes its exit code, and writes
-// nothing.
+// Logged marks err as already logged: Run derives the exit code from it and writes nothing.
 func Logged(err error) error { return &loggedError{err} }
 
 type loggedError struct{ error }
 
 func (e *loggedError) Unwrap() error { return e.error }
 
-// Root is the command consumer with its subcommands, all of which are made for p.
+// Root returns the command consumer with its subcommands, which must be made for p.
 func (p *Program) Root(version string, commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "consumer",
@@ -137,7 +135,7 @@ equal points rank by who reached them first.`,
 	return root
 }
 
-// WriteJSON writes v for programs and people, without characters that a terminal acts on.
+// WriteJSON writes v with indentation, for programs and people. Control characters are escaped.
 func WriteJSON(w io.Writer, v any) error {
 	out := json.NewEncoder(safejson.NewWriter(w))
 	out.SetIndent("", "  ")
@@ -145,7 +143,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return out.Encode(v)
 }
 
-// writeJSONLine writes v in one line, for programs that read one document after another.
+// writeJSONLine writes v as one line, for programs that read a stream of documents.
 func writeJSONLine(w io.Writer, v any) error {
 	out := json.NewEncoder(safejson.NewWriter(w))
 	out.SetEscapeHTML(false)

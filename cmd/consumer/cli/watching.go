@@ -10,13 +10,13 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// Watching is whether a command shows again and again what it shows, and how often it looks.
+// Watching holds the flags of a command that can repeat its output: whether it does, and the interval.
 type Watching struct {
 	On    bool
 	Every time.Duration
 }
 
-// How often a command may look.
+// The limits of --every.
 const (
 	oftenest = 100 * time.Millisecond
 	seldom   = time.Hour
@@ -29,16 +29,16 @@ func (w *Watching) Flags(set *pflag.FlagSet, every time.Duration) {
 	set.Var(Duration(&w.Every), "every", "with --watch: `interval` of updates, 100ms to 1h")
 }
 
-// Changes writes a report again each time it has changed: as text after an empty line, or as one
-// document of JSON a line.
+// Changes writes a report again each time it has changed: as text after an empty line, or as one line of
+// JSON.
 type Changes struct {
 	Program *Program
 	JSON    bool
 	written string
 }
 
-// Write writes a report, unless what matters of it is as it was written last; text writes it
-// for people.
+// Write writes a report unless whatMatters is equal to that of the last report written. For people, it
+// calls text to write the report.
 func (c *Changes) Write(report, whatMatters any, text func() error) error {
 	key, err := json.Marshal(whatMatters)
 	if err != nil || string(key) == c.written {
@@ -57,7 +57,7 @@ func (c *Changes) Write(report, whatMatters any, text func() error) error {
 	return text()
 }
 
-// Check refuses what can't be carried out.
+// Check rejects invalid flags.
 func (w *Watching) Check(set *pflag.FlagSet) error {
 	if set.Changed("every") && !w.On {
 		return Usagef("--every requires --watch")

@@ -1,6 +1,6 @@
-// Package complete offers a shell the names of boards and periods for the next word of a command
-// line. Periods are those of the configuration; boards are those that the configuration names
-// and those that Redis lists. After an error it offers less, and reports nothing.
+// Package complete completes the names of boards and periods in a shell. It offers the configured periods,
+// and the boards that the configuration names or Redis lists. After an error it offers fewer names and
+// reports nothing.
 package complete
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/standings/standings/internal/config"
 )
 
-// within is how long a user who pressed Tab waits for Redis.
+// within is the maximum time to wait for Redis after the user has pressed Tab.
 const within = 2 * time.Second
 
 // BoardAndPeriod completes the arguments BOARD PERIOD.
@@ -53,7 +53,7 @@ func Flags(c *cobra.Command, p *cli.Program) {
 		},
 	} {
 		if c.Flags().Lookup(name) != nil {
-			_ = c.RegisterFlagCompletionFunc(name, offer) // fails only without the flag
+			_ = c.RegisterFlagCompletionFunc(name, offer) // fails only if the flag does not exist
 		}
 	}
 }
@@ -71,13 +71,13 @@ func boardNames(c *cobra.Command, p *cli.Program) ([]string, cobra.ShellCompDire
 		names[rule.Name] = true
 	}
 	listBoards(c, l.Config, names)
-	// A shell could take other characters for something else.
+	// Other names may contain characters that the shell interprets.
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return config.CheckBoard(name) != nil })
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// listBoards adds the boards that Redis lists under the prefix of the command line or of the
-// configuration.
+// listBoards adds the boards that Redis lists under the prefix from the command line, or else the
+// configured prefix.
 func listBoards(c *cobra.Command, configured *config.Config, names map[string]bool) {
 	cfg := *configured
 	cfg.Redis.Timeout = min(cfg.Redis.Timeout, within)
@@ -103,8 +103,8 @@ func listBoards(c *cobra.Command, configured *config.Config, names map[string]bo
 	}
 }
 
-// periodNames are the periods of a board, in the order of the configuration; an empty board
-// has all of them.
+// periodNames returns the periods of a board in the order of the configuration; for an empty board, all
+// periods.
 func periodNames(p *cli.Program, board string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if l, err := p.Configuration(); err == nil {

@@ -1,5 +1,5 @@
-// Package configcmd is the command config: every setting, its value and where it came from,
-// and what the layouts result in.
+// Package configcmd implements the command config: it shows every setting with its value and source, and
+// each period's layout.
 package configcmd
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// Command is the command, for a program.
+// Command returns the config command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var asJSON, asMarkdown bool
 	c := &cobra.Command{
@@ -63,7 +63,7 @@ func writeTable(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, bo
 	for _, s := range l.Settings {
 		shown := s.Shown()
 		if s.Key == "boards" && len(boards) > 0 {
-			shown = namesOf(boards) // their rules are below
+			shown = namesOf(boards) // a table below shows their rules
 		}
 		t.Add(s.Key, cmp.Or(shown, "-"), s.From.String())
 	}
@@ -103,8 +103,7 @@ func namesOf(boards []config.BoardReport) string {
 	return strings.Join(names, ",")
 }
 
-// writeBoards writes the boards of the section: their rules, and what each period's layout
-// comes to.
+// writeBoards writes the configured boards: their rules, and the layout of each of their periods.
 func writeBoards(b *strings.Builder, boards []config.BoardReport, l *config.Loaded) {
 	if len(boards) == 0 {
 		return
@@ -137,8 +136,9 @@ func writeBoards(b *strings.Builder, boards []config.BoardReport, l *config.Load
 	t.Write(b)
 }
 
-// fixed are the settings that can't be changed once there are standings; those of all
-// periods together as periods.<name>.layout. Which periods there are can be added to.
+// fixed lists the settings that cannot be changed once there are standings. Settings of periods are listed
+// once, as periods.<name>.layout. The settings that enable a period are not listed, because periods can be
+// added.
 func fixed(l *config.Loaded) []string {
 	var keys []string
 	for _, s := range l.Settings {
@@ -160,7 +160,7 @@ func fixed(l *config.Loaded) []string {
 	return keys
 }
 
-// report is all of config as JSON; docs/json.md has its fields.
+// report is the JSON of config; docs/json.md describes its fields.
 type report struct {
 	Settings []setting             `json:"settings"`
 	Layouts  []config.LayoutReport `json:"layouts"`
@@ -172,10 +172,10 @@ type setting struct {
 	Key         string  `json:"key"`
 	Value       string  `json:"value"`
 	From        string  `json:"from"` // default, file or environment
-	Name        *string `json:"name"` // of the file or the variable
+	Name        *string `json:"name"` // of the file or the environment variable
 	Environment string  `json:"environment"`
-	Fixed       bool    `json:"fixed"`      // can't be changed once there are standings
-	ChangedBy   *string `json:"changed_by"` // but by this command
+	Fixed       bool    `json:"fixed"`      // cannot be changed once there are standings
+	ChangedBy   *string `json:"changed_by"` // the command that can change it nevertheless
 }
 
 func writeJSON(w io.Writer, l *config.Loaded, layouts []config.LayoutReport, boards []config.BoardReport, warnings []string) error {

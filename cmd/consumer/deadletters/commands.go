@@ -1,5 +1,5 @@
-// Package deadletters is `consumer dead-letters`: it lists, shows and exports what
-// couldn't be counted, and reads the lines that an export was edited to.
+// Package deadletters implements `consumer dead-letters`: it lists, shows and exports the events that could
+// not be counted. ParseLine reads the lines of an edited export.
 package deadletters
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// Command is the command with its subcommands.
+// Command returns the dead-letters command with its subcommands.
 func Command(p *cli.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dead-letters",
@@ -36,7 +36,7 @@ twice.`,
 	return c
 }
 
-// flags choose dead letters.
+// flags holds the flags that select dead letters.
 type flags struct {
 	topics       []string
 	partition    int
@@ -64,12 +64,12 @@ func reasonsText() string {
 	return strings.Join(all, ", ")
 }
 
-// given reports whether any of them is on the command line.
+// given reports whether any of these flags is on the command line.
 func (f *flags) given(c *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"topic", "partition", "reason", "since", "until", "open"}, c.Flags().Changed)
 }
 
-// complete makes of the flags what is read and what is taken.
+// complete converts the flags into the topics to read and the filter.
 func (f *flags) complete(c *cobra.Command, cfg *config.Config) (scope, error) {
 	s := scope{topics: cfg.Kafka.Topics, filter: filter{reasons: f.reasons, open: f.open}}
 	if len(f.topics) > 0 {
@@ -108,7 +108,8 @@ func (f *flags) complete(c *cobra.Command, cfg *config.Config) (scope, error) {
 	return s, nil
 }
 
-// pointInTime reads a time, or how long ago it was. Nothing is no bound.
+// pointInTime parses a time (RFC 3339), or a duration that it subtracts from now. An empty text returns the
+// zero time.
 func pointInTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -170,7 +171,8 @@ Records that are not dead letters are listed as such. Control characters are esc
 	return c
 }
 
-// maxListed is how many dead letters are held at once, at up to a record's size each.
+// maxListed is the maximum of --limit. list holds that many dead letters in memory, each as large as a
+// record.
 const maxListed = 10_000
 
 func showCommand(p *cli.Program) *cobra.Command {

@@ -30,11 +30,10 @@ func execute(t *testing.T, environ []string, args ...string) (code int, stdout, 
 	return clitest.Execute(t, Command, environ, args...)
 }
 
-// begun is when the first letter of these tests was written.
+// begun is the time of the first dead letter in these tests.
 var begun = time.UnixMilli(1795248930000)
 
-// deadLetterOf is a letter of points, as a consumer writes it, so many seconds after
-// begun.
+// deadLetterOf returns a dead letter of points, as a consumer writes it, a number of seconds after begun.
 func deadLetterOf(partition int, offset int64, reason string, seconds int) *kgo.Record {
 	r := &kgo.Record{Topic: "points.dlq", Partition: int32(partition), Timestamp: begun.Add(time.Duration(seconds) * time.Second),
 		Key: []byte("u" + strconv.FormatInt(offset, 10)), Value: fmt.Appendf(nil, `{"user_id":"u%d","points":"25"}`, offset)}
@@ -65,8 +64,8 @@ func clientOf(t *testing.T, addresses []string, options ...kgo.Opt) *kgo.Client 
 	return client
 }
 
-// someDeadLetters are letters of two partitions, one of them twice, one record that is none,
-// and at the end those of a transaction that was aborted.
+// someDeadLetters publishes dead letters of two partitions, one of them twice, a record that is not a dead
+// letter, and finally dead letters in a transaction that is aborted.
 func someDeadLetters(t *testing.T, addresses []string) {
 	t.Helper()
 	publish(t, addresses,
@@ -83,7 +82,7 @@ func someDeadLetters(t *testing.T, addresses []string) {
 	if err := client.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
 		t.Fatal(err)
 	}
-	// The answer comes before the marker is in the log, and readers go up to what is settled.
+	// The response comes before the marker is in the log, and readers read up to the last stable offset.
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		ends, err := kadm.NewClient(client).ListCommittedOffsets(t.Context(), "points.dlq")
 		if err != nil {
@@ -99,7 +98,7 @@ func someDeadLetters(t *testing.T, addresses []string) {
 	}
 }
 
-// areListed executes list --json and wants these originals, with how often each is there.
+// areListed executes list --json and expects these originals, each with its number of dead letters.
 func areListed(t *testing.T, environ []string, want string, args ...string) {
 	t.Helper()
 	code, stdout, stderr := execute(t, environ, append([]string{"dead-letters", "list", "--json"}, args...)...)
@@ -183,7 +182,7 @@ func areChosen(t *testing.T, addresses, environ []string) {
 		"points.dlq/3@0":   "original   points/3@480\n",
 		"points/1@500":     "message    points: it isn't an integer\n",
 		"points/1@999":     "consumer: no dead letter of points/1@999 in [0, 7) of points.dlq/1\n",
-		"points.dlq/1@5":   "consumer: no dead letter of ", // aborted
+		"points.dlq/1@5":   "consumer: no dead letter of ", // in an aborted transaction
 		"points.dlq/1@100": "consumer: no dead letter of points.dlq/1@100 in [0, 7) of points.dlq/1\n",
 		"points/4@1":       "consumer: points.dlq has no partition 4: it has 4\n",
 		"points":           `consumer: "points" must be topic/partition@offset, such as points/3@480` + "\n",
@@ -241,7 +240,7 @@ func TestAnExportIsWholeOrNotThere(t *testing.T) {
 	}
 }
 
-// A letter for a whole batch has no value: nothing of it can be fixed and published.
+// A dead letter for a whole batch has no value, so nothing in it can be fixed and published.
 func TestADeadLetterForAWholeBatchIsShownWithItsOffsetsAndNotExported(t *testing.T) {
 	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
 	batch := deadLetterOf(1, 480, "too_large", 0)
@@ -325,7 +324,7 @@ func TestATopicThatHasNotThePartitionIsNoReasonToReadNone(t *testing.T) {
 	}
 }
 
-// What is written after the start doesn't matter: it ends.
+// Dead letters that are written after the start are not read, so the command ends.
 func TestDeadLettersAreReadToTheEndAsOfTheStart(t *testing.T) {
 	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
 	someDeadLetters(t, c.ListenAddrs())

@@ -1,6 +1,6 @@
 package deadletters
 
-// Which originals have a fixed copy: a record of their topic says so in its last header.
+// This file finds the originals that have a fixed copy. A copy names its original in its last header.
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// copies reads the topics themselves, up to their ends as of now, for which originals of
-// dead letters have a copy. It is called after the ends of the dead-letter topics are
-// known: of what was published before that nothing is missed.
+// copies reads the source topics up to their current ends and returns the originals that have a copy. It
+// must be called after the ends of the dead-letter topics are known: then it finds every copy that was
+// published before.
 func (r *reader) copies(ctx context.Context, quiet bool) (originals, error) {
 	var all []*scan.Stretch
 	for _, topic := range r.having {
@@ -42,8 +42,8 @@ func (r *reader) copies(ctx context.Context, quiet bool) (originals, error) {
 	})
 }
 
-// copyOf is the original that a record is a copy of. Its own headers may have one of that
-// name, as a copy of a copy has: the last is the publisher's.
+// copyOf returns the original of a copy. Only the last header counts, which the publisher adds: a copy of a
+// copy also carries the header of the first copy.
 func copyOf(rec *recordbatch.Record) (of Position, ok bool) {
 	var name, last []byte
 	rec.EachHeader(func(key, value []byte) { name, last = key, value })

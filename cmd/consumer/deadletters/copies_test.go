@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// withHeaders is a record of points with these headers, in pairs.
+// withHeaders returns a record of points with headers, given as pairs.
 func withHeaders(partition int32, pairs ...string) *kgo.Record {
 	r := &kgo.Record{Topic: "points", Partition: partition, Value: []byte(`{"user_id":"u","points":25}`)}
 	for i := 0; i < len(pairs); i += 2 {
@@ -25,12 +25,12 @@ func TestOpenDeadLettersAreThoseWithoutACopy(t *testing.T) {
 	someDeadLetters(t, c.ListenAddrs())
 	areListed(t, environ, "points/1@480×2 points/1@481×1 points/1@500×1 points.dlq/1@4 points/3@480×1", "--open")
 
-	aCopy := deadLetterOf(0, 7, "malformed", 70) // of points/3@480, and not counted either
+	aCopy := deadLetterOf(0, 7, "malformed", 70) // of points/3@480, and it became a dead letter, too
 	aCopy.Headers = append([]kgo.RecordHeader{{Key: FixesHeader, Value: []byte("points/3@480")}}, aCopy.Headers...)
 	publish(t, c.ListenAddrs(),
 		withHeaders(2, "ce_id", "1", FixesHeader, "points/1@480"),
 		withHeaders(0, FixesHeader, "points/3@480"), aCopy,
-		// What isn't the last header was in the original.
+		// Only the last header counts; this one was in the original.
 		withHeaders(1, FixesHeader, "points/1@481", "trace", "1"),
 		withHeaders(1, FixesHeader, "points"), withHeaders(1))
 	client := clientOf(t, c.ListenAddrs(), kgo.TransactionalID("aborted"))

@@ -1,6 +1,6 @@
 package deadletters
 
-// How many dead letters there are, by partition and reason.
+// This file counts dead letters by partition and reason.
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// count is a line of the table. Events are originals; Letters are more where some were
-// written again. Reason is empty for what is no dead letter.
+// count is a row of the table. Events counts originals. Letters counts dead letters, which are more if some
+// were written again. Reason is empty for records that are not dead letters.
 type count struct {
 	Topic     string `json:"topic"`
 	Partition int    `json:"partition"`
@@ -32,22 +32,22 @@ func compare(a, b *count) int {
 	return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Reason, b.Reason))
 }
 
-// reasonTotal is how many dead letters there are of a reason, in all partitions.
+// reasonTotal counts the dead letters with one reason in all partitions.
 type reasonTotal struct {
 	Reason  string `json:"reason"`
 	Events  int64  `json:"events"`
 	Letters int64  `json:"letters"`
 }
 
-// countsReport is the table as JSON; docs/json.md has its fields.
+// countsReport is the table as JSON; docs/json.md describes its fields.
 type countsReport struct {
 	Counts    []*count      `json:"counts"`
 	Totals    []reasonTotal `json:"totals"`
 	NoLetters []string      `json:"no_letters"`
 }
 
-// counts counts in one pass. A dead letter of an original that had one before counts for
-// its own reason as a letter, and for none as an event. Its rows are in order.
+// counts counts in one pass. If an original has several dead letters, each counts as a letter under its own
+// reason, but only the first counts as an event. rows is sorted.
 type counts struct {
 	seen originals
 	rows []*count
@@ -71,7 +71,7 @@ func (c *counts) add(l *deadLetter) {
 	}
 }
 
-// totals are the counts by reason, the most frequent first. What is no dead letter has none.
+// totals returns the counts by reason, most frequent first, without records that are not dead letters.
 func (c *counts) totals() []reasonTotal {
 	all := []reasonTotal{}
 	for _, n := range c.rows {
@@ -113,7 +113,7 @@ func (c *counts) text(b *strings.Builder, zone *time.Location, _ int) {
 		table.Write(b)
 		b.WriteByte('\n')
 	}
-	if totals := c.totals(); len(totals) > 0 && len(totals) < len(c.rows) { // else each is a row already
+	if totals := c.totals(); len(totals) > 0 && len(totals) < len(c.rows) { // otherwise every total would repeat a row
 		byReason := terminal.NewTable("REASON", "EVENTS", "LETTERS")
 		byReason.Right[1], byReason.Right[2] = true, true
 		for _, n := range totals {

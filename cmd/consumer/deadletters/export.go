@@ -1,6 +1,6 @@
 package deadletters
 
-// consumer dead-letters export at work.
+// This file implements consumer dead-letters export.
 
 import (
 	"context"
@@ -14,8 +14,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// export writes to out, or to stdout where that is empty. A file is there only once it is
-// whole.
+// export writes to the file out, or to stdout if out is empty. The file appears only when it is complete.
 func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, out string, withTime bool) (err error) {
 	if out != "" {
 		if _, err := os.Lstat(out); err == nil {

@@ -1,14 +1,15 @@
 package deadletters
 
-// A dead letter as a line of JSON, which is fixed by hand or by jq and published again
-// by `consumer produce --file`: what the record was, and where it stood.
+// This file converts a dead letter to and from a line of JSON: the original record and its position. An
+// operator fixes the line by hand or with jq, and publishes it with `consumer produce --file`.
 //
 //	{"dead_letter":{"topic":"points","partition":3,"offset":480,"reason":"invalid",…},
 //	 "time":"2026-11-21T08:15:30.123Z","key":"u42",
 //	 "headers":[{"key":"ce_id","value":"1"}],"value":{"user_id":"u42","points":"25"}}
 //
-// value is an object of JSON as it stood, but for characters that can't be seen, which are
-// escapes; what isn't an object is value_text, and what isn't UTF-8 is value_base64. Keys, and keys and values of headers, are text or base64 alike.
+// If the value is a JSON object, value holds it unchanged, except that invisible characters are escaped.
+// Otherwise value_text holds it, or value_base64 if it is not UTF-8. Keys, and the keys and values of
+// headers, are text or base64 in the same way.
 
 import (
 	"bytes"
@@ -28,28 +29,28 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// FixesHeader is what the fixed copy of a dead letter has beside the original's
-// headers: where the original is, as topic/partition@offset. Nothing is decided by
-// it; it is how copies are found again.
+// FixesHeader is a header that the fixed copy of a dead letter has in addition to the original's headers.
+// Its value is the original's position, as topic/partition@offset. It only serves to find copies; no count
+// depends on it.
 const FixesHeader = "standings-mends"
 
-// Line is what a line says.
+// Line is the content of a line.
 type Line struct {
 	Position           // of the original
-	At       time.Time // the record's; zero for the time at which it is published
-	Key      []byte    // nil is none
+	At       time.Time // the record's time; zero means the time of publication
+	Key      []byte    // nil: no key
 	Headers  []kafka.Header
 	Value    []byte
-	IsText   bool // of the value: it was given as text or base64
+	IsText   bool // the value was given as text or base64, not as JSON
 }
 
-// lineJSON is a line as it is read. Of a repeated name the last counts.
+// lineJSON is the JSON of a line. If a name is repeated, its last value counts.
 type lineJSON struct {
 	Original struct {
 		Topic     string `json:"topic"`
 		Partition *int32 `json:"partition"`
 		Offset    *int64 `json:"offset"`
-		Last      *int64 `json:"last_offset"` // of a batch whose records could not be read
+		Last      *int64 `json:"last_offset"` // set if the dead letter stands for a record batch that could not be read
 	} `json:"dead_letter"`
 	Time        jsontext.Value            `json:"time"`
 	Key         *string                   `json:"key"`
@@ -70,12 +71,12 @@ type headerJSON struct {
 
 var lastCounts = jsontext.AllowDuplicateNames(true)
 
-// ErrEvent says that a line has no dead_letter of its own: it is an event.
+// ErrEvent means that a line has no top-level dead_letter field, so it is an event.
 var ErrEvent = errors.New("an event")
 
-// ParseLine reads a line. It returns ErrEvent for one that isn't a dead letter, and another
-// error for one that can't be published: what was begun as a dead letter and is broken isn't
-// taken for an event.
+// ParseLine parses a line. It returns ErrEvent if the line is not a dead letter, and another error if it is
+// one that cannot be published. A broken line that starts like a dead letter is an error, so that it is not
+// published as an event.
 func ParseLine(line []byte) (*Line, error) {
 	if !bytes.Contains(line, []byte(`"dead_letter"`)) {
 		return nil, ErrEvent
@@ -164,7 +165,7 @@ var errType = errors.New("wrong JSON type")
 
 func given(v jsontext.Value) bool { return v != nil && v.Kind() != 'n' }
 
-// either is what is there as text or as base64, nil if neither is.
+// either returns the value given as text or as base64, or nil if neither is given.
 func either(name string, text *string, coded []byte) ([]byte, error) {
 	switch {
 	case text == nil:
@@ -175,11 +176,11 @@ func either(name string, text *string, coded []byte) ([]byte, error) {
 	return []byte(*text), nil
 }
 
-// year10000 is the first instant, in Unix ms, that RFC 3339 can't write.
+// year10000 is the first instant that RFC 3339 cannot represent, in Unix ms.
 const year10000 = 253402300800000
 
-// appendLine appends the line that `consumer produce --file` takes. withTime gives the
-// copy the original's time.
+// appendLine appends the line that `consumer produce --file` reads. With withTime it includes the
+// original's time.
 func (l *deadLetter) appendLine(line []byte, withTime bool) []byte {
 	line = appendText(line, `{"dead_letter":{"topic":`, l.source.Topic)
 	line = strconv.AppendInt(append(line, `,"partition":`...), int64(l.source.Partition), 10)
@@ -200,7 +201,7 @@ func (l *deadLetter) appendLine(line []byte, withTime bool) []byte {
 	return l.appendRecord(line)
 }
 
-// asJSON is what is known of a record, a dead letter or not.
+// asJSON returns the JSON of a record, whether it is a dead letter or not.
 func (l *deadLetter) asJSON() []byte {
 	if l.fault == "" {
 		return l.appendLine(nil, true)
@@ -210,7 +211,7 @@ func (l *deadLetter) asJSON() []byte {
 	return l.appendRecord(appendText(line, `,"written":`, units.TimeMS(l.written)))
 }
 
-// appendRecord appends key, headers and value, and the end.
+// appendRecord appends key, headers and value, and closes the object.
 func (l *deadLetter) appendRecord(line []byte) []byte {
 	line = append(appendBytes(append(line, ','), "key", "key", l.key), `,"headers":[`...)
 	for i, h := range l.headers {
@@ -228,14 +229,15 @@ func (l *deadLetter) appendRecord(line []byte) []byte {
 	at := len(line)
 	line = append(line, bytes.TrimSpace(l.value)...)
 	for i, c := range line[at:] {
-		if c == '\n' || c == '\r' { // never inside of a string
+		if c == '\n' || c == '\r' { // valid JSON has none inside a string
 			line[at+i] = ' '
 		}
 	}
 	return append(line, '}')
 }
 
-// appendBytes appends a member of an object: text by one name, else name_base64, or null.
+// appendBytes appends a field: as text under the name asText if b is UTF-8, else as name_base64, or null if
+// b is nil.
 func appendBytes(line []byte, name, asText string, b []byte) []byte {
 	switch {
 	case b == nil:
@@ -247,21 +249,21 @@ func appendBytes(line []byte, name, asText string, b []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(line, b), '"')
 }
 
-// appendText appends what comes before a text, and the text.
+// appendText appends before, and then text as a JSON string.
 func appendText(line []byte, before, text string) []byte {
-	line, _ = jsontext.AppendQuote(append(line, before...), text) // what isn't UTF-8 is replaced
+	line, _ = jsontext.AppendQuote(append(line, before...), text) // bytes that are not UTF-8 are replaced
 	return line
 }
 
-// maxBrackets keeps an object that is nested nearly as deep as is read from being too
-// deep inside of a line: it is text there.
+// maxBrackets limits the brackets in an object that a line holds as JSON. Inside the line an object is
+// nested more deeply, and could exceed the parser's limit; larger ones are written as text.
 const maxBrackets = 5000
 
 func brackets(value []byte) int {
 	return bytes.Count(value, []byte("{")) + bytes.Count(value, []byte("["))
 }
 
-// IsObject reports whether value is one object of JSON, and nothing else.
+// IsObject reports whether value is exactly one JSON object.
 func IsObject(value []byte) bool {
 	return jsontext.Value(value).Kind() == '{' && jsontext.Value(value).IsValid(lastCounts)
 }

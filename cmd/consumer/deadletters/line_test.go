@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
-// Headers are anybody's: with any of them a record is a letter or it isn't.
+// Producers choose the headers: with any headers, a record either is a dead letter or is not one.
 func FuzzARecordIsADeadLetterOrSaysWhyNot(f *testing.F) {
 	f.Add("invalid", "why", "points", "3", "480", "1795248930123", []byte("k"), []byte(`{"a":1}`))
 	f.Add("invalid", "", "points", "0", "0", "253402300800000", []byte{}, []byte{})
@@ -49,8 +49,7 @@ func FuzzARecordIsADeadLetterOrSaysWhyNot(f *testing.F) {
 	})
 }
 
-// Whatever a line is, it is an event, or refused, or a record that is exported as the
-// same line again.
+// Any line is an event, or is rejected, or is a record that is exported as the same line again.
 func FuzzALineIsTheRecordThatItIsExportedAs(f *testing.F) {
 	const from = `{"dead_letter":{"topic":"points","partition":3,"offset":480},`
 	for _, line := range []string{`{}`, `{"user_id":"a"}`, from + `"value":{"a":1}}`, from + `"key":"k","headers":[{"key":"a","value_base64":"/w=="}],"value_text":""}`,

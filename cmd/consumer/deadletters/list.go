@@ -1,6 +1,6 @@
 package deadletters
 
-// consumer dead-letters list at work.
+// This file implements consumer dead-letters list.
 
 import (
 	"context"
@@ -19,14 +19,14 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// listing is what a list shows: counts, or the first dead letters.
+// listing is the output of list: counts, or the first dead letters.
 type listing interface {
 	add(*deadLetter)
-	report(none []string) any // the JSON; none are topics of which nothing was dead-lettered
+	report(none []string) any // the JSON; none lists the topics without a dead-letter topic
 	text(b *strings.Builder, zone *time.Location, width int)
 }
 
-// list has a listing shown of what is in scope.
+// list reads the dead letters in scope and writes the listing.
 func list(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, of listing, asJSON bool) error {
 	zone, err := zoneinfo.Load(cfg.TimeZone)
 	if err != nil {
@@ -58,19 +58,19 @@ func writeListing(w io.Writer, of listing, none []string, zone *time.Location) e
 	return terminal.Write(w, b.String())
 }
 
-// firstOnes holds the first dead letters that there are room for, each with how many there
-// are of its original, and counts the others.
+// firstOnes holds the first dead letters up to the limit, each with the number of dead letters of its
+// original, and counts the rest.
 type firstOnes struct {
 	limit  int
 	seen   originals
 	held   map[Position]*listed
 	listed []*listed
-	more   int64 // events of originals that there was no room for
+	more   int64 // events beyond the limit
 }
 
 type listed struct {
 	*deadLetter
-	times int // dead letters of the same original, this one included
+	times int // number of dead letters of this original, including this one
 }
 
 func (c *firstOnes) add(l *deadLetter) {
@@ -92,7 +92,7 @@ func (c *firstOnes) add(l *deadLetter) {
 	}
 }
 
-// listReport is the JSON; docs/json.md has its fields.
+// listReport is the JSON; docs/json.md describes its fields.
 type listReport struct {
 	Letters   []listedReport `json:"letters"`
 	More      int64          `json:"more"`
@@ -104,7 +104,7 @@ type listedReport struct {
 	Letter jsontext.Value `json:"letter"`
 }
 
-// report has what export writes of each dead letter, and how often it is there.
+// report returns each dead letter in the form that export writes, with the number of times that it occurs.
 func (c *firstOnes) report(none []string) any {
 	all := listReport{[]listedReport{}, c.more, none}
 	for _, l := range c.listed {
@@ -113,11 +113,11 @@ func (c *firstOnes) report(none []string) any {
 	return all
 }
 
-// noDeadLetter is the reason that is shown of what has none.
+// noDeadLetter is shown as the reason of records that are not dead letters.
 const noDeadLetter = "(no dead letter)"
 
 func (c *firstOnes) text(b *strings.Builder, zone *time.Location, width int) {
-	const columns = 24 // of a key
+	const columns = 24 // maximum width of a key
 	table := terminal.NewTable("ORIGINAL", "IN DLQ", "WRITTEN", "REASON", "TIMES", "KEY", "MESSAGE")
 	table.Right[1], table.Right[4] = true, true
 	events := int64(0)

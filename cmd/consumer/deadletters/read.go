@@ -1,8 +1,8 @@
 package deadletters
 
-// Reading dead-letter topics, and for copies the topics themselves: a partition at a time,
-// at read_committed, up to the end as of the start, and no more of it in memory than a
-// response.
+// This file reads dead-letter topics and, to find copies, the source topics. It reads one partition at a
+// time, with read_committed, up to the log's end at the start of the command. It holds at most one response
+// in memory.
 
 import (
 	"context"
@@ -24,45 +24,45 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// largestRecord is the longest record that is shown, in bytes. Kafka's limits are lower.
+// largestRecord is the largest record that is read, in bytes. Kafka's own limits are lower.
 const largestRecord = 64 * units.MiB
 
-// scope is what is read.
+// scope selects the dead letters that are read.
 type scope struct {
-	topics    []string // the sources
-	partition *int     // nil is all
-	needed    bool     // a topic without a dead-letter topic, or the partition, is an error
+	topics    []string // source topics
+	partition *int     // nil: all
+	needed    bool     // a missing dead-letter topic or partition is an error
 	filter
 }
 
-// filter says which dead letters are meant. A zero time is no bound.
+// filter selects dead letters. A zero time sets no bound.
 type filter struct {
 	reasons      []string
-	since, until time.Time // when it was written: from since on, before until
-	open         bool      // whose original has no copy
+	since, until time.Time // when the dead letter was written, in [since, until)
+	open         bool      // only those whose original has no copy
 }
 
-// takes reports whether a dead letter is meant. What is none has no reason.
+// takes reports whether the filter selects a record. A record that is not a dead letter has no reason.
 func (f *filter) takes(l *deadLetter) bool {
 	return (len(f.reasons) == 0 || slices.Contains(f.reasons, l.Reason)) &&
 		(f.since.IsZero() || l.written >= f.since.UnixMilli()) && (f.until.IsZero() || l.written < f.until.UnixMilli())
 }
 
-// reader reads dead letters as of when it was opened.
+// reader reads the dead letters that exist when it is opened.
 type reader struct {
 	scope
 	kafka  *config.Kafka
 	client *kafka.Client
-	dead   []*scan.Stretch // of dead-letter topics
-	having []string        // the sources that have one
-	none   []string        // those of which nothing was ever dead-lettered
+	dead   []*scan.Stretch // the dead-letter partitions to read
+	having []string        // source topics that have a dead-letter topic
+	none   []string        // source topics that have none, because no event was ever dead-lettered
 
 	reading scan.Reading
 }
 
 var errInterrupted = errors.New("interrupted")
 
-// open finds what there is to read. Whoever called it closes the reader.
+// open finds the partitions to read. The caller must close the reader.
 func open(ctx context.Context, p *cli.Program, c *config.Kafka, s scope) (*reader, error) {
 	var known, short []string
 	for _, topic := range s.topics {
@@ -87,7 +87,7 @@ func open(ctx context.Context, p *cli.Program, c *config.Kafka, s scope) (*reade
 			short = append(short, lacks)
 		}
 	}
-	if len(short) > 0 && (s.needed || len(r.dead) == 0) { // else another topic has the partition
+	if len(short) > 0 && (s.needed || len(r.dead) == 0) { // otherwise another topic has the partition
 		r.close()
 		return nil, &app.KafkaError{Line: strings.Join(short, ", "), Err: kafkaconn.ErrNoTopic}
 	}
@@ -103,8 +103,8 @@ func (r *reader) explain(ctx context.Context, err error, topic string) error {
 	return app.ExplainKafka(ctx, err, r.kafka, topic)
 }
 
-// find adds what is to be read of a source's dead-letter topic, and says that it hasn't the
-// partition.
+// find adds the partitions of a source's dead-letter topic. If the topic lacks the selected partition, the
+// text lacks reports that.
 func (r *reader) find(ctx context.Context, topic string) (lacks string, err error) {
 	dlq := event.DeadLetterTopic(topic)
 	all, err := r.stretches(ctx, dlq, "to read dead letters")
@@ -132,7 +132,7 @@ func (r *reader) find(ctx context.Context, topic string) (lacks string, err erro
 	return "", nil
 }
 
-// stretches are what the partitions of a topic hold.
+// stretches returns the whole log of every partition of a topic.
 func (r *reader) stretches(ctx context.Context, topic, purpose string) ([]*scan.Stretch, error) {
 	n, err := kafkaconn.TopicPartitions(ctx, r.client, topic)
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *reader) stretches(ctx context.Context, topic, purpose string) ([]*scan.
 	return all, nil
 }
 
-// beginAt has a stretch begin no later than with the first record of that time or later.
+// beginAt moves the start of a stretch to the first record with the time since or later.
 func (r *reader) beginAt(ctx context.Context, s *scan.Stretch, since time.Time) error {
 	return kafkaconn.RetryTransient(ctx, r.client, func() error {
 		_, found, err := kafkaconn.LogsSince(ctx, r.client, s.Topic, since, s.Partition)
@@ -166,8 +166,8 @@ func (r *reader) beginAt(ctx context.Context, s *scan.Stretch, since time.Time) 
 	})
 }
 
-// each gives the dead letters that are in scope to take, one topic and partition after the
-// other, in the order of their offsets. A dead letter's bytes hold until take returns.
+// each calls take for every dead letter in scope, by topic, partition and offset. The bytes of a dead
+// letter are valid until take returns.
 func (r *reader) each(ctx context.Context, quiet bool, take func(*deadLetter) error) error {
 	var copied originals
 	if r.open {
@@ -185,7 +185,7 @@ func (r *reader) each(ctx context.Context, quiet bool, take func(*deadLetter) er
 	})
 }
 
-// nothingOf says of which topics nothing was ever dead-lettered.
+// nothingOf returns a line that names the topics without dead letters.
 func nothingOf(topics []string) string {
 	var names []string
 	for _, t := range topics {

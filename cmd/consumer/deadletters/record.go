@@ -1,7 +1,7 @@
 package deadletters
 
-// What a dead letter is: the record as it was, and the headers that say why it couldn't
-// be counted and where it stands.
+// This file parses dead letters: the original record, and the headers that hold its position and why it
+// could not be counted.
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// Position is where a record is in Kafka.
+// Position is the position of a record in Kafka.
 type Position struct {
 	Topic     string
 	Partition int
@@ -29,12 +29,12 @@ type Position struct {
 
 func (p Position) String() string { return fmt.Sprintf("%s/%d@%d", p.Topic, p.Partition, p.Offset) }
 
-// partition is the position's own, without the offset.
+// partition returns the position's partition.
 func (p Position) partition() ledger.Partition {
 	return ledger.Partition{Topic: p.Topic, Number: p.Partition}
 }
 
-// parsePosition reads topic/partition@offset.
+// parsePosition parses topic/partition@offset.
 func parsePosition(text string) (Position, error) {
 	field, number, _ := strings.Cut(text, "@")
 	p, wrong := ledger.ParsePartition(field)
@@ -45,24 +45,24 @@ func parsePosition(text string) (Position, error) {
 	return Position{p.Topic, p.Number, offset}, nil
 }
 
-// deadLetter is a record of a dead-letter topic. Its bytes are the record's until keep.
+// deadLetter is a record of a dead-letter topic. Its bytes belong to the record until keep is called.
 type deadLetter struct {
 	at      Position // in the dead-letter topic
 	written int64    // Unix ms
 
 	deadletter.Origin
-	source Position // the original's
+	source Position // the original's position
 
 	key     []byte
 	headers []kafka.Header // the original's
-	value   []byte         // nil if the dead letter came without it
+	value   []byte         // nil if the dead letter was written without the value
 
-	// fault is why this is no dead letter: then only at, written and the record's own key,
-	// headers and value are there.
+	// fault explains why the record is not a dead letter. If set, only at, written, and the record's own
+	// key, headers and value are set.
 	fault string
 }
 
-// readRecord takes a record apart. It never fails: what is no dead letter says why.
+// readRecord parses a record. It never fails: if the record is not a dead letter, fault explains why.
 func readRecord(topic string, partition int, rec *recordbatch.Record) *deadLetter {
 	l := &deadLetter{at: Position{topic, partition, rec.Offset}, written: rec.Time, key: rec.Key, value: rec.Value}
 	rec.EachHeader(func(key, value []byte) {
@@ -88,17 +88,19 @@ func readRecord(topic string, partition int, rec *recordbatch.Record) *deadLette
 	return l
 }
 
-// batch reports whether the dead letter stands for all records of a batch that took too much memory to read.
+// batch reports whether the dead letter stands for all records of a batch that was too large for the
+// memory.
 func (l *deadLetter) batch() bool {
 	return l.fault == "" && l.Reason == string(event.TooLarge) && l.value == nil
 }
 
-// of reports whether the dead letter is that of an original at a position.
+// of reports whether the dead letter belongs to the original at a position.
 func (l *deadLetter) of(at Position) bool {
 	return l.fault == "" && l.source.partition() == at.partition() && at.Offset >= l.Offset && at.Offset <= l.Last
 }
 
-// events is how many originals the dead letter stands for, at most; one if it is none.
+// events returns the maximum number of originals that the dead letter stands for; 1 if it is not a dead
+// letter.
 func (l *deadLetter) events() int64 {
 	if l.fault != "" {
 		return 1
@@ -106,7 +108,7 @@ func (l *deadLetter) events() int64 {
 	return l.Last - l.Offset + 1
 }
 
-// original is where the originals are: points/3@480, or points/3@480 to 491.
+// original returns the position of the originals: points/3@480, or points/3@480 to 491.
 func (l *deadLetter) original() string {
 	if l.Last == l.Offset {
 		return l.source.String()
@@ -114,7 +116,7 @@ func (l *deadLetter) original() string {
 	return fmt.Sprintf("%s to %d", l.source, l.Last)
 }
 
-// keep makes the dead letter's bytes its own.
+// keep copies the dead letter's bytes, so that they no longer belong to the record.
 func (l *deadLetter) keep() {
 	l.key, l.value = bytes.Clone(l.key), bytes.Clone(l.value)
 	for i := range l.headers {
@@ -122,10 +124,10 @@ func (l *deadLetter) keep() {
 	}
 }
 
-// originals is a set of positions: of each partition 64 offsets a word.
+// originals is a set of positions. It holds a bitmap per partition, with 64 offsets per word.
 type originals map[ledger.Partition]map[int64]uint64
 
-// add reports whether a position wasn't in the set.
+// add adds a position and reports whether it is new.
 func (o originals) add(p Position) bool {
 	if o.has(p) {
 		return false

@@ -21,11 +21,11 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 )
 
-// headersOf is the raw region of headers as a record has it.
+// headersOf returns the encoded headers of a record.
 func headersOf(headers []kafka.Header) (raw []byte, n int) {
 	put := func(b []byte) {
 		if b == nil {
-			raw = append(raw, 1) // zigzag of -1
+			raw = append(raw, 1) // zigzag encoding of -1
 			return
 		}
 		for u := uint64(len(b)) << 1; ; u >>= 7 {
@@ -46,7 +46,7 @@ func headersOf(headers []kafka.Header) (raw []byte, n int) {
 
 func header(key, value string) kafka.Header { return kafka.Header{Key: key, Value: []byte(value)} }
 
-// recordOf is a record of points.dlq/3 as a consumer writes it.
+// recordOf returns a record of points.dlq/3 as a consumer writes it.
 func recordOf(at Position, ms int64, reason, message string, key, value []byte, own ...kafka.Header) *recordbatch.Record {
 	all := append(slices.Clone(own), header("standings-reason", reason), header("standings-message", message), header("standings-topic", at.Topic),
 		header("standings-partition", strconv.Itoa(at.Partition)), header("standings-offset", strconv.FormatInt(at.Offset, 10)),
@@ -64,7 +64,7 @@ var someBytes = rapid.OneOf(
 		strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), "", " ", "\ufeff{}"}), func(s string) []byte { return []byte(s) }),
 )
 
-// What is exported and published unmended is the record that it was.
+// If a dead letter is exported and published unchanged, the record equals the original.
 func TestAnExportedDeadLetterIsReadBackAsTheRecordThatItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var own []kafka.Header
@@ -105,7 +105,7 @@ func TestAnExportedDeadLetterIsReadBackAsTheRecordThatItWas(t *testing.T) {
 				t.Fatalf("header %d is %+v, was %+v", i, h, own[i])
 			}
 		}
-		// Line breaks outside of strings, and space around, are the same to JSON.
+		// JSON ignores line breaks outside strings, and surrounding space.
 		was := bytes.TrimSpace(value)
 		if !m.IsText && !bytes.Equal(bytes.Map(withoutBreaks, was), m.Value) || m.IsText && !bytes.Equal(m.Value, value) {
 			t.Fatalf("value %q, was %q", m.Value, value)
@@ -120,7 +120,7 @@ func withoutBreaks(r rune) rune {
 	return r
 }
 
-// same holds null and empty apart.
+// same distinguishes nil from empty.
 func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
 func TestARecordWithoutTheHeadersOfADeadLetterIsShownAsNone(t *testing.T) {
@@ -157,7 +157,7 @@ func TestARecordWithoutTheHeadersOfADeadLetterIsShownAsNone(t *testing.T) {
 	if l := readRecord("points.dlq", 3, rec); l.fault != "" || l.EventID != "e1" || len(l.headers) != 0 {
 		t.Errorf("%+v", l)
 	}
-	// A letter whose copy was bad again has the headers of both.
+	// A dead letter whose copy was dead-lettered again has the headers of both.
 	rec = recordOf(at, 5, "invalid", "why", nil, nil, good()...)
 	if l := readRecord("points.dlq", 3, rec); l.fault != "" || len(l.headers) != 6 {
 		t.Errorf("%+v", l)
@@ -174,7 +174,7 @@ func TestASetOfOffsetsIsASet(t *testing.T) {
 		at := int64(0)
 		for range rapid.IntRange(0, 600).Draw(t, "offsets") {
 			if rapid.IntRange(0, 60).Draw(t, "back") == 0 {
-				at = rapid.Int64Range(0, at).Draw(t, "to") // what was lost is read again
+				at = rapid.Int64Range(0, at).Draw(t, "to") // some offsets repeat
 			}
 			at += rapid.SampledFrom([]int64{0, 1, 1, 2, 3, 1 << 40}).Draw(t, "step") % (1<<62 - at)
 			if in.Offset = at; s.add(in) == known[at] {
@@ -204,7 +204,8 @@ func TestPositionsAreReadAsTheyAreShown(t *testing.T) {
 	}
 }
 
-// Times are the letters', originals count once, and what is no letter stands apart.
+// The times are those of the dead letters, each original counts once, and other records are counted
+// separately.
 func TestDeadLettersAreCountedAndListed(t *testing.T) {
 	counted := &counts{seen: originals{}}
 	three := &firstOnes{limit: 3, seen: originals{}, held: map[Position]*listed{}}
@@ -264,7 +265,7 @@ func TestADeadLetterIsShownWithoutWritingToTheTerminal(t *testing.T) {
 	golden(t, "deadletter.txt", text.Bytes())
 }
 
-// golden compares with a file of testdata. UPDATE_GOLDEN=1 writes it anew.
+// golden compares got with a file of testdata. UPDATE_GOLDEN=1 overwrites the file.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -1,6 +1,6 @@
 package deadletters
 
-// consumer dead-letters show at work: one letter in full.
+// This file implements consumer dead-letters show, which shows one dead letter in full.
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// show finds the dead letter of an original, or the one at a position of a dead-letter
-// topic. A topic that is read is never taken for a dead-letter topic.
+// show finds the dead letter of an original, or the one at a position of a dead-letter topic. A configured
+// source topic is never treated as a dead-letter topic, even if its name ends in .dlq.
 func show(ctx context.Context, p *cli.Program, cfg *config.Config, at Position, asJSON bool) error {
 	zone, err := zoneinfo.Load(cfg.TimeZone)
 	if err != nil {
@@ -40,7 +40,7 @@ func show(ctx context.Context, p *cli.Program, cfg *config.Config, at Position, 
 	}
 	defer r.close()
 	log := *r.dead[0]
-	if isDLQ { // then it is read alone, if it is there
+	if isDLQ { // read only this record, if it exists
 		r.dead[0].From, r.dead[0].End = max(log.From, at.Offset), min(log.End, at.Offset+1)
 	}
 	var last *deadLetter
@@ -65,8 +65,7 @@ func show(ctx context.Context, p *cli.Program, cfg *config.Config, at Position, 
 	return last.write(p.Stdout, offsets, zone)
 }
 
-// write writes a dead letter for a person. offsets are those of all dead letters of its
-// original.
+// write writes a dead letter for a person. offsets lists all dead letters of its original.
 func (l *deadLetter) write(w io.Writer, offsets []int64, zone *time.Location) error {
 	var b strings.Builder
 	field := func(name, text string) { fmt.Fprintf(&b, "%-10s %s\n", name, text) }
@@ -110,7 +109,7 @@ func exactly(ms int64, zone *time.Location) string {
 	return time.UnixMilli(ms).In(zone).Format(time.DateTime+".000") + " " + zone.String()
 }
 
-// othersText says how often an original was dead-lettered.
+// othersText lists the earlier dead letters of the same original.
 func othersText(offsets []int64) string {
 	const most = 10
 	n := len(offsets) - 1
@@ -130,7 +129,7 @@ func othersText(offsets []int64) string {
 	return text
 }
 
-// bytesText is a key or a header's value in a line: text, else hexadecimal.
+// bytesText returns a key or a header's value as one line: as text, or in hexadecimal if it is not UTF-8.
 func bytesText(b []byte) string {
 	switch {
 	case b == nil:
@@ -143,8 +142,8 @@ func bytesText(b []byte) string {
 	return terminal.Plain(string(b))
 }
 
-// valueText is the value below a head line: JSON indented, text as it is, and else a dump. Every line of
-// it is indented, so that none of them can be taken for a line that says something of the dead letter.
+// valueText returns the value below a header line: indented JSON, text, or a hex dump. Every line is
+// indented, so that no line of a value can be mistaken for a field of the dead letter.
 func valueText(value []byte) string {
 	size := units.Plural(int64(len(value)), "byte")
 	kind, text := "text", string(value)

@@ -1,6 +1,7 @@
 package demo
 
-// The board by a rule of its own: who has come furthest in a run, with the fewest revives.
+// This file defines the demo's board with a rule of its own: the furthest stage in a run, with the fewest
+// revives.
 
 import (
 	"fmt"
@@ -16,11 +17,11 @@ import (
 const (
 	arena       = "arena"
 	arenaPeriod = "weekly"
-	arenaEvery  = 20 // one event in so many is a run
+	arenaEvery  = 20 // one event in arenaEvery is a run
 	mostStage   = 999
 	mostRevives = 99
 
-	// boardsFile is the demo's configuration but for what its servers decide.
+	// boardsFile is the demo's configuration, without the settings that depend on its servers.
 	boardsFile = `boards:
   ` + arena + `:                  # the furthest stage, then the fewest revives, then the earliest
     score: best
@@ -34,7 +35,7 @@ const (
 
 func (s *servers) configPath() string { return filepath.Join(s.dir, "standings.yaml") }
 
-// configure writes the demo's configuration file and reads it, as other commands do.
+// configure writes the demo's configuration file and loads it, as other commands do.
 func (s *servers) configure() error {
 	if err := os.WriteFile(s.configPath(), []byte(boardsFile), 0o600); err != nil {
 		return fmt.Errorf("write the demo's configuration: %w", err)
@@ -47,11 +48,11 @@ func (s *servers) configure() error {
 	return nil
 }
 
-// idEnd is where the id of a made event ends, its quote included.
+// idEnd is the offset at which the id of a sample event ends, including its quote.
 const idEnd = len(`{"event_id":"`) + 26 + len(`"`)
 
-// appendRun makes a run in the arena of a good event, at the record's time: its id and its member.
-// Stages are few, so that revives decide often.
+// appendRun turns a valid event into a run in the arena, with the same id and member and the record's time.
+// There are few stages, so that revives often decide.
 func appendRun(buf []byte, luck *rand.Rand, e *sample.Event) []byte {
 	stage := min(mostStage, 1+int(luck.ExpFloat64()*6))
 	revives := min(mostRevives, int(luck.ExpFloat64()*3))

@@ -1,5 +1,5 @@
-// Package demo is the command demo: a Kafka, a Redis, players and the consumer in one
-// process, and boards that move. Nothing of it stays when it ends.
+// Package demo implements the command demo: Kafka, Redis, players and the consumer in one process, and
+// boards that move. It leaves nothing behind.
 package demo
 
 import (
@@ -37,7 +37,7 @@ type flags struct {
 	plain    bool
 }
 
-// Command is the command, for a program.
+// Command returns the demo command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
@@ -85,25 +85,23 @@ const (
 
 	partitions = 6
 	spread     = 45 * units.Day
-	// keptLog is what a partition keeps, in bytes: far more than the consumer is
-	// ever behind, and little enough for a laptop.
+	// keptLog is the log that a partition keeps, in bytes: far more than the consumer is ever behind, and
+	// small enough for a laptop.
 	keptLog = 48 * units.MiB
-	// memoryLimit is the collector's limit: the consumer sets one for itself, and
-	// here the broker's log is in the same process.
+	// memoryLimit is the garbage collector's limit. The consumer sets one for itself alone, but here the
+	// broker's log is in the same process.
 	memoryLimit = 2 * units.GiB
-	// drainTime is how long the consumer may take for what was published after an
-	// interrupt.
+	// drainTime is the time that the consumer has after an interrupt to count what was published.
 	drainTime = 1500 * time.Millisecond
 )
 
-// servers is what the demo plays on: the servers, and where their addresses are
-// written down.
+// servers holds the demo's servers, and the directory with the file that lists their addresses.
 type servers struct {
 	dir   string // for the log, the configuration and the environment
 	kafka *embedded.Kafka
 	redis *embedded.Redis
 	cfg   *config.Config
-	page  string // address of the boards in a browser
+	page  string // URL of the boards in a browser
 }
 
 func start(ctx context.Context, p *cli.Program, f *flags) error {
@@ -125,8 +123,9 @@ func start(ctx context.Context, p *cli.Program, f *flags) error {
 	return stage.strike(err)
 }
 
-// strike removes what is left on disk. After a failure the log stays, and its end is part of the
-// error; where the servers were goes, or the next terminal would take it for another demo's.
+// strike removes the demo's files. After a failure it keeps the log, and the error ends with the log's last
+// lines. It still removes the file with the servers' addresses: otherwise the next terminal could take it
+// for that of a running demo.
 func (s *servers) strike(err error) error {
 	text := tailOf(s.logPath(), 10)
 	if err == nil || text == "" {
@@ -143,7 +142,7 @@ func (s *servers) strike(err error) error {
 	return errors.Join(all...)
 }
 
-// openServers starts the servers, for standings in a number of shards.
+// openServers starts the servers and configures the number of shards.
 func openServers(ctx context.Context, shards int) (s *servers, err error) {
 	s = &servers{}
 	defer func() {
@@ -169,17 +168,17 @@ func openServers(ctx context.Context, shards int) (s *servers, err error) {
 	cfg.Kafka.Brokers = s.kafka.Addresses()
 	cfg.Redis.Addresses = []string{s.redis.Address}
 	cfg.Redis.Shards = int64(shards)
-	// A stand-in doesn't tell its policy; it never evicts.
+	// The stand-in does not report its policy; it never evicts.
 	cfg.Redis.AssumeNoeviction = s.redis.Name == embedded.Miniredis
 	cfg.Lateness = spread + units.Day
 	cfg.Seal, cfg.Archive.URL = true, "sqlite:"+filepath.Join(s.dir, "archive.db")
 	cfg.LogFormat = "json"
 	cfg.ShutdownTimeout = 2 * time.Second
-	cfg.Listen = config.Off // a consumer that is being tried beside it may want it
+	cfg.Listen = config.Off // a consumer that runs next to the demo may need the port
 	return s, s.writeEnvironment()
 }
 
-// environment gives other commands the demo's configuration.
+// environment returns the variables that give other commands the demo's configuration.
 func (s *servers) environment() []string {
 	return []string{
 		config.FileVariable + "=" + s.configPath(),
@@ -213,8 +212,8 @@ func (s *servers) close() {
 	}
 }
 
-// play runs players and consumer until the context or the duration ends, then
-// lets the consumer finish, and returns once all has ended.
+// play runs players and consumer until the context or the duration ends, then lets the consumer finish, and
+// returns once everything has ended.
 func play(ctx context.Context, p *cli.Program, f *flags, stage *servers) (err error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
 	logFile, err := os.Create(stage.logPath())
@@ -245,7 +244,7 @@ func play(ctx context.Context, p *cli.Program, f *flags, stage *servers) (err er
 	consumed := make(chan error, 1)
 	go func() {
 		err := run.Consume(consuming, stage.cfg, log, game.stats, game.consumer.Store)
-		enough() // whatever it is: without a consumer there is nothing to see
+		enough() // for whatever reason it ended: without a consumer there is nothing to show
 		stop()
 		consumed <- err
 	}()
@@ -256,7 +255,7 @@ func play(ctx context.Context, p *cli.Program, f *flags, stage *servers) (err er
 		played <- err
 	}()
 
-	shown := show(playing, p, f, stage, game) // until playing ends, unless there is nowhere to show it
+	shown := show(playing, p, f, stage, game) // returns when playing ends, or earlier if showing fails
 	enough()
 	err = errors.Join(shown, <-played)
 	if err == nil {
@@ -269,11 +268,11 @@ func play(ctx context.Context, p *cli.Program, f *flags, stage *servers) (err er
 	return err
 }
 
-// pageListen is where the boards are in a browser, unless somebody else has the port.
+// pageListen is the address of the boards in a browser, unless its port is taken.
 const pageListen = "127.0.0.1:8090"
 
-// openPage opens the API's port, with the page: a free one where the usual one is taken. The consumer
-// has none of its own.
+// openPage serves the API and the page, on a free port if the usual one is taken. The demo's consumer does
+// not serve them.
 func (s *servers) openPage(ctx context.Context, log *zap.Logger) (*serve.Port, error) {
 	own := *s.cfg
 	own.API.Listen = pageListen
@@ -289,7 +288,7 @@ func (s *servers) openPage(ctx context.Context, log *zap.Logger) (*serve.Port, e
 	return port, nil
 }
 
-// tailOf is the last lines of a file, empty where there are none.
+// tailOf returns the last lines of a file; empty if the file is empty or cannot be read.
 func tailOf(path string, lines int) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

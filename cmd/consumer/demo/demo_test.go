@@ -39,7 +39,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// demoRun is a demo that runs beside the test.
+// demoRun is a demo that runs in the background.
 type demoRun struct {
 	dir    string // its temporary directory
 	stop   context.CancelFunc
@@ -87,7 +87,7 @@ func (d *demoRun) wait(t *testing.T, limit time.Duration) int {
 	}
 }
 
-// environment is what the demo tells others to set.
+// environment returns the variables from the demo's env file.
 func (d *demoRun) environment(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(d.dir, "standings-demo-*", "env"))
@@ -103,7 +103,7 @@ func (d *demoRun) environment(t *testing.T) []string {
 
 var summaryForm = regexp.MustCompile(`published ([\d,]+) events; ([\d,]+) were consumed: ([\d,]+) applied, ([\d,]+) dead-lettered, ([\d,]+) late, ([\d,]+) skipped, ([\d,]+) repeated`)
 
-// figures are the numbers of the summary, in its order.
+// figures returns the numbers of the summary, in order.
 func (d *demoRun) figures(t *testing.T) []int {
 	t.Helper()
 	found := summaryForm.FindStringSubmatch(d.text())
@@ -140,7 +140,7 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 			}
 			n := d.figures(t)
 			published, consumed, applied, dead := n[0], n[1], n[2], n[3]
-			if published < 700 || published > 11*700 { // a machine may stand still for some of the seconds
+			if published < 700 || published > 11*700 { // a busy machine may pause for some seconds
 				t.Errorf("%d events in 10 s at 700/s", published)
 			}
 			if consumed != published || consumed != applied+dead+n[4]+n[5]+n[6] {
@@ -149,7 +149,8 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 			if dead == 0 || applied == 0 || n[4] != 0 {
 				t.Errorf("some are bad and none is late: %v", n)
 			}
-			// On a Monday morning, the first of a month too, few events are of the week: any window will do.
+			// On a Monday morning or the first of a month, few events are in the current window: any window
+			// is accepted.
 			if !regexp.MustCompile(`(?m)^\d+s   players: published .* lag [\d,]+, .* applied [1-9].*   global 2\d\d\d(-W?\d\d)? [A-Z]`).MatchString(d.text()) {
 				t.Errorf("no line of figures and leaders in\n%s", d.text())
 			}
@@ -180,7 +181,7 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 	d := startDemo(t, "--plain", "--rate", "100", "--members", "20")
 	var stdout string
-	// In the first hours of a year few events are of it, and nearly all of the last one.
+	// In the first hours of a year, nearly all events are in the previous year's window.
 	windows := []string{"current", "previous"}
 	for deadline, try := time.Now().Add(time.Minute), 0; ; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -213,7 +214,7 @@ func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 			t.Errorf("%s%s: %s", address[1], path, text)
 		}
 	}
-	// One's own event first, and then what the demo says to try.
+	// Publish an event first, then run the commands that the demo suggests.
 	file := filepath.Join(t.TempDir(), "event")
 	if err := os.WriteFile(file, []byte(`{"board":"office","user_id":"u42","points":25}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -251,7 +252,7 @@ func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 	if code := d.wait(t, 30*time.Second); code != 0 || d.stderr.Len() > 0 {
 		t.Errorf("code %d %s", code, d.stderr.String())
 	}
-	// As fast as a person expects, but for a machine that is busy with other tests.
+	// A person expects less, but the machine may be busy with other tests.
 	if took := time.Since(begun); took > 8*time.Second {
 		t.Errorf("it took %v to end", took)
 	}
@@ -261,7 +262,7 @@ func TestOtherCommandsWorkOnADemoThatRunsUntilItIsInterrupted(t *testing.T) {
 	}
 }
 
-// getText is what an address has.
+// getText returns the response body of a URL.
 func getText(t *testing.T, url string) string {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -283,7 +284,7 @@ func TestADemoThatFailsShowsTheEndOfItsLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage.cfg.Redis.AssumeNoeviction = false // so that the consumer refuses the stand-in
+	stage.cfg.Redis.AssumeNoeviction = false // makes the consumer reject the stand-in
 	p := &cli.Program{Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer)}
 	err = play(t.Context(), p, &flags{rate: 100, members: 10}, stage)
 	stage.close()
@@ -306,7 +307,7 @@ func TestADemoWithAConfigurationIsRefused(t *testing.T) {
 	}
 }
 
-// frameOf is a frame of made-up standings.
+// frameOf returns a frame with made-up standings.
 func frameOf(t *testing.T, trouble string) *frame {
 	t.Helper()
 	stage := &servers{dir: "/tmp/standings-demo-1", page: "http://127.0.0.1:8090/", cfg: config.Defaults(), redis: &embedded.Redis{Address: "127.0.0.1:6379", Name: "redis-server 7.0.15"}}
@@ -373,7 +374,7 @@ func TestAFrameShowsAllThatMattersOnAnOrdinaryTerminal(t *testing.T) {
 	}
 }
 
-// arenaIn adds the arena to each look of a frame, where the demo has it.
+// arenaIn adds the arena to each view of a frame, in its usual place.
 func arenaIn(t *testing.T, f *frame) {
 	t.Helper()
 	stage, err := codec.NewFields(codec.Field{Name: "stage", Max: mostStage}, codec.Field{Name: "revives", Max: mostRevives, Fewest: true})
@@ -418,7 +419,7 @@ func TestAFrameShowsABoardOfSeveralFieldsWithThem(t *testing.T) {
 	}
 }
 
-// A run is a good event of a member who plays.
+// A run belongs to a member who plays, and is a valid event.
 func TestARunInTheArenaIsAnEventOfItsRule(t *testing.T) {
 	game, err := newPlayers(&flags{members: 10})
 	if err != nil {

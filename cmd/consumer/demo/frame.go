@@ -1,6 +1,6 @@
 package demo
 
-// A frame: lines that fit a width and a height.
+// frame draws the screen as lines that fit a width and a height.
 
 import (
 	"net"
@@ -21,8 +21,8 @@ type frame struct {
 	coloured      bool
 }
 
-// lines never are more than the height, or wider than the width. What there is
-// room for goes by what matters: boards and figures, what to try, space between.
+// lines returns at most height lines of at most width columns. If room is short, it first drops the space
+// between the parts and then the hints, and keeps the boards and figures.
 func (f *frame) lines() []string {
 	figures := f.figures()
 	rows := min(mostRows, max(1, f.height-len(figures)-2))
@@ -35,7 +35,7 @@ func (f *frame) lines() []string {
 	return terminal.Stack(parts, f.width, f.height)
 }
 
-// line fits a plain text into the width.
+// line cuts a plain text to the width.
 func (f *frame) line(style, text string) string {
 	return terminal.Styled(style, terminal.Cut(text, f.width))
 }
@@ -55,7 +55,8 @@ const (
 	widestBoard   = 40
 )
 
-// boards are side by side: a title and rows each. Where not all fit, the first do.
+// boards arranges the boards side by side, each with a title and rows. If not all fit, it shows the first
+// ones.
 func (f *frame) boards(rows int) []string {
 	boards := f.watch.last().boards
 	if len(boards) == 0 {
@@ -75,7 +76,7 @@ func (f *frame) boards(rows int) []string {
 	return append(lines, make([]string, rows+1-len(lines))...)
 }
 
-// boardTitle has the names of a board's fields, too.
+// boardTitle adds the names of the board's fields to the title.
 func boardTitle(b *ranking.Board, width int) string {
 	var fields []string
 	for _, field := range b.Fields.List() {
@@ -85,18 +86,18 @@ func boardTitle(b *ranking.Board, width int) string {
 	return terminal.Cut(strings.TrimSpace(boardview.Title(b, time.UTC, max(1, width-len(names)-1))+" "+names), width)
 }
 
-// example is a member to look up and the current week: both of them real.
+// example returns an existing member and the current week, for the hints.
 func (f *frame) example() (member, week string) {
 	for _, b := range f.watch.last().boards {
 		if b.Name == boardNames[0] && b.Window.Period == config.DefaultPeriods[0] && len(b.Standings) > 0 {
 			return b.Standings[len(b.Standings)/2].Member, b.Window.Name
 		}
 	}
-	w, _ := f.watch.reader.Calendar.At(config.DefaultPeriods[0], time.Now().UnixMilli()) // every time is in a week
+	w, _ := f.watch.reader.Calendar.At(config.DefaultPeriods[0], time.Now().UnixMilli()) // every instant is in a week
 	return f.watch.game.someone, w.Name
 }
 
-// hints are commands that can be pasted as they stand.
+// hints returns commands that can be pasted unchanged.
 func (f *frame) hints() []string {
 	member, window := f.example()
 	_, port, _ := net.SplitHostPort(f.stage.redis.Address)
@@ -112,7 +113,7 @@ func (f *frame) hints() []string {
 		"  " + me + " run            # a second replica takes half",
 		"  " + me + " top " + arena + " " + arenaPeriod + "   # a board of two fields",
 	}
-	if f.stage.cfg.Redis.Shards == 1 { // of several no single key has a board
+	if f.stage.cfg.Redis.Shards == 1 { // with several shards no single key holds a board
 		all = slices.Insert(all, 6, "  redis-cli -p "+port+" ZREVRANGE 'lb:{0}:global:weekly:"+window+"' 0 4 WITHSCORES")
 	}
 	return all

@@ -1,6 +1,6 @@
 package demo
 
-// The players, and what became of their events.
+// This file publishes the players' events and counts what becomes of them.
 
 import (
 	"context"
@@ -20,28 +20,29 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// players counts what is published and what is consumed.
+// players publishes events and counts what is published and consumed.
 type players struct {
-	rate      float64 // events a second
+	rate      float64 // events per second
 	events    *sample.Generator
 	luck      *rand.Rand
-	someone   string // one of the players
+	someone   string // the id of one player
 	stats     *ingest.Stats
-	consumer  atomic.Pointer[ingest.Consumer] // nil until it runs
+	consumer  atomic.Pointer[ingest.Consumer] // nil until the consumer runs
 	published atomic.Int64
 }
 
 var boardNames = []string{"global", "eu", "us"}
 
 const (
-	streakSeconds = 8  // how long some are luckier than others
-	streakRanks   = 25 // how far down luck reaches
-	// playersWait is how many events the consumer may be behind before the players
-	// take a breath: a demo that drowns shows nothing.
+	streakSeconds = 8  // how long the same players are lucky
+	streakRanks   = 25 // the largest shift in ranks for luck
+	// playersWait is the number of events by which the consumer may be behind before the players pause. A
+	// demo that falls behind shows nothing.
 	playersWait = 200_000
-	// dealEvery is how often events are made, as many as the rate allows.
+	// dealEvery is the interval at which events are made, as many as the rate allows.
 	dealEvery = 5 * time.Millisecond
-	// stalled is how long Kafka may acknowledge nothing: a laptop may be busy with something else.
+	// stalled is how long Kafka may go without acknowledging anything: a laptop may be busy with other
+	// work.
 	stalled = 30 * time.Second
 )
 
@@ -59,8 +60,7 @@ func newPlayers(f *flags) (*players, error) {
 	}, nil
 }
 
-// play publishes events until the context ends, and returns when all of them are
-// acknowledged.
+// play publishes events until the context ends, and returns when all of them are acknowledged.
 func (g *players) play(ctx context.Context, cfg *config.Config) error {
 	topic := cfg.Kafka.Topics[0]
 	sending := context.WithoutCancel(ctx)
@@ -89,7 +89,7 @@ func (g *players) deal(ctx context.Context, pub *produce.Publisher) {
 			if made%int64(max(g.rate*streakSeconds, 1)) == 0 {
 				streak = 1 + g.luck.IntN(streakRanks)
 			}
-			// Half of the events go by who is good, half by who is lucky now.
+			// Half of the events follow the players' skill, the other half the current luck.
 			g.events.SetShift(streak * int(made%2))
 			event, buf = g.events.Next(buf[:0])
 			if made%arenaEvery == arenaEvery-1 && event.Reason == "" {
@@ -97,7 +97,7 @@ func (g *players) deal(ctx context.Context, pub *produce.Publisher) {
 				event.Value = run
 			}
 			if pub.Publish(ctx, event.Key, event.Value) != nil {
-				return // ctx has ended, or Close returns why
+				return // ctx has ended, or Close returns the error
 			}
 			made++
 		}
@@ -110,8 +110,8 @@ func (g *players) deal(ctx context.Context, pub *produce.Publisher) {
 	}
 }
 
-// drain waits until all that was published is consumed, or the consumer has ended;
-// once ctx has, no longer than the limit.
+// drain waits until everything that was published is consumed, or the consumer has ended. Once ctx has
+// ended it waits at most limit longer.
 func (g *players) drain(ctx, consuming context.Context, limit time.Duration) {
 	waiting, enough := context.WithCancel(consuming)
 	defer enough()
@@ -120,10 +120,10 @@ func (g *players) drain(ctx, consuming context.Context, limit time.Duration) {
 	}
 }
 
-// summary adds up. What others published while the demo ran was consumed too.
+// summary returns the totals. They include events that other processes published while the demo ran.
 func (g *players) summary() string {
 	s := g.stats
-	more := "" // what only some configurations have
+	more := "" // counts that only some configurations have
 	if n := s.Early.Load(); n > 0 {
 		more += fmt.Sprintf(", %s early", units.Thousands(n))
 	}
@@ -135,7 +135,7 @@ func (g *players) summary() string {
 		units.Thousands(s.Late.Load()), units.Thousands(s.Skipped.Load()), units.Thousands(s.Repeated.Load()), more)
 }
 
-// trouble is what the consumer's workers say is the matter, empty if nothing.
+// trouble returns the first problem that the consumer's workers report; empty if there is none.
 func (g *players) trouble() string {
 	c := g.consumer.Load()
 	if c == nil {

@@ -1,6 +1,6 @@
 package demo
 
-// The demo's screen: drawn in place on a terminal, lines elsewhere.
+// This file shows the demo: as a screen drawn in place on a terminal, otherwise as lines.
 
 import (
 	"context"
@@ -15,8 +15,7 @@ import (
 	"github.com/standings/standings/internal/terminal"
 )
 
-// show shows the game until ctx ends. The terminal is as it was before when it
-// returns, whatever comes after.
+// show shows the game until ctx ends. It restores the terminal before it returns, also after an error.
 func show(ctx context.Context, p *cli.Program, f *flags, stage *servers, game *players) error {
 	watch, err := newWatcher(ctx, stage.cfg, game)
 	if err != nil {
@@ -53,7 +52,7 @@ func show(ctx context.Context, p *cli.Program, f *flags, stage *servers, game *p
 
 const linesEvery = 2 * time.Second
 
-// writeLine is the demo in a log: the figures, and who leads.
+// writeLine writes the demo's state as one line: the figures and the leaders.
 func writeLine(w io.Writer, watch *watcher) error {
 	counts := watch.counts()
 	line := fmt.Sprintf("%ds   %s   %s", int(time.Since(watch.begun).Seconds()), counts[0], counts[1])
@@ -69,12 +68,12 @@ func writeLine(w io.Writer, watch *watcher) error {
 	return err
 }
 
-// title says what runs where, and for how long.
+// title returns the demo's title: how long it has run, and the addresses of its servers.
 func (s *servers) title(ran time.Duration) string {
 	return fmt.Sprintf("standings demo  %s  Kafka %s  %s %s", ran.Truncate(time.Second), strings.Join(s.cfg.Kafka.Brokers, ","), s.redis.Name, s.redis.Address)
 }
 
-// self is how this program was called.
+// self returns the command that started this program.
 func self() string {
 	if strings.Contains(os.Args[0], string(os.PathSeparator)+"go-build") {
 		return "go run ./cmd/consumer"

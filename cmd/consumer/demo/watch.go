@@ -1,6 +1,6 @@
 package demo
 
-// What the demo shows, twice a second: the boards and the counts.
+// This file reads what the demo shows, twice a second: the boards and the counts.
 
 import (
 	"context"
@@ -23,36 +23,36 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// mostRows is how many members a board shows at most.
+// mostRows is the maximum number of members that a board shows.
 const mostRows = 10
 
-// view is one look.
+// view is the result of one reading.
 type view struct {
 	at        time.Time
-	boards    []ranking.Board // in the order in which they are shown
+	boards    []ranking.Board // in display order
 	published int64
 	applied   int64
 	dead      int64
 	late      int64
-	lag       int64 // events in Kafka that don't count yet; -1 unknown
+	lag       int64 // events in Kafka that do not count yet; -1 if unknown
 	trouble   string
 }
 
-// watcher looks, and remembers the last few looks for rates.
+// watcher reads the state periodically, and keeps the last few views to compute rates.
 type watcher struct {
 	reader *top.Reader
 	client *kafka.Client
 	game   *players
 	begun  time.Time
-	past   []*view           // the oldest first, the last one included
-	moves  []boardview.Moves // of the boards, as they are shown
+	past   []*view           // oldest first, including the current view
+	moves  []boardview.Moves // per board, in display order
 }
 
-// How often the demo looks, and how many looks rates go back.
+// The interval between readings, and the number of views from which rates are computed.
 const (
 	lookEvery = 500 * time.Millisecond
 	looks     = 7 // 3 seconds
-	// patience is how long a look may wait for an answer.
+	// patience is the timeout of a reading.
 	patience = 2 * time.Second
 )
 
@@ -76,7 +76,7 @@ func (w *watcher) close() {
 	app.CloseKafka(w.client)
 }
 
-// look reads Redis and Kafka. What can't be read stays out, and trouble says so.
+// look reads Redis and Kafka. It omits what cannot be read, and reports the error in trouble.
 func (w *watcher) look(ctx context.Context) view {
 	s := w.game.stats
 	v := view{
@@ -93,7 +93,7 @@ func (w *watcher) look(ctx context.Context) view {
 	return v
 }
 
-// take adds a look. Where boards couldn't be read, those of the last look stay.
+// take adds a view. If its boards could not be read, it shows the previous ones.
 func (w *watcher) take(v *view) {
 	if v.boards == nil && len(w.past) > 0 {
 		v.boards = w.last().boards
@@ -125,8 +125,8 @@ type shownBoard struct {
 	period periods.Period
 }
 
-// shownBoards are the boards that are looked at. A terminal of 80 columns has room for three,
-// so the last period makes way for the arena.
+// shownBoards returns the boards to show. A terminal of 80 columns has room for three, so the arena comes
+// before the last period.
 func shownBoards() (all []shownBoard) {
 	for _, p := range config.DefaultPeriods {
 		all = append(all, shownBoard{boardNames[0], p})
@@ -141,14 +141,14 @@ func (w *watcher) lookAtLag(ctx context.Context, v *view) error {
 	if err != nil {
 		return app.ExplainKafka(ctx, err, &cfg.Kafka, topic)
 	}
-	// Redis last: a position that has passed the end that was seen is no lag.
+	// Redis is read last: a position beyond the log's end as read before counts as no lag.
 	state, err := w.reader.Boards.State(ctx)
 	if err != nil {
 		return app.ExplainRedis(ctx, err, cfg)
 	}
 	v.lag = 0
 	for p, log := range logs {
-		v.lag += log.End // where the consumer has yet to begin
+		v.lag += log.End // for a partition without a position
 		if lag := status.Lag(state.Ledger[ledger.Partition{Topic: topic, Number: p}.String()], log.End); lag != nil {
 			v.lag += *lag - log.End
 		}
@@ -158,7 +158,7 @@ func (w *watcher) lookAtLag(ctx context.Context, v *view) error {
 
 func (w *watcher) last() *view { return w.past[len(w.past)-1] }
 
-// rate is how fast a count grew lately, a second.
+// rate returns the recent growth of a count per second.
 func (w *watcher) rate(count func(*view) int64) int64 {
 	first, last := w.past[0], w.last()
 	took := last.at.Sub(first.at).Seconds()
@@ -168,9 +168,9 @@ func (w *watcher) rate(count func(*view) int64) int64 {
 	return int64(float64(count(last)-count(first))/took + 0.5)
 }
 
-// counts are the figures, in two lines: those of the players and of Kafka, and those of the
-// demo's own consumer, which counts a part where others run beside it. They don't add up
-// at every moment: an event counts as lag until all of its batch is in Redis.
+// counts returns the figures in two lines: those of the players and Kafka, and those of the demo's own
+// consumer. If other consumers run, this one counts only its share. The figures need not add up at every
+// moment: an event counts as lag until its whole batch is in Redis.
 func (w *watcher) counts() [2]string {
 	v := w.last()
 	lag := "?"

@@ -1,4 +1,4 @@
-// Package diff is the command diff: what differs between the standings under two prefixes.
+// Package diff implements the command diff: it compares the standings under two prefixes.
 package diff
 
 import (
@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// most is how many standings that differ are kept.
+	// most is the maximum number of differing standings that are kept.
 	most = 1_000_000
-	// pause is left to Redis between two pages of a board.
+	// pause is the pause between two pages of a board, so that Redis can serve other clients.
 	pause = time.Millisecond
-	// again is the wait before standings that differ are read again.
+	// again is the delay before standings that differ are read again.
 	again = 300 * time.Millisecond
 )
 
@@ -38,7 +38,7 @@ type flags struct {
 	asJSON                   bool
 }
 
-// Command is the command, for a program.
+// Command returns the diff command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -159,8 +159,8 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	return r.verdict()
 }
 
-// matched refuses a name that no window has: that nothing differs where nothing was compared could be
-// taken for equality.
+// matched rejects a name that matches no window: without a comparison, "no difference" could be mistaken
+// for equality.
 func (f *flags) matched(windows []diff.Window) error {
 	for _, by := range []struct {
 		flag  string
@@ -181,11 +181,11 @@ func (f *flags) matched(windows []diff.Window) error {
 	return nil
 }
 
-// errDiffer is an answer, unlike every other error.
+// errDiffer is the answer that standings differ; all other errors mean that there is no answer.
 var errDiffer = errors.New("the standings differ")
 
-// verdict is the error for what was found. That it isn't all known counts for more than
-// that something differs.
+// verdict returns the error for the result. That a window could not be compared takes precedence over a
+// difference.
 func (r *report) verdict() error {
 	uncompared := int64(0)
 	for i := range r.windows {
@@ -208,7 +208,7 @@ func view(ctx context.Context, cfg *config.Config, client redis.UniversalClient,
 		return nil, other
 	}
 	if err != nil && v != nil {
-		return nil, err // it says whose schema
+		return nil, err // the error already names the prefix with the other schema
 	}
 	return v, app.ExplainRedis(ctx, err, cfg)
 }

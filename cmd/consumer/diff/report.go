@@ -1,6 +1,6 @@
 package diff
 
-// What differs, as text and as JSON.
+// This file writes the differences as text and as JSON.
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ type report struct {
 	A         string     `json:"a"` // the configured prefix
 	B         string     `json:"b"`
 	Equal     bool       `json:"equal"`
-	Differ    int        `json:"differ"` // standings
+	Differ    int        `json:"differ"` // number of standings that differ
 	Positions []position `json:"positions"`
 	Windows   []window   `json:"windows"`
 	Standings []standing `json:"standings"`
@@ -31,10 +31,10 @@ type report struct {
 	zone      *time.Location
 }
 
-// position is how far both are in a partition.
+// position is the position of a partition under both prefixes.
 type position struct {
 	Partition string  `json:"partition"`
-	A         *string `json:"a"` // null if A doesn't have the partition
+	A         *string `json:"a"` // null if the ledger of A lacks the partition
 	B         *string `json:"b"`
 }
 
@@ -44,9 +44,9 @@ type window struct {
 	Window  string  `json:"window"`
 	Start   string  `json:"start"`
 	End     string  `json:"end"`
-	Why     *string `json:"not_compared"` // why it wasn't
+	Why     *string `json:"not_compared"` // the reason; null if the window was compared
 	Differ  int     `json:"differ"`
-	AtLeast bool    `json:"at_least"` // more differ than are counted
+	AtLeast bool    `json:"at_least"` // more standings differ than were counted
 	Exact   bool    `json:"exact"`
 }
 
@@ -55,12 +55,12 @@ type standing struct {
 	Period string      `json:"period"`
 	Window string      `json:"window"`
 	Member string      `json:"member"`
-	Name   *string     `json:"name,omitempty"` // absent if it isn't known
-	A      *sides.Side `json:"a"`              // null if the member isn't there
+	Name   *string     `json:"name,omitempty"` // absent if it is unknown
+	A      *sides.Side `json:"a"`              // null if A lacks the member
 	B      *sides.Side `json:"b"`
 }
 
-// fill makes the JSON of what was compared.
+// fill converts the comparison into the JSON report.
 func (r *report) fill() {
 	for i := range r.positions {
 		p := &r.positions[i]
@@ -116,7 +116,7 @@ func (r *report) writePositions(s *strings.Builder) {
 	s.WriteString("\n")
 }
 
-// span is from where to where the shards are.
+// span returns the lowest and the highest position of a partition's shards.
 func span(of diff.Span) string {
 	least := cmp.Or(of.Least, "nothing")
 	if of.Least == of.Most {

@@ -1,4 +1,4 @@
-// Package drop is the command drop: some boards, or everything under a prefix, removed.
+// Package drop implements the command drop: it removes some boards, or all keys under a prefix.
 package drop
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// bytesMember is about what a member takes in a window.
+// bytesMember is the approximate memory per member and window, in bytes.
 const bytesMember = 120
 
 type flags struct {
@@ -27,7 +27,7 @@ type flags struct {
 	yes, force bool
 }
 
-// Command is the command, for a program.
+// Command returns the drop command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -96,7 +96,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
 	d := &drop{program: p, cfg: cfg, boards: f.boards, prefix: f.prefix}
 	d.view, err = ranking.NewView(ctx, client, f.prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
-	if d.view == nil || err != nil && d.boards != nil { // for a whole prefix, a schema that is gone, or of another version, doesn't matter
+	if d.view == nil || err != nil && d.boards != nil { // for a whole prefix, it does not matter if the schema is missing or of another version
 		return untouched(ctx, err, cfg)
 	}
 	found, err := d.survey(ctx)
@@ -119,7 +119,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		if err := d.ask(ctx); err != nil {
 			return err
 		}
-		// Meanwhile a consumer may have started.
+		// A consumer may have started meanwhile.
 		if found, err = d.survey(ctx); err != nil {
 			return untouched(ctx, err, cfg)
 		}
@@ -130,7 +130,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	return d.remove(ctx, found)
 }
 
-// untouched is an error of Redis before anything was removed.
+// untouched returns the error for a failure before anything was removed.
 func untouched(ctx context.Context, err error, cfg *config.Config) error {
 	if ctx.Err() != nil {
 		return errInterrupted
@@ -164,7 +164,7 @@ func what(prefix string, f *ranking.Found) string {
 		units.ShortBytes(f.Members*bytesMember), units.Plural(int64(f.Keys), "key"))
 }
 
-// plain lists names that something else may have written.
+// plain lists names, escaped, because another program may have written them.
 func plain(names []string) string {
 	all := make([]string, len(names))
 	for i, name := range names {

@@ -1,7 +1,6 @@
 package drop
 
-// What is removed: everything under a prefix that nobody uses, or some boards while
-// everything else goes on.
+// This file removes all keys under an unused prefix, or some boards while everything else continues.
 
 import (
 	"context"
@@ -22,23 +21,23 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// pause is left to Redis after each call, whose keys it frees in the background.
+// pause is the pause after each call, in which Redis frees the keys in the background.
 const pause = 5 * time.Millisecond
 
-// watchTime is how long the prefix is watched for a sign of a consumer: one that has just
-// started, and has nothing to count, gives none but its lines.
+// watchTime is how long drop watches the prefix for signs of a consumer. A consumer that has just started
+// and has nothing to count only writes its status lines.
 const watchTime = ranking.ReportEvery + 2*time.Second
 
-// drop removes what is under a prefix.
+// drop removes keys under a prefix.
 type drop struct {
 	program *cli.Program
 	cfg     *config.Config
 	view    *ranking.View
 	prefix  string
-	boards  []string // patterns; nil: all that is there, keys that are no board's too
+	boards  []string // patterns; nil: all keys, including those that belong to no board
 }
 
-// checkBoards checks names, and patterns: the beginning of a name with a * behind it.
+// checkBoards checks names and patterns; a pattern is a prefix followed by *.
 func checkBoards(patterns []string) error {
 	for _, pattern := range patterns {
 		name, all := strings.CutSuffix(pattern, "*")
@@ -52,7 +51,7 @@ func checkBoards(patterns []string) error {
 	return nil
 }
 
-// matches reports whether a board is meant.
+// matches reports whether a pattern matches a board.
 func matches(patterns []string, board string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		name, all := strings.CutSuffix(pattern, "*")
@@ -60,7 +59,7 @@ func matches(patterns []string, board string) bool {
 	})
 }
 
-// named are the boards that are meant, as they are typed.
+// named returns the patterns as they were typed.
 func (d *drop) named() string { return strings.Join(d.boards, ",") }
 
 func (d *drop) survey(ctx context.Context) (*ranking.Found, error) {
@@ -70,7 +69,8 @@ func (d *drop) survey(ctx context.Context) (*ranking.Found, error) {
 	return d.view.SurveyBoards(ctx, func(board string) bool { return matches(d.boards, board) })
 }
 
-// unused refuses a prefix that a consumer uses. Boards are dropped beside it.
+// unused returns an error if a consumer uses the prefix. Single boards may be dropped while a consumer
+// runs.
 func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
 	switch {
 	case d.boards != nil:
@@ -95,7 +95,7 @@ func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
 	return nil
 }
 
-// remove removes what was found, and what came meanwhile.
+// remove removes the found keys or windows, and those written meanwhile.
 func (d *drop) remove(ctx context.Context, found *ranking.Found) error {
 	unit, removed, began := "key", int64(0), time.Now()
 	if d.boards != nil {
@@ -131,7 +131,7 @@ func (d *drop) remove(ctx context.Context, found *ranking.Found) error {
 			}
 			return nil
 		}
-		if len(found.Used) > 0 || found.Rebuilding { // with the listing gone, a consumer that waits begins
+		if len(found.Used) > 0 || found.Rebuilding { // without the listing, a waiting consumer starts
 			return fmt.Errorf("%s was used during the removal: newer keys are left (%s). Stop the consumers and wait half a minute",
 				d.prefix, units.Plural(int64(found.Keys), "key"))
 		}

@@ -1,7 +1,7 @@
 package explain
 
-// What the events of a member come to: which of them count by where the ledger stands, and the
-// tuple and time that they make together by the board's rule.
+// This file adds up a member's events: which of them count according to the ledger, and the tuple and time
+// that the board's rule makes of them.
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// counts are how many events there are of each result.
+// counts holds the number of events per result.
 type counts struct {
 	Counted     int64 `json:"counted"`
 	Late        int64 `json:"late"`
@@ -35,27 +35,27 @@ func (c *counts) of(r result) *int64 {
 	}[r]
 }
 
-// account adds the events of a member up. Of the events themselves it keeps the latest alone.
+// account adds up the events of a member. It keeps only the latest events themselves.
 type account struct {
 	*question
 	rule   boardrules.Rule
 	layout codec.TupleLayout
-	ruled  bool // the board is by another rule than the default one
-	erased bool // nothing of the member is kept
+	ruled  bool // the board has a rule other than the default
+	erased bool // the member is erased
 	limit  int  // 0: all events are kept
 
 	counts  counts
 	entries []entry
-	unread  int64 // records that can't be read so far as to say whose they are
+	unread  int64 // records that cannot be read well enough to tell whose they are
 
-	total   total // of the events that count
-	whole   total // with those that were refused
-	refused int64 // how many those are
-	// unreadThen are those of refused that a consumer could not read.
+	total   total // the events that count
+	whole   total // the events that count and the refused ones
+	refused int64 // number of refused events
+	// unreadThen is the number of refused events that a consumer could not read.
 	unreadThen int64
 }
 
-// total is what some events come to together.
+// total is the merged value of some events.
 type total struct {
 	events int64
 	value  boardrules.Value
@@ -69,7 +69,7 @@ func (t *total) add(r *boardrules.Rule, v boardrules.Value) {
 	t.value = r.Merge(t.value, v)
 }
 
-// add takes an event of the member from a partition.
+// add adds an event of the member from a partition.
 func (a *account) add(e *entry, from *source) {
 	e.partition = from.Partition
 	if e.result == counted {
@@ -94,7 +94,7 @@ func (a *account) add(e *entry, from *source) {
 	}
 }
 
-// apply is what becomes of an event by where the ledger stands.
+// apply changes the result of a counted event according to the ledger, the seals, the origins and the bans.
 func (a *account) apply(e *entry, from *source) {
 	why, refused := from.refusedAs(e.offset)
 	switch {
@@ -111,7 +111,7 @@ func (a *account) apply(e *entry, from *source) {
 	}
 }
 
-// value is what an event adds. The time of last is told apart by ticks.
+// value returns what an event adds. The rule last compares times in ticks, so its time is cut to the tick.
 func (a *account) value(e *entry) boardrules.Value {
 	at := e.time
 	if a.rule.Score == boardrules.Last {
@@ -120,8 +120,7 @@ func (a *account) value(e *entry) boardrules.Value {
 	return a.rule.Value(&e.tuple, at)
 }
 
-// latest sorts the entries by time and drops the earliest, so that no more are left than limit
-// says.
+// latest sorts the entries by time and drops the earliest beyond limit.
 func (a *account) latest() {
 	slices.SortFunc(a.entries, func(x, y entry) int {
 		return cmp.Or(cmp.Compare(x.when(), y.when()), x.partition.Compare(y.partition), cmp.Compare(x.offset, y.offset))
@@ -131,14 +130,14 @@ func (a *account) latest() {
 	}
 }
 
-// leftOut is how many events aren't kept.
+// leftOut returns the number of events that were dropped from entries.
 func (a *account) leftOut() int64 {
 	c := &a.counts
 	return c.Counted + c.Late + c.Final + c.Early + c.Duplicates + c.DeadLetters + c.NotApplied + c.BeforeStart + c.Erased - int64(len(a.entries))
 }
 
-// standing is what a total is as Redis would have it, nil of no event. ok is false where a field
-// would be out of its range: no standing has room for that.
+// standing converts a total into a standing as Redis would hold it; nil if there are no events. ok is false
+// if a field would be out of range, which no standing can hold.
 func (a *account) standing(t *total) (st *ranking.Standing, ok bool) {
 	if t.events == 0 {
 		return nil, true
@@ -157,7 +156,7 @@ func (a *account) standing(t *total) (st *ranking.Standing, ok bool) {
 	return st, true
 }
 
-// same reports whether a total is what Redis holds.
+// same reports whether a total is equal to the standing in Redis.
 func (a *account) same(t *total, held *ranking.Standing) bool {
 	st, ok := a.standing(t)
 	switch {
@@ -169,7 +168,7 @@ func (a *account) same(t *total, held *ranking.Standing) bool {
 	return st.Points == held.Points && st.Tuple == held.Tuple && st.ReachedAt.Equal(held.ReachedAt)
 }
 
-// recount takes the events that were refused as counted: a rebuild has judged them anew.
+// recount treats the refused events as counted, because a rebuild has judged them again.
 func (a *account) recount() {
 	for i := range a.entries {
 		if e := &a.entries[i]; e.result == deadLetter && e.readable {
@@ -181,27 +180,29 @@ func (a *account) recount() {
 	a.total, a.refused, a.unreadThen = a.whole, 0, 0
 }
 
-// source is a partition as it is read, and what Redis has of it.
+// source is a partition of the log, with Redis's state of it.
 type source struct {
 	ledger.Partition
-	text     string          // what the ledger of the member's shard has; empty where nothing
-	position ledger.Position // which events that is
-	began    ledger.Origin   // from where on the boards have it
-	// sealed is which events were in as the window was made final; nil: it isn't, or that isn't known.
+	text     string          // the ledger's text in the member's shard; empty if there is none
+	position ledger.Position // the events that text counts
+	began    ledger.Origin   // the offset from which the boards count this partition
+	// sealed is the position at which the window was made final; nil if it is not final or the position is
+	// unknown.
 	sealed *ledger.Position
-	// whileFinal are events that aren't in the window since they came while it was final, and it was reopened.
+	// whileFinal holds the ranges of events that arrived while the window was final, before it was
+	// reopened. They are not in the window.
 	whileFinal []between
 
 	logged
 	refused map[int64]refusal
 	passed  []passed // in order, each offset once
-	sweep   *judge   // of the sweep that is under way, by rules that aren't one's own; else nil
+	sweep   *judge   // the judge for a sweep in progress under other rules; nil if there is none
 }
 
-// between are the events that a position counts and an earlier one doesn't.
+// between denotes the events that the position to counts and the earlier position from does not.
 type between struct{ from, to ledger.Position }
 
-// finalFor reports whether the window was final when the event of a hash at an offset came.
+// finalFor reports whether the window was final when an event arrived, given the event's hash and offset.
 func (s *source) finalFor(offset int64, hash uint64) bool {
 	for _, p := range s.whileFinal {
 		if in(p.to, offset, hash) && !in(p.from, offset, hash) {
@@ -211,15 +212,15 @@ func (s *source) finalFor(offset int64, hash uint64) bool {
 	return s.sealed != nil && !in(*s.sealed, offset, hash)
 }
 
-// has reports whether the events of a hash at an offset are in.
+// has reports whether the ledger counts an event, given its offset and hash.
 func (s *source) has(offset int64, hash uint64) bool { return in(s.position, offset, hash) }
 
-// in reports whether a position counts the event of a hash at an offset.
+// in reports whether a position counts an event, given its offset and hash.
 func in(p ledger.Position, offset int64, hash uint64) bool {
 	return offset < p.From || offset < p.To && hash < p.Hash
 }
 
-// judgeOf is by whose rules an event of a hash at an offset was counted, or would be.
+// judgeOf returns the judge whose rules decided, or would decide, on an event with this hash and offset.
 func (s *source) judgeOf(own *judge, offset int64, hash uint64) *judge {
 	if s.sweep != nil && offset >= s.position.From && s.has(offset, hash) {
 		return s.sweep

@@ -1,9 +1,9 @@
-// Package explain is the command explain: which events of the log a member's standing is made of,
-// which don't count and why, and whether what they come to is what Redis holds.
+// Package explain implements the command explain: it shows which events of the log make up a member's
+// standing, which do not count and why, and whether the result is equal to the standing in Redis.
 //
-// The promise: a record comes to what the consumer makes of it. It is read by the consumer's own
-// decoder, windows, duplicates and rules, and counts if the ledger has it that was read in the
-// same call as the standing, mid-sweep positions included; so traffic doesn't matter.
+// The promise: explain judges a record as the consumer does. It uses the consumer's decoder, windows,
+// duplicates and rules. An event counts if the ledger that was read in the same call as the standing counts
+// it; this includes positions in mid-sweep. So the result is exact under traffic.
 //
 //	Redis   standing and ledger, of one instant ──────────────┐
 //	Kafka   dead letters ─▶ which events were refused          │
@@ -36,7 +36,7 @@ type flags struct {
 	asJSON bool
 }
 
-// Command is the command, for a program.
+// Command returns the explain command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -89,7 +89,7 @@ not be read, or for an invalid command line or configuration.`,
 	return c
 }
 
-// errDiffer is an answer, unlike every other error.
+// errDiffer is the answer that the log and Redis differ; all other errors mean that there is no answer.
 var errDiffer = errors.New("the log and Redis differ")
 
 func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, q *question) error {
@@ -130,7 +130,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, q *q
 	return nil
 }
 
-// find asks Redis first: what it has counted is in the log that is read after it.
+// find reads Redis before the log: then the log contains everything that Redis has counted.
 func find(ctx context.Context, p *cli.Program, r *app.Reader, q *question, limit int) (*answer, error) {
 	cfg := r.Config
 	by, err := rulesOf(cfg)
@@ -178,7 +178,8 @@ func find(ctx context.Context, p *cli.Program, r *app.Reader, q *question, limit
 	return a, l.read(ctx, own, a)
 }
 
-// sealed notes up to where partitions counted as the window was made final, and reopened.
+// sealed records for each partition the position at which the window was made final, and the ranges that
+// arrived while it was final.
 func sealed(sources []*source, seal *ranking.Seal) error {
 	for _, s := range sources {
 		if seal.Ledger != nil {
@@ -203,8 +204,8 @@ func sealed(sources []*source, seal *ranking.Seal) error {
 	return nil
 }
 
-// countedBy is what a ledger of a window that is final, or was, counts of a partition. One that was added
-// later had nothing by then.
+// countedBy returns the position of a partition in the ledger of a seal. A partition that was added later
+// has position 0.
 func countedBy(of map[string]string, s *source) (ledger.Position, error) {
 	text := of[s.String()]
 	if text == "" {
@@ -217,7 +218,7 @@ func countedBy(of map[string]string, s *source) (ledger.Position, error) {
 	return at, nil
 }
 
-// topics are those of the configuration, and of the ledger.
+// topics returns the configured topics and those in the ledger.
 func topics(cfg *config.Config, h *held) []string {
 	all := slices.Clone(cfg.Kafka.Topics)
 	for field := range h.state.Ledger {
@@ -228,7 +229,7 @@ func topics(cfg *config.Config, h *held) []string {
 	return all
 }
 
-// newAccount makes one by the rule and the layout of the board.
+// newAccount returns an account with the rule and layout of the board.
 func newAccount(r *app.Reader, q *question, h *held, limit int) (*account, error) {
 	a := &account{question: q, limit: limit, erased: h.banned() == "erased"}
 	others, err := r.Config.Rules()
@@ -240,6 +241,6 @@ func newAccount(r *app.Reader, q *question, h *held, limit int) (*account, error
 	} else if a.rule, err = boardrules.Default(r.Config.MaxPoints); err != nil {
 		return nil, fmt.Errorf("max_points: %w", err)
 	}
-	a.layout, _ = r.Boards.Shards()[h.shard].Layout(q.board, string(q.window.Period)) // the board was read by it
+	a.layout, _ = r.Boards.Shards()[h.shard].Layout(q.board, string(q.window.Period)) // always found: the board was read with it
 	return a, nil
 }

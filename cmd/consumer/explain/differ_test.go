@@ -1,6 +1,6 @@
 package explain
 
-// Where the log and Redis needn't be the same, and what is said of it.
+// This file tests cases in which the log and Redis may differ, and the notes about them.
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// twoByHash are two members, the one with the lower hash first.
+// twoByHash returns two members, the one with the lower hash first.
 func twoByHash() (low, high string) {
 	low, high = "ann", "bob"
 	if xxhash.Sum64String(low) > xxhash.Sum64String(high) {
@@ -29,8 +29,8 @@ func twoByHash() (low, high string) {
 	return low, high
 }
 
-// sweeps is a log of two events of each of two members, of which the second ones are being
-// applied: the lower member's is in, and the higher one's isn't.
+// sweeps returns a log with two events of each of two members. The second events are being applied: the
+// ledger has the one of the lower member, but not that of the higher one.
 func sweeps(t *testing.T, settings ...string) (w *world, low, high, hash string) {
 	t.Helper()
 	w = newWorld(t, settings...)
@@ -66,11 +66,11 @@ func TestASweepIsReadByTheRulesThatItWasBegunBy(t *testing.T) {
 	set, err := app.RuleSet(w.config(t))
 	require.NoError(t, err)
 	w.finds(t, high, "2..4@"+hash+"#"+rules.Fingerprint(set.Text()))
-	w.environ = append(w.environ, "STANDINGS_EVENT_FIELDS_POINTS=delta") // by which nobody has points
+	w.environ = append(w.environ, "STANDINGS_EVENT_FIELDS_POINTS=delta") // under these rules no event has points
 	r := w.explains(t, 1, "global", low)
 	require.Equal(t, []string{"dead_letter invalid", "counted"}, r.results())
 	require.Equal(t, int64(4), *r.Log.Points)
-	// A text that is gone can't be gone by.
+	// If the text of the rules is missing, they cannot be applied.
 	require.NoError(t, w.redis.HDel(t.Context(), w.home(t, high).Keys().Rules(), rules.Fingerprint(set.Text())).Err())
 	r = w.explains(t, 1, "global", low)
 	require.Nil(t, r.Agree)
@@ -95,7 +95,7 @@ func TestATornLedgerCountsAsThePositionBeforeAndSettlesNothing(t *testing.T) {
 	require.Equal(t, []string{"counted", "not_applied"}, r.results())
 	require.Equal(t, []string{noteTorn}, r.kinds())
 	require.Equal(t, "torn:2", *r.Partitions[0].Position)
-	require.Nil(t, w.explains(t, 1, "global", low).Agree) // its piece was written
+	require.Nil(t, w.explains(t, 1, "global", low).Agree) // the lower member's piece was written
 }
 
 func TestALogWhoseBeginningIsGoneIsNamed(t *testing.T) {
@@ -184,7 +184,7 @@ func TestWhatWasRefusedIsKnownByItsDeadLetter(t *testing.T) {
 	require.Equal(t, counts{Counted: 2, DeadLetters: 1}, r.Counts)
 	require.Empty(t, w.explains(t, 0, "global", "ann").Notes)
 
-	// A rebuild reads all three in one batch, and refuses none.
+	// A rebuild reads all three in one batch and refuses none.
 	for i, points := range []int{99_999_999, 5, -7} {
 		w.earns(t, at([]int{1, 2, 4}[i]), "twin", points)
 	}
@@ -206,8 +206,8 @@ func TestEventsFromBeforeTheBoardsBeganDoNotCount(t *testing.T) {
 	w.counts(t)
 	w.earns(t, at(2), "ann", 7)
 	w.counts(t)
-	// By what was known at the start the window is complete all the same: its time lies ahead of
-	// the clock. So it is told the time that the records have.
+	// From the facts at the start the window would be complete, because its time is in the future. The test
+	// therefore sets the origin to the records' time.
 	require.NoError(t, w.redis.HSet(t.Context(), w.home(t, "ann").Keys().Origin(), "points/0", ledger.Origin{Offset: 1, Time: at(2).UnixMilli()}.String()).Err())
 	r := w.explains(t, 0, "global", "ann")
 	require.Equal(t, []string{"before_start", "counted"}, r.results())
@@ -235,7 +235,7 @@ func TestOfSeveralShardsTheMembersOwnIsMeant(t *testing.T) {
 	}
 	w.counts(t)
 	before()
-	w.finds(t, members[1], "3") // this shard alone is behind
+	w.finds(t, members[1], "3") // only this shard is behind
 	for i := range 3 {
 		r := w.explains(t, 0, "global", members[i])
 		require.Equal(t, i, *r.Shard)

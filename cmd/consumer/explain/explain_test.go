@@ -21,7 +21,7 @@ func TestEveryEventOfAMemberIsListedWithWhatBecameOfIt(t *testing.T) {
 	w.says(t, at(13), `{"user_id":"ann","points":1,"occurred_at":"2100-03-07T23:59:59.999Z"}`)
 	w.says(t, at(14), `{"user_id":"ann","points":1,"board":["a b"]}`)
 	w.publish(t, &kgo.Record{Topic: "points", Partition: 2, Timestamp: at(20), Value: []byte(`{"user_id":"ann","points":1000,"board":["eu","global"]}`)})
-	// A week and a day after the window, and a day is what it takes.
+	// a week and a day after the window; the lateness is one day
 	w.says(t, at(8*86400+1), `{"user_id":"ann","points":3,"occurred_at":"2100-03-08T00:00:30Z"}`)
 	w.counts(t)
 	w.earns(t, at(40), "ann", 9)
@@ -110,7 +110,7 @@ boards:
 	for i, run := range [][2]int{{7, 3}, {9, 5}, {9, 2}, {9, 2}, {8, 0}} {
 		w.says(t, at(10+i), fmt.Sprintf(`{"user_id":"ann","run":{"stage":%d},"revives":%d,"board":"arena"}`, run[0], run[1]))
 	}
-	// Of the last two the greater counts: they are within a tick of 10 ms.
+	// The last two are within a tick of 10 ms, so the greater tuple counts.
 	for at, elo := range map[string]int{"09": 1600, "09.999": 1700, "10.001": 1500, "10.005": 900} {
 		w.says(t, monday.Add(time.Minute), fmt.Sprintf(`{"user_id":"ann","elo":%d,"board":["elo","global"],"points":1,"occurred_at":"2100-03-08T00:00:%sZ"}`, elo, at))
 	}
@@ -144,7 +144,7 @@ They agree.
 
 func TestARepeatOfAnEventFromBeforeTheWindowIsADuplicate(t *testing.T) {
 	w := newWorld(t, "STANDINGS_EVENT_DUPLICATES=3")
-	w.says(t, at(-3600), `{"event_id":"a","user_id":"ann","points":1}`) // of the week before
+	w.says(t, at(-3600), `{"event_id":"a","user_id":"ann","points":1}`) // in the week before
 	w.says(t, at(5), `{"event_id":"a","user_id":"ann","points":2}`)
 	w.says(t, at(6), `{"event_id":"b","user_id":"ann","points":4}`)
 	w.says(t, at(7), `{"event_id":"b","user_id":"bob","points":8}`)
@@ -153,7 +153,7 @@ func TestARepeatOfAnEventFromBeforeTheWindowIsADuplicate(t *testing.T) {
 	w.says(t, at(10), `{"event_id":"c","user_id":"bob","points":8}`)
 	w.says(t, at(11), `{"event_id":"c","user_id":"bob","points":8}`)
 	w.says(t, at(12), `{"event_id":"c","user_id":"bob","points":8}`)
-	w.says(t, at(13), `{"event_id":"b","user_id":"ann","points":32}`) // four offsets after
+	w.says(t, at(13), `{"event_id":"b","user_id":"ann","points":32}`) // four offsets later
 	w.counts(t)
 	r := w.explains(t, 0, "global", "ann")
 	require.Equal(t, []string{"duplicate", "counted", "duplicate", "counted"}, r.results())

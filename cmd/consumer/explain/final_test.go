@@ -12,8 +12,8 @@ import (
 
 const theWindow = "global:weekly:2100-W10"
 
-// seals has the window be final on every shard, by the script: with a lateness that makes up for its
-// clock, which is before 2100.
+// seals makes the window final on every shard by the script. Redis's clock is before 2100, so it passes a
+// lateness that makes up for that.
 func (w *world) seals(t *testing.T, revision int64) {
 	t.Helper()
 	listing := ""
@@ -54,14 +54,15 @@ func TestWhatCameAfterAWindowWasFinalIsNoDifference(t *testing.T) {
 		require.Equal(t, []string{"final"}, r.results())
 		require.Nil(t, r.Redis)
 
-		// What has changed all the same is a difference.
+		// A standing that was changed nevertheless is a difference.
 		putBack := w.score(t, "Kalobi")
 		key := w.home(t, "Kalobi").Keys()
 		require.NoError(t, w.redis.ZAdd(t.Context(), key.Listed(theWindow), scored(1.25, "Kalobi")).Err())
 		require.NotNil(t, w.explains(t, 1, "global", "Kalobi").Agree)
 		putBack()
 
-		// Reopened, it lacks what came while it was final, until it is rebuilt: as the next revision, too.
+		// A reopened window lacks the events that arrived while it was final until it is rebuilt, also if
+		// it is sealed again.
 		reopens := func() {
 			for _, s := range w.boards(t).Shards() {
 				_, err := s.Unseal(t.Context(), theWindow, time.Now(), "case 7")
@@ -87,7 +88,7 @@ func TestWhatCameAfterAWindowWasFinalIsNoDifference(t *testing.T) {
 		r = w.explains(t, 0, "global", "Kalobi")
 		require.Equal(t, []string{"counted", "final", "counted", "final"}, r.results())
 
-		// Without the ledger of the seal nobody can say.
+		// Without the seal's ledger the answer is unknown.
 		final := w.redis.HGetAll(t.Context(), key.Final()).Val()
 		for field := range final {
 			if field != theWindow {

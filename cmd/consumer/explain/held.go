@@ -1,7 +1,7 @@
 package explain
 
-// What Redis holds: the member's standing and the ledger that it was made by, of one instant;
-// and beside it by which rules partitions are counted, and who is banned.
+// This file reads the member's state from Redis: the standing and the ledger behind it in one call, then
+// the rules of sweeps in progress and the bans.
 
 import (
 	"context"
@@ -12,24 +12,24 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// held is what Redis holds of the member.
+// held contains everything that Redis stores about the member.
 type held struct {
 	board    ranking.Board
-	standing *ranking.Standing // nil: the member isn't there
-	// state is what stands beside the scores in the member's own shard: its ledger says which
+	standing *ranking.Standing // nil: the member has no standing
+	// state is the state of the member's shard, read together with the standing. Its ledger shows which
 	// events are in the standing.
 	state      ledger.State
-	incomplete []string // partitions of which that shard lacks events of the window
+	incomplete []string // partitions of which the shard lacks events of the window
 	shard      int
 	of         ledger.Shards
 
-	// As of a moment later. What is sealed in between counts no more than was in before.
+	// The fields below are read a moment later. A window that is sealed in between has the same events.
 	seal  ranking.Seal
-	rules map[string]string // texts by fingerprints, and fingerprints by partitions
+	rules map[string]string // rules by fingerprint, and fingerprints by partition
 	bans  []ranking.Ban
 }
 
-// banned says how the member isn't shown: hidden or erased; empty where they are.
+// banned returns "hidden" or "erased" if the member is not shown; empty otherwise.
 func (h *held) banned() string {
 	how := ""
 	for _, b := range h.bans {
@@ -41,7 +41,7 @@ func (h *held) banned() string {
 	return how
 }
 
-// pending reports whether a ban is being carried out.
+// pending reports whether a ban is still being applied.
 func (h *held) pending() bool {
 	for _, b := range h.bans {
 		if b.Pending {
@@ -51,7 +51,7 @@ func (h *held) pending() bool {
 	return false
 }
 
-// readHeld asks Redis. A prefix under which there is nothing is no error.
+// readHeld reads Redis. An empty prefix is not an error.
 func readHeld(ctx context.Context, r *app.Reader, q *question) (*held, error) {
 	h := &held{of: r.Boards.Of()}
 	h.shard = h.of.Of(q.hash)

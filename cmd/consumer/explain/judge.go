@@ -1,7 +1,7 @@
 package explain
 
-// What one record comes to for the member, by one set of rules: the consumer's own decoder,
-// windows and duplicates, in the order in which a worker asks them.
+// This file judges single records for the member under one set of rules. It uses the consumer's decoder,
+// windows and duplicates, in the order in which a worker applies them.
 
 import (
 	"bytes"
@@ -16,47 +16,48 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// question is what is asked: which of a member's events a standing is made of.
+// question identifies the standing to explain.
 type question struct {
 	board  string
 	period periods.Rule
 	window periods.Window
-	// settled is where windows of calendars start and end; nil: as the calendars here have it.
+	// settled holds the bounds of calendar windows that are settled in Redis; nil: the bounds from this
+	// program's calendar.
 	settled *fold.Borders
 	member  string
 	hash    uint64 // of member
 }
 
-// result is what became of an event.
+// result is the outcome of an event.
 type result string
 
 const (
 	counted    result = "counted"
-	late       result = "late"         // the window took no more events
-	final      result = "final"        // it came after the window was made final
+	late       result = "late"         // the window no longer accepted events
+	final      result = "final"        // the event arrived after the window was made final
 	early      result = "early"        // before the first window of the period
-	duplicate  result = "duplicate"    // of one just before it
-	deadLetter result = "dead_letter"  // it is none that counts, or was refused
-	notApplied result = "not_applied"  // behind the ledger: it is still to come
-	notBegun   result = "before_start" // the boards began at a later offset
-	erased     result = "erased"       // nothing of the member is kept
+	duplicate  result = "duplicate"    // a duplicate of a preceding event
+	deadLetter result = "dead_letter"  // invalid or refused
+	notApplied result = "not_applied"  // not yet counted by the ledger
+	notBegun   result = "before_start" // before the offset at which the boards began
+	erased     result = "erased"       // the member is erased
 )
 
-// entry is an event of the member that is, or would be, of the board and window.
+// entry is an event of the member that belongs, or would belong, to the board and window.
 type entry struct {
 	partition ledger.Partition
 	offset    int64
-	recorded  int64 // the record's time, Unix ms; none at or below 0
-	time      int64 // the event's; -1 where it can't be read
+	recorded  int64 // the record's time in Unix ms; none if 0 or less
+	time      int64 // the event's time in Unix ms; -1 if it cannot be read
 	id        string
 	result    result
-	reason    string // of a dead letter
+	reason    string // set for a dead letter
 	message   string
-	tuple     codec.Tuple // what it changes, or has; of a dead letter none
-	readable  bool        // tuple is there
+	tuple     codec.Tuple // what the event changes, or its tuple; unset for a dead letter
+	readable  bool        // whether tuple is set
 }
 
-// when is what entries are ordered by.
+// when returns the time by which entries are ordered.
 func (e *entry) when() int64 {
 	if e.time >= 0 {
 		return e.time
@@ -64,23 +65,23 @@ func (e *entry) when() int64 {
 	return e.recorded
 }
 
-// whose says to whom a record belongs.
+// whose tells whether a record belongs to the member.
 type whose int
 
 const (
-	others whose = iota // another member's, board's or window's; or nothing
+	others whose = iota // another member, board or window, or no event
 	mine
-	nobodys // it is of the window's time and can't be read so far as to say
+	nobodys // within the window's time, but too damaged to tell whose it is
 )
 
-// judge reads records by one set of rules. It is given those of a partition in the order of
-// their offsets, after begin.
+// judge judges records under one set of rules. After begin, it needs the records of one partition in offset
+// order.
 type judge struct {
 	*question
 	decoder *event.Decoder
 	boards  boardrules.Boards
 	windows fold.Rules
-	known   *duplicates.Set // of the member's events; nil: repeats count
+	known   *duplicates.Set // ids of the member's events; nil if duplicates count
 	event   event.Event
 }
 
@@ -92,7 +93,7 @@ func newJudge(q *question, events event.Rules, windows fold.Rules, lookBack int6
 	return j
 }
 
-// lookBack is how many offsets before an event duplicates of it are looked for.
+// lookBack returns the number of offsets before an event in which duplicates of it are searched.
 func (j *judge) lookBack() int64 {
 	if j.known == nil {
 		return 0
@@ -100,14 +101,15 @@ func (j *judge) lookBack() int64 {
 	return j.known.Records()
 }
 
-// begin forgets the partition before: what comes next is at an offset or later.
+// begin forgets the previous partition; the next record is at offset or later.
 func (j *judge) begin(offset int64) {
 	if j.known != nil {
 		j.known.Begin(offset)
 	}
 }
 
-// judge says what a record comes to if all before it is applied and nothing refuses it.
+// judge returns the outcome of a record, assuming that all earlier records are applied and no script
+// refuses it.
 func (j *judge) judge(rec *recordbatch.Record) (entry, whose) {
 	e := entry{offset: rec.Offset, recorded: rec.Time, time: -1}
 	switch {
@@ -153,7 +155,7 @@ func (j *judge) decode(rec *recordbatch.Record) *event.Bad {
 	return j.decoder.DecodeWith(&h, rec.Value, rec.Time, &j.event)
 }
 
-// repeats reports whether the event that was decoded last is a duplicate, and notes it.
+// repeats reports whether the last decoded event is a duplicate, and records its id.
 func (j *judge) repeats(offset int64) bool {
 	id := j.decoder.ID()
 	if j.known == nil || len(id) == 0 {
@@ -165,7 +167,7 @@ func (j *judge) repeats(offset int64) bool {
 	return found
 }
 
-// tuple is what the event that was decoded last has for one of its boards.
+// tuple returns the tuple of the last decoded event for one of its boards.
 func (j *judge) tuple(board int) codec.Tuple {
 	if j.event.Tuples == nil || j.boards.Of(j.board) == nil {
 		return codec.Tuple{j.event.Points}
@@ -173,8 +175,8 @@ func (j *judge) tuple(board int) codec.Tuple {
 	return j.event.Tuples[board]
 }
 
-// bad is a dead letter, as far as it can be told whose it is. A record that can't be read as an
-// event is taken for the member's if its key is the member's id, as producers have it.
+// bad returns the entry for a dead letter, if it can belong to the member. A record that cannot be parsed
+// belongs to the member if its key is the member's id, because producers use the id as key.
 func (j *judge) bad(e entry, rec *recordbatch.Record, bad *event.Bad) (entry, whose) {
 	r := j.decoder.Remains(rec.Time)
 	e.id, e.time = string(j.decoder.ID()), r.Time
@@ -193,8 +195,7 @@ func (j *judge) bad(e entry, rec *recordbatch.Record, bad *event.Bad) (entry, wh
 	return e, mine
 }
 
-// unread is whose a record is of which nobody can say. Of a time long before or after the window
-// it doesn't matter.
+// unread classifies a record whose member cannot be read. It matters only if its time is within the window.
 func (j *judge) unread(rec *recordbatch.Record) whose {
 	if j.concerns(rec.Time) {
 		return nobodys
@@ -202,8 +203,8 @@ func (j *judge) unread(rec *recordbatch.Record) whose {
 	return others
 }
 
-// concerns reports whether an event of a time is of the window; or of no window of the period,
-// if there is none on that side of this one.
+// concerns reports whether an event with this time belongs to the window. A time before all windows of the
+// period belongs to the first window, and one after all windows to the last.
 func (j *judge) concerns(at int64) bool {
 	if at >= j.window.Start && at < j.window.End {
 		return true
@@ -216,7 +217,7 @@ func (j *judge) concerns(at int64) bool {
 		first, ok := j.period.First()
 		return ok && first == j.window
 	}
-	return place == periods.After // a season has one window
+	return place == periods.After // only a season ends, and it has one window
 }
 
 func holds(all []periods.Window, w periods.Window) bool {

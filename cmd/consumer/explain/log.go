@@ -1,7 +1,7 @@
 package explain
 
-// Reading the log: every partition from the first offset that can hold an event of the window on,
-// up to its end as of the beginning.
+// This file reads the log: every partition from the first offset that can hold an event of the window, up
+// to the log's end at the start.
 
 import (
 	"cmp"
@@ -27,29 +27,30 @@ import (
 )
 
 const (
-	// largestRecord is the longest record that is read, in bytes. Kafka's limits are lower.
+	// largestRecord is the largest record that is read, in bytes. Kafka's own limits are lower.
 	largestRecord = 64 * units.MiB
-	// firstBytes are asked for where one record is looked at.
+	// firstBytes is the size of a request for a single record, in bytes.
 	firstBytes = 64 << 10
 )
 
-// logged is what Kafka has of a partition.
+// logged describes the log of a partition.
 type logged struct {
 	log  kafkaconn.Log
-	from int64 // the first offset that can hold an event of the window, of those that are left
-	gone bool  // events of the window may have been deleted before from, or while it was read
-	// missing says that Kafka doesn't have the partition, or this user may not read it.
+	from int64 // the first remaining offset that can hold an event of the window
+	gone bool  // events of the window may have been deleted before from, or during the reading
+	// missing explains why the partition cannot be read: Kafka does not have it, or this user may not read
+	// it.
 	missing string
 }
 
-// logs reads the partitions of an account.
+// logs reads the partitions for an account.
 type logs struct {
 	cfg     *config.Config
 	client  *kafka.Client
 	reading scan.Reading
 }
 
-// openLogs makes a client that reads some topics and their dead letters. It is closed by close.
+// openLogs creates a client for the topics and their dead-letter topics. The caller must call close.
 func openLogs(p *cli.Program, cfg *config.Config, topics []string) (*logs, error) {
 	known := slices.Clone(topics)
 	for _, topic := range topics {
@@ -70,7 +71,7 @@ func (l *logs) explain(ctx context.Context, err error, topic string) error {
 	return app.ExplainKafka(ctx, err, &l.cfg.Kafka, topic)
 }
 
-// readable is how many partitions a topic has, once it is known that this user may read it.
+// readable returns the number of partitions of a topic after checking that this user may read it.
 func (l *logs) readable(ctx context.Context, topic string) (int, error) {
 	n, err := kafkaconn.TopicPartitions(ctx, l.client, topic)
 	if err != nil {
@@ -80,8 +81,8 @@ func (l *logs) readable(ctx context.Context, topic string) (int, error) {
 	return n, kafkaconn.CheckRights(ctx, l.client, read)
 }
 
-// sources are the partitions of the configured topics, and those that the ledger has besides: what
-// they counted is in the standings.
+// sources returns the partitions of the configured topics, and any other partitions in the ledger, because
+// the standings contain their events.
 func (l *logs) sources(ctx context.Context, h *held) ([]*source, error) {
 	var all []*source
 	for _, topic := range l.cfg.Kafka.Topics {
@@ -124,7 +125,7 @@ func (l *logs) sources(ctx context.Context, h *held) ([]*source, error) {
 	return all, nil
 }
 
-// stand takes over what Redis says of the partition.
+// stand stores the position and origin of the partition from Redis.
 func (s *source) stand(h *held) (err error) {
 	field := s.String()
 	if s.text = h.state.Ledger[field]; s.text != "" {
@@ -140,7 +141,7 @@ func (s *source) stand(h *held) (err error) {
 	return nil
 }
 
-// byTopic are the partitions that can be read, a topic each.
+// byTopic groups the readable partitions by topic.
 func byTopic(all []*source) [][]*source {
 	var topics [][]*source
 	for _, s := range all {
@@ -163,8 +164,8 @@ func numbers(all []*source) []int {
 	return list
 }
 
-// begin finds where each partition is to be read from, as a rebuild finds it, and whether events
-// of the window may be gone by then.
+// begin finds the offset from which each partition must be read, as a rebuild does, and whether events of
+// the window may already be deleted.
 func (l *logs) begin(ctx context.Context, all []*source, q *question, h *held, maxFuture time.Duration) error {
 	where := start.Where{From: start.FromWindow, Time: time.UnixMilli(q.window.Start).Add(-maxFuture)}
 	by := start.Judge{Now: h.state.Now.UnixMilli(), MaxFuture: maxFuture.Milliseconds()}
@@ -218,7 +219,7 @@ func (l *logs) beginTopic(ctx context.Context, topic string, some []*source, q *
 
 var errSeen = errors.New("seen")
 
-// first looks at the first record of a log.
+// first reads the first record of a log.
 func (l *logs) first(ctx context.Context, s *source) (start.First, error) {
 	f := start.First{None: true}
 	err := l.stretch(s, s.log.Start, firstBytes).Each(ctx, func(rec *recordbatch.Record) error {
@@ -234,11 +235,12 @@ func (l *logs) first(ctx context.Context, s *source) (start.First, error) {
 func (l *logs) stretch(s *source, from int64, bytes int32) *scan.Stretch {
 	return &scan.Stretch{
 		Client: l.client, Topic: s.Topic, Partition: s.Number, From: from, End: s.log.End, MaxBytes: bytes,
-		MaxRecord: largestRecord, MaxBatch: app.LargestBatch(l.cfg), MaxCodec: app.LargestCodec(l.cfg), // as the consumer: what it can't read isn't counted
+		MaxRecord: largestRecord, MaxBatch: app.LargestBatch(l.cfg), MaxCodec: app.LargestCodec(l.cfg), // the consumer's limits: events that it cannot read are not counted
 	}
 }
 
-// read gives all records to the account, by the judges of the partitions, and notes batches that can't be read.
+// read passes all records to the account, judged by the judge of their partition, and records batches that
+// cannot be read.
 func (l *logs) read(ctx context.Context, own *judge, a *answer) error {
 	all := a.sources
 	of := map[*scan.Stretch]*source{}
@@ -274,7 +276,7 @@ func (l *logs) read(ctx context.Context, own *judge, a *answer) error {
 			}
 		}
 		switch {
-		case rec.Offset < s.from: // looked at for its id
+		case rec.Offset < s.from: // read only for its id
 		case whose == mine:
 			a.add(&e, s)
 		case whose == nobodys:
@@ -285,7 +287,7 @@ func (l *logs) read(ctx context.Context, own *judge, a *answer) error {
 	return cmp.Or(err, l.cut(ctx, all))
 }
 
-// cut finds the logs of which a part was deleted while they were read.
+// cut finds the logs of which Kafka deleted a part during the reading.
 func (l *logs) cut(ctx context.Context, all []*source) error {
 	for _, some := range byTopic(all) {
 		topic := some[0].Topic

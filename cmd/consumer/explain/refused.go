@@ -1,8 +1,9 @@
 package explain
 
-// Events that were refused when they were applied: overflow and window_limit. Which those are
-// depends on the order in which they came, so that the log can't say it again; their dead letters
-// do. Also batches that a consumer had too little memory to read: that depends on its fold_memory.
+// This file finds events that a script refused (overflow, window_limit). Which events are refused depends
+// on the order in which they were applied, so the log alone cannot tell; their dead letters do. The same
+// applies to record batches that a consumer had too little memory to read, which depends on its
+// fold_memory.
 
 import (
 	"cmp"
@@ -20,11 +21,11 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// refusal is why an event was refused.
+// refusal is the reason why an event was refused.
 type refusal struct{ Reason, Message string }
 
-// refusals finds the events of the member that were refused. It returns the dead-letter topics
-// that this user may not read.
+// refusals finds the member's refused events. It returns the dead-letter topics that this user may not
+// read.
 func (l *logs) refusals(ctx context.Context, all []*source, own *judge) (unread []string, err error) {
 	of := map[ledger.Partition]*source{}
 	var stretches []*scan.Stretch
@@ -35,7 +36,7 @@ func (l *logs) refusals(ctx context.Context, all []*source, own *judge) (unread 
 		topic := event.DeadLetterTopic(some[0].Topic)
 		n, err := l.readable(ctx, topic)
 		switch {
-		case errors.Is(err, kafkaconn.ErrNoTopic): // nothing was ever dead-lettered
+		case errors.Is(err, kafkaconn.ErrNoTopic): // no event was ever dead-lettered
 			continue
 		case errors.As(err, new(*kafkaconn.RightsError)), errors.Is(err, kafka.TopicAuthorizationFailed):
 			unread = append(unread, topic)
@@ -66,13 +67,13 @@ func (l *logs) refusals(ctx context.Context, all []*source, own *judge) (unread 
 	return unread, err
 }
 
-// passed are the offsets [first, last] of a batch that a consumer could not read.
+// passed holds the offsets [first, last] of a batch that a consumer could not read.
 type passed struct {
 	first, last int64
 	refusal
 }
 
-// refuse takes a dead letter of the partition.
+// refuse records a dead letter of the partition.
 func (s *source) refuse(letter *deadletter.Origin) {
 	why := refusal{letter.Reason, letter.Message}
 	if event.Reason(letter.Reason) == event.TooLarge {
@@ -85,7 +86,7 @@ func (s *source) refuse(letter *deadletter.Origin) {
 	s.refused[letter.Offset] = why
 }
 
-// merged returns the same offsets in order, none of them twice.
+// merged returns the ranges in order, with overlapping ones merged.
 func merged(all []passed) []passed {
 	slices.SortFunc(all, func(a, b passed) int { return cmp.Compare(a.first, b.first) })
 	var kept []passed
@@ -99,7 +100,7 @@ func merged(all []passed) []passed {
 	return kept
 }
 
-// refusedAs returns why the event at an offset was refused.
+// refusedAs returns why the event at an offset was refused, if it was.
 func (s *source) refusedAs(offset int64) (why refusal, ok bool) {
 	if why, ok = s.refused[offset]; ok {
 		return why, true
@@ -114,8 +115,8 @@ func (s *source) refusedAs(offset int64) (why refusal, ok bool) {
 	return refusal{}, false
 }
 
-// refused reads the dead letter of an event that was refused, unless it is plainly another
-// member's.
+// refused parses the dead letter of a refused event. It returns false if the event belongs to another
+// member for certain.
 func refused(rec *recordbatch.Record, own *judge) (deadletter.Origin, bool) {
 	var headers []kafka.Header
 	rec.EachHeader(func(key, value []byte) { headers = append(headers, kafka.Header{Key: string(key), Value: value}) })

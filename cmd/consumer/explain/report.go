@@ -1,6 +1,7 @@
 package explain
 
-// The answer as JSON. Fields are never left out and never renamed; what isn't there is null.
+// The answer as JSON. Its JSON is an interface: fields are never omitted or renamed, and a missing value is
+// null.
 
 import (
 	"fmt"
@@ -15,58 +16,58 @@ type report struct {
 	Board    string `json:"board"`
 	Period   string `json:"period"`
 	Window   string `json:"window"`
-	Start    string `json:"start"` // RFC 3339 with ms, in UTC, like every time here
+	Start    string `json:"start"` // RFC 3339 with ms, in UTC, like all times here
 	End      string `json:"end"`   // exclusive
 	TimeZone string `json:"time_zone"`
-	TickMS   int64  `json:"tick_ms"` // how exact reached_at is
+	TickMS   int64  `json:"tick_ms"` // the precision of reached_at
 	Member   string `json:"member"`
-	Hash     string `json:"hash"`            // of the member, by which sweeps are ordered
-	Shard    *int   `json:"shard,omitempty"` // of several the member's own
+	Hash     string `json:"hash"`            // of the member; sweeps proceed in its order
+	Shard    *int   `json:"shard,omitempty"` // the member's shard, if there are several
 
-	Agree *bool  `json:"agree"` // null: it isn't known
+	Agree *bool  `json:"agree"` // null: unknown
 	Notes []note `json:"notes"`
 
-	Rank  *int64    `json:"rank"`     // null where Redis doesn't have the member
-	Redis *standing `json:"in_redis"` // likewise
-	Log   *standing `json:"in_log"`   // what the events come to that count; null without one
-	// Banned is hidden or erased; null: the member is neither.
+	Rank  *int64    `json:"rank"`     // null if the member has no standing in Redis
+	Redis *standing `json:"in_redis"` // null if the member has no standing in Redis
+	Log   *standing `json:"in_log"`   // the standing that the counted events make; null if there are none
+	// Banned is hidden or erased; null if the member is neither.
 	Banned *string `json:"banned"`
 
 	Counts     counts      `json:"counts"`
-	Unread     int64       `json:"unread"` // records of this time that can't be read so far as to say whose they are
-	Events     []listed    `json:"events"` // the latest of them, by time
+	Unread     int64       `json:"unread"` // records of this time that cannot be read well enough to tell whose they are
+	Events     []listed    `json:"events"` // the latest events, by time
 	LeftOut    int64       `json:"left_out"`
 	Partitions []partition `json:"partitions"`
 }
 
 type standing struct {
-	Points    *int64         `json:"points"` // null on a board by another rule, which has Fields
+	Points    *int64         `json:"points"` // null on a board with its own fields
 	ReachedAt string         `json:"reached_at"`
 	Fields    *fields.Values `json:"fields,omitempty"`
 }
 
-// listed is an event.
+// listed is one event.
 type listed struct {
 	Partition  string  `json:"partition"`
 	Offset     int64   `json:"offset"`
 	RecordTime *string `json:"record_time"`
-	Time       *string `json:"time"` // null where it can't be read
+	Time       *string `json:"time"` // null if it cannot be read
 	EventID    *string `json:"event_id"`
 	// Result is counted, late, final, early, duplicate, dead_letter, not_applied, before_start or erased.
 	Result  string         `json:"result"`
 	Reason  *string        `json:"reason"` // of a dead letter
 	Message *string        `json:"message"`
-	Points  *int64         `json:"points"` // what it adds, or has; null where that can't be read, and on a board with Fields
+	Points  *int64         `json:"points"` // what the event adds, or its value; null if it cannot be read, and on a board with its own fields
 	Fields  *fields.Values `json:"fields,omitempty"`
 }
 
-// partition is how far one was read, and how far Redis has counted it.
+// partition describes how far a partition was read, and how far Redis has counted it.
 type partition struct {
 	Partition string  `json:"partition"`
-	Position  *string `json:"position"` // null where the ledger doesn't have it
-	From      *int64  `json:"from"`     // the first offset that can hold an event of the window; null where it can't be read
+	Position  *string `json:"position"` // null if the ledger lacks the partition
+	From      *int64  `json:"from"`     // the first offset that can hold an event of the window; null if the partition cannot be read
 	LogEnd    *int64  `json:"log_end"`
-	Gone      bool    `json:"gone"` // events of the window from before it may have been deleted
+	Gone      bool    `json:"gone"` // events of the window may have been deleted before From
 }
 
 func (a *answer) report(zone string) *report {
@@ -103,7 +104,7 @@ func (a *answer) report(zone string) *report {
 	return r
 }
 
-// fields are those of the board by another rule; none of one by the default rule.
+// fields returns the fields of a board with a rule of its own; none for the default rule.
 func (a *account) fields() codec.Fields {
 	if !a.ruled {
 		return codec.Fields{}

@@ -1,7 +1,7 @@
 package explain
 
-// By which rules records are judged: those of the configuration, but for a sweep that was begun
-// by others and is under way.
+// This file chooses the rules for judging records: the configured ones, except in a sweep in progress that
+// started under others.
 
 import (
 	"github.com/standings/standings/internal/app"
@@ -12,17 +12,17 @@ import (
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
-// ruleset is one set of rules as it is read.
+// ruleset is one set of rules, parsed.
 type ruleset struct {
 	id       ledger.Fingerprint
 	events   event.Rules
 	windows  fold.Rules
-	lookBack int64 // for duplicates; 0: repeats count
+	lookBack int64 // offsets searched for duplicates; 0: duplicates count
 }
 
 func (r *ruleset) judge(q *question) *judge { return newJudge(q, r.events, r.windows, r.lookBack) }
 
-// rulesOf are those of a configuration, as the consumer reads them.
+// rulesOf returns the rules of a configuration, as the consumer parses them.
 func rulesOf(cfg *config.Config) (*ruleset, error) {
 	set, err := app.RuleSet(cfg)
 	if err != nil {
@@ -40,8 +40,8 @@ func readRules(text string, cfg *config.Config) (*ruleset, error) {
 	return &ruleset{id, c.Events, c.Windows, c.Duplicates}, err
 }
 
-// ofSweep are the rules of the sweep that a position is in the middle of, if they are others. Of
-// a text that is gone, or that this program can't go by, there are none.
+// ofSweep returns the rules of the sweep in progress at a position if they differ from r. It returns nil if
+// their text is missing or this program cannot apply it.
 func (r *ruleset) ofSweep(cfg *config.Config, at ledger.Position, kept map[string]string) *ruleset {
 	if !at.Sweeping() || at.Rules == 0 || at.Rules == r.id {
 		return nil

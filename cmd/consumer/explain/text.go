@@ -1,7 +1,7 @@
 package explain
 
-// The answer as text. Ids and messages come from whoever publishes events, so that nothing of
-// them reaches a terminal that isn't plain text.
+// This file writes the answer as text. Producers choose ids and messages, so they are escaped before they
+// reach a terminal.
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/zoneinfo"
 )
 
-// milliseconds is how exactly times are written: to the ms, as events have them.
+// milliseconds is the format of times, with the precision that events have.
 const milliseconds = "2006-01-02 15:04:05.000"
 
 func (a *answer) write(out io.Writer, zoneName string) error {
@@ -41,7 +41,7 @@ func (a *answer) write(out io.Writer, zoneName string) error {
 	return terminal.Write(out, s.String())
 }
 
-// writeEvents writes a row for every event that is kept.
+// writeEvents writes a row for every event in entries.
 func (a *answer) writeEvents(s *strings.Builder, zone *time.Location, width int) {
 	if n := a.leftOut(); n > 0 {
 		fmt.Fprintf(s, "Left out: %s from before these (--limit).\n\n", units.Plural(n, "event"))
@@ -69,7 +69,7 @@ func (a *answer) writeEvents(s *strings.Builder, zone *time.Location, width int)
 	s.WriteString("\n" + a.countsText() + "\n\n")
 }
 
-// writeSides writes what the events come to beside what Redis holds.
+// writeSides writes the standing that the events make next to the one in Redis.
 func (a *answer) writeSides(s *strings.Builder, zone *time.Location) {
 	heads := []string{"", "RANK", "POINTS", "REACHED AT"}
 	if a.ruled {
@@ -118,7 +118,7 @@ func idText(id string) string {
 	return terminal.Plain(id)
 }
 
-// changeText is what an event adds, or has.
+// changeText returns what an event adds, or its value.
 func (a *account) changeText(e *entry) string {
 	if !e.readable {
 		return "-"
@@ -132,7 +132,7 @@ func (a *account) changeText(e *entry) string {
 
 func resultText(r result) string { return strings.ReplaceAll(string(r), "_", " ") }
 
-// why says why an event doesn't count.
+// why explains why an event does not count.
 func (a *answer) why(e *entry, zone *time.Location) string {
 	at := func(ms int64) string { return time.UnixMilli(ms).In(zone).Format(time.DateTime) }
 	switch e.result {
@@ -161,7 +161,7 @@ func (a *answer) why(e *entry, zone *time.Location) string {
 	return ""
 }
 
-// countsText is how many events there are of each result.
+// countsText returns the number of events per result.
 func (a *account) countsText() string {
 	c := &a.counts
 	text := units.Plural(c.Counted, "event") + " counted"
@@ -179,7 +179,7 @@ func (a *account) countsText() string {
 	return text
 }
 
-// rankOf is the rank of a standing; nothing where nobody has one.
+// rankOf returns the rank of a standing, or "-" without one.
 func rankOf(st *ranking.Standing) string {
 	if st == nil {
 		return "-"

@@ -1,6 +1,7 @@
 package explain
 
-// Brokers that refuse, hold back, cut the log meanwhile, or don't answer.
+// This file tests brokers that reject requests, throttle, truncate the log during the reading, or do not
+// respond.
 
 import (
 	"bytes"
@@ -107,7 +108,7 @@ func TestItEndsAtOnceWhereItIsInterrupted(t *testing.T) {
 	}
 }
 
-// twelve has a batch of twelve events of ann published that takes more than 9 MiB to decompress.
+// twelve publishes a batch of twelve events of ann that takes more than 9 MiB to decompress.
 func (w *world) twelve(t *testing.T, recorded time.Time) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(w.kafka.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Second),
@@ -126,8 +127,8 @@ func TestABatchThatIsTooLargeIsNamedByItsOffsets(t *testing.T) {
 	w := newWorld(t, "STANDINGS_FOLD_MEMORY=44MiB")
 	w.earns(t, at(1), "ann", 25)
 	w.twelve(t, at(2))
-	w.twelve(t, at(-86400))    // of the week before
-	w.twelve(t, at(8*86400+1)) // of the week after, when this one takes no more
+	w.twelve(t, at(-86400))    // in the week before
+	w.twelve(t, at(8*86400+1)) // in the week after, when this window accepts no more events
 	w.earns(t, at(8*86400+2), "bob", 1)
 	w.counts(t)
 	r := w.explains(t, 0, "global", "ann")

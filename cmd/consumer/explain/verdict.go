@@ -1,6 +1,6 @@
 package explain
 
-// Whether the log and Redis agree, and what may explain it where they don't.
+// This file decides whether the log and Redis agree, and lists what may explain a difference.
 
 import (
 	"fmt"
@@ -13,58 +13,58 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// note is something that may explain a difference.
+// note is a fact that may explain a difference.
 type note struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
-	// inexact: because of it the two needn't be the same, so that a difference proves nothing.
+	// inexact means that the two may differ because of this fact, so that a difference proves nothing.
 	inexact bool
 }
 
-// Kinds of notes.
+// The kinds of notes.
 const (
 	noteLogGone    = "log_gone"     // Kafka has deleted events of the window
-	noteMissing    = "missing"      // a partition can't be read
+	noteMissing    = "missing"      // a partition cannot be read
 	noteLogShort   = "log_short"    // the log ends before the ledger
 	noteLost       = "lost"         // Redis has lost the board
-	noteNothing    = "nothing"      // Redis has nothing under the prefix
-	noteNotListed  = "not_listed"   // Redis doesn't list the window
-	noteIncomplete = "incomplete"   // the boards began later than the window
-	noteRefilling  = "refilling"    // Redis was lost or the boards were rebuilt, and the log is being read again
+	noteNothing    = "nothing"      // Redis has no keys under the prefix
+	noteNotListed  = "not_listed"   // Redis does not list the window
+	noteIncomplete = "incomplete"   // the boards began after the window's start
+	noteRefilling  = "refilling"    // after a loss or a rebuild, the log is being read again
 	noteTorn       = "torn"         // a script died midway
-	noteSweep      = "sweep"        // a batch has been applied in part
-	noteRules      = "rules"        // events were counted by other rules
+	noteSweep      = "sweep"        // a batch is partly applied
+	noteRules      = "rules"        // events were counted under other rules
 	noteRefused    = "refused"      // events were refused, which depends on their order
-	noteLetters    = "dead_letters" // they can't be read
-	noteUnread     = "unread"       // records of which nobody can say whose they are
-	noteBatch      = "batch"        // a record batch takes too much memory to read, or did
-	noteRange      = "range"        // no standing has room for what the events come to
-	noteLookBack   = "look_back"    // duplicates of deleted events aren't found
-	noteRecount    = "recount"      // a rebuild has counted what was refused
+	noteLetters    = "dead_letters" // dead letters cannot be read
+	noteUnread     = "unread"       // records too damaged to tell whose they are
+	noteBatch      = "batch"        // a record batch takes, or took, too much memory to read
+	noteRange      = "range"        // the result exceeds the range of a standing
+	noteLookBack   = "look_back"    // duplicates of deleted events cannot be found
+	noteRecount    = "recount"      // a rebuild has counted refused events
 	noteHidden     = "hidden"       // the member is banned
-	noteErased     = "erased"       // nothing of the member is kept
-	noteBan        = "ban_pending"  // a ban is being carried out
+	noteErased     = "erased"       // the member is erased
+	noteBan        = "ban_pending"  // a ban is being applied
 	noteFinal      = "final"        // the window is final
-	noteNoLedger   = "seal_lost"    // it is, and with which events isn't kept
-	noteReopened   = "reopened"     // it was final, and what came then isn't in it
+	noteNoLedger   = "seal_lost"    // the window is or was final, but the seal's ledger is lost
+	noteReopened   = "reopened"     // the window was reopened; events that arrived while it was final are not in it
 )
 
-// answer is what was found, and what it comes to.
+// answer contains the facts that were read, and the conclusion.
 type answer struct {
 	*account
 	held       *held
 	sources    []*source
 	unreadable []string           // dead-letter topics that this user may not read
-	lookBack   int64              // of event.duplicates
+	lookBack   int64              // event.duplicates
 	rules      ledger.Fingerprint // of the configuration
 	retention  time.Duration
 	lateness   time.Duration
 
-	agree *bool // nil: that isn't known
+	agree *bool // nil: unknown
 	notes []note
 }
 
-// judge says whether the two agree.
+// judge decides whether the log and Redis agree, and adds the notes.
 func (a *answer) judge() {
 	same := a.same(&a.total, a.held.standing)
 	if !same && a.refused > 0 && a.same(&a.whole, a.held.standing) {
@@ -105,7 +105,7 @@ func (a *answer) addf(kind string, inexact bool, format string, args ...any) {
 	a.notes = append(a.notes, note{kind, fmt.Sprintf(format, args...), inexact})
 }
 
-// batch notes a record batch that can't be read, if events of the window may be in it.
+// batch adds a note about a record batch that cannot be read, if it may hold events of the window.
 func (a *answer) batch(s *source, rec *recordbatch.Record, maxFuture time.Duration) {
 	w := a.window
 	before := rec.Time > 0 && rec.Time+maxFuture.Milliseconds() < w.Start
@@ -117,7 +117,7 @@ func (a *answer) batch(s *source, rec *recordbatch.Record, maxFuture time.Durati
 		s.Partition, rec.Offset, rec.Whole.Last, rec.TooLarge("fold_memory"))
 }
 
-// ofRedis are the notes about what Redis holds.
+// ofRedis adds the notes about the state of Redis.
 func (a *answer) ofRedis() {
 	h, b := a.held, &a.held.board
 	over := time.UnixMilli(a.window.End).Add(a.retention).Before(h.state.Now)
@@ -150,8 +150,8 @@ func (a *answer) ofRedis() {
 	}
 }
 
-// ofSeal are the notes about a window that is final, or was. What came while one was final that was
-// reopened since isn't in it; once it is rebuilt it is.
+// ofSeal adds the notes about a window that is or was final. Events that arrived while a reopened window
+// was final are not in it until a rebuild.
 func (a *answer) ofSeal(s *ranking.Seal) {
 	passed := ""
 	if len(s.Passed) > 0 {
@@ -167,7 +167,7 @@ func (a *answer) ofSeal(s *ranking.Seal) {
 	}
 }
 
-// ofLog are the notes about a partition.
+// ofLog adds the notes about a partition.
 func (a *answer) ofLog(s *source) {
 	field := s.String()
 	addf := func(kind string, inexact bool, format string, args ...any) {
@@ -201,7 +201,7 @@ func (a *answer) ofLog(s *source) {
 	}
 	by := s.position.Rules
 	if by == 0 {
-		by, _ = ledger.ParseFingerprint(a.held.rules[field]) // what can't be read is none
+		by, _ = ledger.ParseFingerprint(a.held.rules[field]) // an unreadable text counts as unknown rules
 	}
 	if by != 0 && by != a.rules && s.sweep == nil {
 		addf(noteRules, true, "it was counted by the rules %v last, and this configuration's are %v: boards, event.fields, lateness, max_future or duplicates differ", by, a.rules)

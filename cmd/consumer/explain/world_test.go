@@ -1,6 +1,6 @@
 package explain
 
-// Logs that a consumer has counted, so that what is explained is what it made of them.
+// This file builds logs that a real consumer has counted, so that explain is tested against its results.
 
 import (
 	"context"
@@ -30,13 +30,13 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// monday is when 2100-W10 begins, the window of these tests: it lives as long as this code does.
+// monday is the start of 2100-W10, the window of these tests: far enough in the future not to expire.
 var monday = time.Date(2100, 3, 8, 0, 0, 0, 0, time.UTC)
 
-// at is a time of the window, so many seconds after it begins.
+// at returns a time in the window, a number of seconds after its start.
 func at(seconds int) time.Time { return monday.Add(time.Duration(seconds) * time.Second) }
 
-// world is a Kafka of the test's own, a prefix of its own, and what leads there.
+// world is a Kafka of the test's own, a Redis prefix of its own, and their clients.
 type world struct {
 	kafka   *kfake.Cluster
 	environ []string
@@ -57,13 +57,13 @@ func newWorld(t *testing.T, settings ...string) *world {
 	return w
 }
 
-// says has a record published to partition 0.
+// says publishes a record to partition 0.
 func (w *world) says(t *testing.T, recorded time.Time, value string) {
 	t.Helper()
 	w.publish(t, &kgo.Record{Topic: "points", Timestamp: recorded, Value: []byte(value)})
 }
 
-// earns has an event of some points published.
+// earns publishes an event of a member.
 func (w *world) earns(t *testing.T, recorded time.Time, member string, points int) {
 	t.Helper()
 	w.says(t, recorded, fmt.Sprintf(`{"user_id":%q,"points":%d}`, member, points))
@@ -87,7 +87,7 @@ func (w *world) config(t *testing.T) *config.Config {
 	return l.Config
 }
 
-// boards are the standings as the consumer writes them.
+// boards returns the standings that the consumer writes.
 func (w *world) boards(t *testing.T) *boards.Boards {
 	t.Helper()
 	m, err := kadm.NewClient(w.client).BrokerMetadata(t.Context())
@@ -97,7 +97,7 @@ func (w *world) boards(t *testing.T) *boards.Boards {
 	return all
 }
 
-// counts has a consumer count all that there is, and end.
+// counts runs a consumer until it has counted everything.
 func (w *world) counts(t *testing.T) {
 	t.Helper()
 	cfg, all := w.config(t), w.boards(t)
@@ -129,14 +129,14 @@ func (w *world) counts(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// home is the store of a member's shard.
+// home returns the store of a member's shard.
 func (w *world) home(t *testing.T, member string) *ranking.Store {
 	t.Helper()
 	all := w.boards(t)
 	return all.Shards()[all.Of().Of(xxhash.Sum64String(member))]
 }
 
-// score is what Redis has of a member on global, and puts it back.
+// score reads a member's score on global and returns a function that restores it.
 func (w *world) score(t *testing.T, member string) (putBack func()) {
 	t.Helper()
 	key := w.home(t, member).Keys().Listed("global:weekly:2100-W10")
@@ -147,13 +147,13 @@ func (w *world) score(t *testing.T, member string) (putBack func()) {
 	}
 }
 
-// finds has the ledger of a member's shard be at a position of partition 0.
+// finds sets the position of partition 0 in the ledger of a member's shard.
 func (w *world) finds(t *testing.T, member, position string) {
 	t.Helper()
 	require.NoError(t, w.redis.HSet(t.Context(), w.home(t, member).Keys().Ledger(), "points/0", position).Err())
 }
 
-// explains executes the command as JSON, and holds text to the same exit code.
+// explains executes the command as JSON, and verifies that the text output has the same exit code.
 func (w *world) explains(t *testing.T, code int, board, member string, args ...string) *report {
 	t.Helper()
 	args = append([]string{"explain", board, "weekly", member, "--window", "2100-W10"}, args...)
@@ -168,7 +168,7 @@ func (w *world) explains(t *testing.T, code int, board, member string, args ...s
 	return &r
 }
 
-// shows executes the command, and compares what it writes as text.
+// shows executes the command and compares its text output.
 func (w *world) shows(t *testing.T, code int, want string, args ...string) {
 	t.Helper()
 	got, out, errs := clitest.Execute(t, Command, w.environ, append([]string{"explain"}, args...)...)
@@ -176,7 +176,7 @@ func (w *world) shows(t *testing.T, code int, want string, args ...string) {
 	require.Equal(t, strings.TrimPrefix(want, "\n"), out)
 }
 
-// results are those of the events, in their order.
+// results returns the results of the events, in order.
 func (r *report) results() (all []string) {
 	for _, e := range r.Events {
 		text := e.Result
@@ -188,7 +188,7 @@ func (r *report) results() (all []string) {
 	return all
 }
 
-// kinds are those of the notes.
+// kinds returns the kinds of the notes.
 func (r *report) kinds() (all []string) {
 	for _, n := range r.Notes {
 		all = append(all, n.Kind)
@@ -196,5 +196,5 @@ func (r *report) kinds() (all []string) {
 	return all
 }
 
-// scored is a member with a score, for ZADD.
+// scored returns a member with a score for ZADD.
 func scored(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }

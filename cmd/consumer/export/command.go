@@ -1,5 +1,5 @@
-// Package export is the command export: windows row by row, from Redis or the archive, as CSV or
-// NDJSON.
+// Package export implements the command export: it writes windows row by row, from Redis or the archive, as
+// CSV or NDJSON.
 package export
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/windows"
 )
 
-// options are what is exported, and how.
+// options holds the selection and the format of an export.
 type options struct {
 	board, period, window string // empty: all
 	all                   bool
@@ -19,7 +19,7 @@ type options struct {
 	output                string
 }
 
-// Command is the command, for a program.
+// Command returns the export command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var o options
 	c := &cobra.Command{

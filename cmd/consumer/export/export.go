@@ -1,6 +1,6 @@
 package export
 
-// The export at work: page after page, so that its memory doesn't grow with a window.
+// This file exports page by page, so that memory does not grow with the size of a window.
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// rowsAtOnce is how many rows are read at a time.
+// rowsAtOnce is the number of rows that one page reads.
 const rowsAtOnce = 1000
 
-// exporter exports.
+// exporter exports windows and counts windows and rows.
 type exporter struct {
 	*options
 	reader  *reading.Reader
@@ -75,7 +75,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, o *options)
 	return nil
 }
 
-// errShown marks what was found out here, and needs no words of Redis's.
+// errShown marks errors that do not come from Redis and need no explanation of Redis errors.
 var errShown = errors.New("not exported")
 
 func (e *exporter) export(ctx context.Context) error {
@@ -97,10 +97,10 @@ func (e *exporter) export(ctx context.Context) error {
 			continue
 		}
 		if _, err := e.reader.Period(w.Board, w.Period); err != nil {
-			continue // it isn't configured any more
+			continue // no longer configured
 		}
 		known[w.Listing()] = true
-		// Its retention may end meanwhile: then it is the archive's, or nothing.
+		// If its retention ends meanwhile, the rows come from the archive, or there are none.
 		if _, err := e.one(ctx, w.Board, w.Period, w.Name); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (e *exporter) export(ctx context.Context) error {
 	return e.lines.Done(e.windows, e.rows.Load())
 }
 
-// archived exports what the archive alone has.
+// archived exports the windows that only the archive has.
 func (e *exporter) archived(ctx context.Context, known map[string]bool) error {
 	for at := (store.Place{}); ; {
 		some, err := e.reader.ArchivedWindows(ctx, e.board, e.period, at, rowsAtOnce)
@@ -140,7 +140,7 @@ func (e *exporter) archived(ctx context.Context, known map[string]bool) error {
 	}
 }
 
-// one exports a window. One that isn't there is not begun.
+// one exports a window. It writes nothing for a window that does not exist.
 func (e *exporter) one(ctx context.Context, board, period, window string) (v reading.View, err error) {
 	t, err := e.reader.Target(ctx, board, period, window)
 	if err != nil {
@@ -150,7 +150,7 @@ func (e *exporter) one(ctx context.Context, board, period, window string) (v rea
 		return v, err
 	}
 	t = v.Target
-	t.Named = v.Window.Name // also once another one is the current one
+	t.Named = v.Window.Name // fixes the window by name, in case the current window changes
 	var n int64
 	if err := e.lines.Begin(&v); err != nil {
 		return v, err

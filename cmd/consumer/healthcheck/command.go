@@ -1,5 +1,5 @@
-// Package healthcheck is the command healthcheck: it asks the operations port how a process
-// does, for images that have no curl and no shell.
+// Package healthcheck implements the command healthcheck: it requests a process's health from its
+// operations port, for images without curl and a shell.
 package healthcheck
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/standings/standings/internal/config"
 )
 
-// healthLimit bounds the answer, which is a few lines a reason, in bytes.
+// healthLimit is the maximum size of the response, in bytes. It has a few lines per reason.
 const healthLimit = 1 << 20
 
-// Command is the command, for a program.
+// Command returns the healthcheck command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var ready bool
 	timeout := 3 * time.Second
@@ -60,7 +60,7 @@ ready, otherwise 1.`,
 	return c
 }
 
-// healthURL is where a process that listens so can be asked from beside it.
+// healthURL returns the URL for a process on this machine with this listen address.
 func healthURL(listen, path string) (string, error) {
 	if listen == config.Off {
 		return "", cli.Usagef("listen is off: there is no port to request")
@@ -72,20 +72,20 @@ func healthURL(listen, path string) (string, error) {
 	if port == "0" {
 		return "", cli.Usagef("listen %s is any free port: see the consumer's log for the port", listen)
 	}
-	// All addresses are no address that can be dialed everywhere.
+	// The unspecified address cannot be dialed on every system.
 	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
 		host = "localhost"
 	}
 	return "http://" + net.JoinHostPort(host, port) + path, nil
 }
 
-// askHealth writes the answer to out. Anything but 200 is an error.
+// askHealth writes the response to out. Any status other than 200 is an error.
 func askHealth(ctx context.Context, url string, out io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	// Straight there: a proxy, or a redirect, would answer for somebody else.
+	// Connect directly: with a proxy or a redirect, another process would answer.
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -105,7 +105,7 @@ func askHealth(ctx context.Context, url string, out io.Writer) error {
 }
 
 func unanswered(ctx context.Context, url string, err error) error {
-	var of *neturl.Error // which says the address again
+	var of *neturl.Error // its text would repeat the URL
 	if errors.As(err, &of) {
 		err = of.Err
 	}

@@ -1,5 +1,5 @@
-// Package logging is the log of a command that runs on: JSON for machines, console for a person at
-// a terminal.
+// Package logging creates the log of a long-running command: JSON for machines, console for a person at a
+// terminal.
 package logging
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// New writes to w as log.level and log.format say. Colours are for the console alone.
+// New returns a logger that writes to w with the configured log.level and log.format. Only the console
+// format uses colours.
 func New(cfg *config.Config, w io.Writer, colours bool) (*zap.Logger, error) {
 	level, err := zapcore.ParseLevel(cfg.LogLevel)
 	if err != nil {
@@ -47,8 +48,8 @@ func New(cfg *config.Config, w io.Writer, colours bool) (*zap.Logger, error) {
 	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
 }
 
-// Run does what a command does that runs on, by the program's configuration and with a log. What is
-// wrong with the configuration, and what ends it, is in the log.
+// Run runs a long-running command with the program's configuration and a log. It logs errors in the
+// configuration and the error that ends the command.
 func Run(p *cli.Program, do func(*config.Config, *zap.Logger) error) error {
 	l, err := p.Configuration()
 	if l == nil {
@@ -67,8 +68,7 @@ func Run(p *cli.Program, do func(*config.Config, *zap.Logger) error) error {
 	return ended(log, "ended by an error", do(l.Config, log))
 }
 
-// ended is an error that ends the process, in the log's own format: whoever collects the log finds
-// there why it ends.
+// ended logs an error that ends the process, so that it appears in the collected log in the log's format.
 func ended(log *zap.Logger, message string, err error) error {
 	if err == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Notes is a log for a person who waits: of warnings and errors note is called with a line, the message
-// and the errors among its fields.
+// Notes returns a logger for a person who waits. For each warning or error it calls note with one line: the
+// message and the errors among its fields.
 func Notes(note func(string)) *zap.Logger { return zap.New(noteLog{note}) }
 
 type noteLog struct{ note func(string) }

@@ -1,7 +1,7 @@
 package produce
 
-// --check: what would become of each line, by the consumer's own decoder
-// and settings. Nothing is published, and neither Kafka nor Redis is asked.
+// This file implements --check: it reports what would become of each line, with the consumer's decoder and
+// settings. It publishes nothing, and queries neither Kafka nor Redis.
 
 import (
 	"context"
@@ -24,17 +24,17 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// What would become of a line.
+// The results of a line.
 const (
 	lineCounted    = "counted"
 	lineLate       = "late"
 	lineEarly      = "early"
 	lineDuplicate  = "duplicate"
 	lineDeadLetter = "dead_letter"
-	lineRefused    = "refused" // produce publishes nothing from it on
+	lineRefused    = "refused" // produce would stop at this line
 )
 
-// report is the JSON; docs/json.md has its fields.
+// report is the JSON; docs/json.md describes its fields.
 type report struct {
 	Lines       []lineReport `json:"lines"`
 	Counted     int64        `json:"counted"`
@@ -51,8 +51,8 @@ type lineReport struct {
 	Reason  *string                   `json:"reason"`
 	Message *string                   `json:"message"`
 	Member  *string                   `json:"member"`
-	Points  *int64                    `json:"points"`           // null where no board counts them
-	Fields  map[string]*fields.Values `json:"fields,omitempty"` // of boards by other rules, by board
+	Points  *int64                    `json:"points"`           // null if no board counts points
+	Fields  map[string]*fields.Values `json:"fields,omitempty"` // by board, for boards with rules of their own
 	At      *string                   `json:"at"`
 	Boards  []string                  `json:"boards"`
 	Windows []windowReport            `json:"windows"`
@@ -63,20 +63,21 @@ type windowReport struct {
 	Window string `json:"window"`
 }
 
-// lineChecker does with a record what a worker would.
+// lineChecker judges a record as a worker would.
 type lineChecker struct {
 	decoder *event.Decoder
 	boards  boardrules.Boards
 	rules   fold.Rules
 	now     time.Time
 
-	// With event.duplicates: how many records a repeat is looked for, and where ids were last.
+	// For event.duplicates: the number of records in which a duplicate is searched, and where each id was
+	// seen last.
 	lookBack int64
 	last     map[duplicates.ID]lastLine
-	records  int64 // so far
+	records  int64 // number of records so far
 }
 
-// lastLine is where an event was, among the records and in the file.
+// lastLine is the position of an event: its number among the records, and its line in the file.
 type lastLine struct{ record, line int64 }
 
 func newLineChecker(cfg *config.Config) (*lineChecker, error) {
@@ -143,8 +144,8 @@ func (c *lineChecker) check(o outgoing, line int) lineReport {
 	return r
 }
 
-// repeats reports which line an event repeats, as far as its partition gets no other records: what
-// is in the topic isn't looked at.
+// repeats returns the line that an event repeats. It assumes that the partition receives no other records,
+// and it does not read the topic.
 func (c *lineChecker) repeats(e *event.Event, line int) (before int64, found bool) {
 	id := c.decoder.ID()
 	if c.lookBack == 0 || len(id) == 0 {
@@ -156,7 +157,7 @@ func (c *lineChecker) repeats(e *event.Event, line int) (before int64, found boo
 	return last.line, found && c.records-last.record <= c.lookBack
 }
 
-// lateness is that of all periods, or the longest.
+// lateness returns the lateness of all periods, or the longest if they differ.
 func (c *lineChecker) lateness() string {
 	least, most := c.rules.Periods[0].Lateness, int64(0)
 	for _, p := range c.rules.Periods {
@@ -177,7 +178,7 @@ func notCounted(result, reason, message string) lineReport {
 	return r
 }
 
-// errNotAll is the answer that not all lines would count.
+// errNotAll is the answer that not every line would count.
 var errNotAll = errors.New("not every line would count")
 
 func checkLines(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) error {
@@ -190,7 +191,7 @@ func checkLines(ctx context.Context, p *cli.Program, f *flags, cfg *config.Confi
 		return err
 	}
 	defer closeLines()
-	from.raw = true // the decoder checks what isn't an object, too
+	from.raw = true // the decoder also checks values that are not JSON objects
 	report := report{Lines: []lineReport{}}
 	width, _ := terminal.Width(p.Stdout)
 	for {
@@ -219,7 +220,7 @@ func checkLines(ctx context.Context, p *cli.Program, f *flags, cfg *config.Confi
 	return err
 }
 
-// checkNext checks the next line that isn't blank. Its error is the source's.
+// checkNext checks the next line that is not blank. An error comes from the source.
 func checkNext(from *lines, checker *lineChecker) (lineReport, error) {
 	o, err := from.next()
 	var r lineReport
@@ -252,12 +253,12 @@ func (c *report) count(r *lineReport) {
 	}
 }
 
-// text is a line for people: its number, what would become of it, and where or why.
+// text returns a line for people: the line's number, the result, and the windows or the reason.
 func (r *lineReport) text(width int) string {
 	result := r.Result
 	var what string
 	if r.Reason != nil {
-		result = *r.Reason // as list has them
+		result = *r.Reason // the reason, as in dead-letters list
 	}
 	if r.Message != nil {
 		what = terminal.Plain(*r.Message)
@@ -275,7 +276,7 @@ func (r *lineReport) text(width int) string {
 	return line
 }
 
-// counted is what the boards of a line count: 25 points, or stage 42, revives 3.
+// counted returns what the boards count: 25 points, or stage 42, revives 3.
 func (r *lineReport) counted() string {
 	var all []string
 	if r.Points != nil {

@@ -37,7 +37,7 @@ func TestACheckShowsWhatWouldBecomeOfEachLine(t *testing.T) {
 		`{"user_id":"u42","points":1,"board":"asia"}`,
 		`{"user_id":"u42","points":25,"occurred_at":"2020-11-21T08:15:30.123Z"}`,
 	)
-	// Nobody is asked: there is nobody there.
+	// Neither server is contacted: both ports are closed.
 	environ := []string{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t), "STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t), "STANDINGS_BOARDS=eu,global", "STANDINGS_LATENESS=1d"}
 	code, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--file", file, "--check")
 	for _, want := range []string{
@@ -83,7 +83,7 @@ func TestACheckFindsTheReasonsThatAConsumerWould(t *testing.T) {
 	for len(reasons) < 3000 {
 		e, _ := g.Next(nil)
 		if len(bytes.TrimSpace(e.Value)) == 0 {
-			continue // of a blank line nothing becomes
+			continue // blank lines are skipped
 		}
 		reasons = append(reasons, e.Reason)
 		file.Write(append(e.Value, '\n'))

@@ -1,8 +1,5 @@
-// Package produce is the command produce: it publishes made-up events, or the lines of a
-// file.
+// Package produce implements the command produce: it publishes sample events, or the lines of a file.
 package produce
-
-// The command line; produce.go does the work.
 
 import (
 	"github.com/spf13/cobra"
@@ -10,7 +7,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 )
 
-// Command is the command, for a program.
+// Command returns the produce command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{

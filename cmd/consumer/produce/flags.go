@@ -1,7 +1,5 @@
 package produce
 
-// The flags, completed from the configuration.
-
 import (
 	"time"
 
@@ -11,12 +9,12 @@ import (
 	"github.com/standings/standings/internal/config"
 )
 
-// flags are the command line of consumer produce.
+// flags holds the command line of consumer produce.
 type flags struct {
 	topic       string
 	createTopic int
 
-	rate     float64 // events a second; 0 is no limit
+	rate     float64 // events per second; 0: no limit
 	count    int64
 	duration time.Duration
 	members  int
@@ -27,7 +25,7 @@ type flags struct {
 	asJSON bool
 }
 
-// maxRate is far more than can be published, and small enough to count with.
+// maxRate is far above any possible rate, and small enough for arithmetic without overflow.
 const maxRate = 1_000_000_000
 
 func (f *flags) declare(c *cobra.Command) {
@@ -45,8 +43,7 @@ func (f *flags) declare(c *cobra.Command) {
 	set.BoolVar(&f.asJSON, "json", false, "with --check: write JSON")
 }
 
-// complete sets what the command line leaves open from the configuration, and refuses
-// flags that contradict each other.
+// complete fills in defaults from the configuration, and rejects flags that contradict each other.
 func (f *flags) complete(cfg *config.Config) error {
 	if f.topic == "" && len(cfg.Kafka.Topics) > 1 {
 		return cli.Usagef("give --topic: the configuration has several topics")
@@ -60,7 +57,7 @@ func (f *flags) complete(cfg *config.Config) error {
 	switch {
 	case f.rate < 0 || f.count < 0 || f.createTopic < 0:
 		return cli.Usagef("--rate, --count and --create-topic must not be negative")
-	case !(f.rate <= maxRate): // NaN too
+	case !(f.rate <= maxRate): // also rejects NaN
 		return cli.Usagef("--rate must be 0 to %d", maxRate)
 	case f.check && f.file == "":
 		return cli.Usagef("--check is for --file")

@@ -1,6 +1,6 @@
 package produce
 
-// What became of records.
+// This file handles the results of records.
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/app"
 )
 
-// recordEnded takes note of what became of a record.
+// recordEnded handles the result of a record.
 func (p *Publisher) recordEnded(r *kgo.Record, err error) {
 	switch answer, answered := errors.AsType[*kerr.Error](err); {
 	case err == nil:
@@ -20,12 +20,12 @@ func (p *Publisher) recordEnded(r *kgo.Record, err error) {
 		p.bytes.Add(int64(len(r.Key) + len(r.Value)))
 		p.lanes[r.Partition].acknowledged.Add(1)
 	case answered:
-		// An earlier attempt without an answer may have been written all the same.
+		// An earlier attempt that got no response may have been written nevertheless.
 		if !p.trouble.again.Load() && !lost(answer) {
 			p.refused.Add(1)
 		}
 		p.giveUp(p.failure(r, err))
-	case !errors.Is(err, kgo.ErrClientClosed): // that is close's to explain
+	case !errors.Is(err, kgo.ErrClientClosed): // close explains that error
 		p.giveUp(p.failure(r, err))
 	}
 	size := memoryOf(r)
@@ -38,14 +38,14 @@ func (p *Publisher) recordEnded(r *kgo.Record, err error) {
 	}
 }
 
-// lost reports whether the log isn't what the producer knows, so that nothing is sure of a
-// record.
+// lost reports whether the log differs from the producer's state, so that it is unknown whether the record
+// was written.
 func lost(answer *kerr.Error) bool {
 	return answer == kerr.OutOfOrderSequenceNumber || answer == kerr.UnknownProducerID ||
 		answer == kerr.InvalidProducerEpoch || answer == kerr.InvalidProducerIDMapping
 }
 
-// failure is why a record wasn't published.
+// failure returns the error for a record that was not published.
 func (p *Publisher) failure(r *kgo.Record, err error) error {
 	if !errors.Is(err, kerr.MessageTooLarge) {
 		return fmt.Errorf("publish to %s/%d: %w", p.topic, r.Partition, err)
@@ -68,6 +68,6 @@ func (p *Publisher) giveUp(err error) {
 	})
 }
 
-// unsure are the events that were handed over, and may be in the log or not: for close's
-// caller.
+// unsure returns the number of events that were handed over but may or may not be in the log. It is for the
+// caller of close.
 func (p *Publisher) unsure() int64 { return p.taken - p.events.Load() - p.refused.Load() }

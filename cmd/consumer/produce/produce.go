@@ -1,6 +1,6 @@
 package produce
 
-// The command at work: from a source to a topic, at a rate, with a report.
+// This file publishes from a source to a topic, at a rate, and reports the result.
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// openSource opens the lines of a file or the made-up events.
+// openSource opens the lines of a file, or a generator of sample events.
 func openSource(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) (source, func(), error) {
 	if f.file != "" {
 		src, closeSource, err := openLines(ctx, p, f)
@@ -76,8 +76,7 @@ func publish(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) 
 		fmt.Fprintln(p.Stderr, "note: sample events have fields by their own names; a consumer with this event.fields looks for them elsewhere")
 	}
 
-	// What is under way may end in order after ctx, for as long as a shutdown may
-	// take.
+	// Requests in flight may finish after ctx has ended, for at most the shutdown timeout.
 	sending, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.ShutdownTimeout, abandon) })()
@@ -105,13 +104,13 @@ func publish(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) 
 	case sent != nil:
 		return app.ExplainPublishing(ctx, sent, there, f.topic)
 	case errors.Is(fed, io.EOF), errors.Is(fed, context.Canceled):
-		return nil // an end that was asked for
+		return nil // a regular end
 	}
 	return fed
 }
 
-// findTopic is the number of the topic's partitions; it creates the topic if the
-// flags say so. One that this user can't write is an error.
+// findTopic returns the number of the topic's partitions. It creates the topic if the flags ask for it. A
+// topic that this user cannot write to is an error.
 func findTopic(ctx context.Context, client *kafka.Client, there *config.Kafka, f *flags) (int, error) {
 	n, err := kafkaconn.TopicPartitions(ctx, client, f.topic)
 	if errors.Is(err, kafkaconn.ErrNoTopic) && f.createTopic > 0 {
@@ -123,7 +122,7 @@ func findTopic(ctx context.Context, client *kafka.Client, there *config.Kafka, f
 		if settings, problem := there.Connection(); problem != nil {
 			err = problem
 		} else {
-			err = settings.Diagnose(ctx, there.Brokers...) // the addresses that the cluster advertises, too
+			err = settings.Diagnose(ctx, there.Brokers...) // also checks the addresses that the cluster advertises
 		}
 	}
 	if err == nil {
@@ -140,8 +139,8 @@ func findTopic(ctx context.Context, client *kafka.Client, there *config.Kafka, f
 	return 0, explained
 }
 
-// feed hands records to the Publisher until the count is reached. It returns io.EOF at the
-// source's end, and ctx's error at the end of ctx.
+// feed hands records to the Publisher until the count is reached. It returns io.EOF at the source's end,
+// and ctx's error when ctx ends.
 func (f *flags) feed(ctx context.Context, src source, pub *Publisher) error {
 	pace := newPace(f.rate)
 	defer pace.tick.Stop()
@@ -160,10 +159,10 @@ func (f *flags) feed(ctx context.Context, src source, pub *Publisher) error {
 	return nil
 }
 
-// pace lets events through at a rate, a few of them at each tick: a timer for each event would
-// cost more than the event.
+// pace limits the rate: it releases a few events at each tick. A timer per event would cost more than the
+// event.
 type pace struct {
-	rate  float64 // events a second; 0 is no limit
+	rate  float64 // events per second; 0: no limit
 	begun time.Time
 	tick  *time.Ticker
 }
@@ -172,7 +171,7 @@ func newPace(rate float64) *pace {
 	return &pace{rate: rate, begun: time.Now(), tick: time.NewTicker(5 * time.Millisecond)}
 }
 
-// wait returns when the event after made others is due.
+// wait returns when the next event is due, after made events.
 func (p *pace) wait(ctx context.Context, made int64) error {
 	for p.rate > 0 && float64(made) > p.rate*time.Since(p.begun).Seconds() && ctx.Err() == nil {
 		select {
@@ -183,7 +182,7 @@ func (p *pace) wait(ctx context.Context, made int64) error {
 	return ctx.Err()
 }
 
-// summarize writes to stdout what was acknowledged.
+// summarize writes the counts of acknowledged and unsure events to stdout.
 func summarize(p *cli.Program, pub *Publisher, took time.Duration, interrupted bool) {
 	events, bytes := pub.events.Load(), pub.bytes.Load()
 	end := ""

@@ -23,7 +23,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// logOf is all that a topic holds, by partition.
+// logOf returns all records of a topic by partition.
 func logOf(t *testing.T, c *kfake.Cluster, topic string) map[int32][]*kgo.Record {
 	t.Helper()
 	want := int64(0)
@@ -46,8 +46,8 @@ func logOf(t *testing.T, c *kfake.Cluster, topic string) map[int32][]*kgo.Record
 	return got
 }
 
-// withoutProgress is what a command says on stderr but for how far it has come, of which
-// there is a line on a machine so busy that it takes more than five seconds.
+// withoutProgress removes the progress lines from stderr. They appear if a run takes more than five seconds
+// on a busy machine.
 func withoutProgress(stderr string) string {
 	return regexp.MustCompile(`(?m)^publishing to .*\n`).ReplaceAllString(stderr, "")
 }
@@ -127,7 +127,7 @@ func TestProduceSaysInOneLineWhatIsWrong(t *testing.T) {
 
 func TestProduceCreatesAMissingTopicWhenAskedTo(t *testing.T) {
 	c, environ := clitest.FakeKafka(t)
-	for range 2 { // the second time it is there
+	for range 2 { // the second time it exists
 		if code, _, stderr := clitest.Execute(t, Command, environ, "produce", "--count", "10", "--topic", "fresh", "--create-topic", "3"); code != 0 {
 			t.Fatalf("code %d: %s", code, stderr)
 		}
@@ -206,7 +206,7 @@ func TestAnInterruptedProduceDoesNotWaitForAPipe(t *testing.T) {
 	defer cancel()
 	seen := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})
 	go func() {
-		// The first line goes out without waiting for a second that never ends.
+		// The first line is published without waiting for a second one, which never ends.
 		_, _ = io.WriteString(writer, "{\"user_id\":\"a\"}\n{")
 		_ = seen.Wait(ctx, 1)
 		cancel()
@@ -223,7 +223,7 @@ func TestARateIsKept(t *testing.T) {
 		for _, rate := range []float64{0.5, 3, 1000, 123456.7} {
 			begun := time.Now()
 			pace := newPace(rate)
-			n := int64(rate*20) + 1 // the first is due at once
+			n := int64(rate*20) + 1 // the first event is due at once
 			for made := range n {
 				if err := pace.wait(t.Context(), made); err != nil {
 					t.Fatal(err)
@@ -257,7 +257,7 @@ func TestAWrongProduceCommandLineExitsWithTwo(t *testing.T) {
 			t.Errorf("%v: code %d, want %q\n%s%s", args, code, want, stdout, stderr)
 		}
 	}
-	for _, rate := range []string{"NaN", "1e20", "-Inf", "1000000001"} { // of some no event would ever be due
+	for _, rate := range []string{"NaN", "1e20", "-Inf", "1000000001"} { // with some of these no event would ever be due
 		if code, _, stderr := clitest.Execute(t, Command, nil, "produce", "--rate", rate); code != 2 || !strings.Contains(stderr, "--rate") {
 			t.Errorf("--rate %s: code %d: %s", rate, code, stderr)
 		}

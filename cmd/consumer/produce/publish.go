@@ -1,8 +1,8 @@
 package produce
 
-// Publishing: records go to the partition of their key, and from there by franz-go's
-// idempotent producer. What it sends again for want of an answer the broker knows by its
-// sequence number, so a record is written once, and a member's events in their order.
+// This file publishes records. The key determines a record's partition, and franz-go's idempotent producer
+// sends it. If franz-go sends a record again because it got no response, the broker recognizes the sequence
+// number. So each record is written once, and a member's events in order.
 
 import (
 	"bytes"
@@ -22,58 +22,57 @@ import (
 )
 
 const (
-	// linger is how long a record waits for company: what Kafka's own producer
-	// waits since 4.0.
+	// linger is how long a record waits for others to form a batch. Kafka's own producer has used the same
+	// value since 4.0.
 	linger = 5 * time.Millisecond
-	// publishMemory bounds the records that aren't acknowledged, about.
+	// publishMemory limits the memory of unacknowledged records, approximately.
 	publishMemory = 64 * units.MiB
-	// recordMemory is about what a record takes beside its bytes.
+	// recordMemory is the approximate memory of a record in addition to its bytes.
 	recordMemory = 256
-	// largestBatch is what a topic takes that isn't set up otherwise: Kafka's
-	// message.max.bytes.
+	// largestBatch is the default limit of a topic: Kafka's message.max.bytes.
 	largestBatch = 1_048_588
-	// closePatience is how long the other partitions may take once one has failed.
+	// closePatience is how long close waits for the other partitions after one has failed.
 	closePatience = 5 * time.Second
 )
 
-// errGaveUp says that nothing more is taken, for a reason that close returns.
+// errGaveUp means that publishing has failed and no more records are accepted; close returns the cause.
 var errGaveUp = errors.New("publishing has failed")
 
-// Publisher sends records to a topic, acknowledged by all in-sync replicas. add and close
-// are for one goroutine; franz-go calls recordEnded from one of its own, one record at a time.
+// Publisher sends records to a topic, acknowledged by all in-sync replicas. One goroutine calls add and
+// close. franz-go calls recordEnded from a goroutine of its own, one record at a time.
 type Publisher struct {
 	kafka    *config.Kafka
 	topic    string
-	limit    int // the topic's max.message.bytes; 0 is not known
+	limit    int // the topic's max.message.bytes; 0: unknown
 	patience time.Duration
 
 	client   *kgo.Client
 	trouble  trouble
 	lanes    []lane
-	ids      []int // of the lanes, for the balancer
+	ids      []int // partition numbers, for the balancer
 	balancer kafka.Murmur2Balancer
-	turn     int // of the next record without a key
+	turn     int // counter that spreads records without a key
 
-	held atomic.Int64  // bytes of records that haven't ended
-	room chan struct{} // signalled once they have become few
+	held atomic.Int64  // bytes of records without a result yet
+	room chan struct{} // signalled when held falls below a threshold
 
 	once    sync.Once
-	err     error         // of the first failure, once failed is closed
-	failed  chan struct{} // closed with the first failure
+	err     error         // the first failure; set before failed is closed
+	failed  chan struct{} // closed at the first failure
 	watched sync.WaitGroup
-	done    chan struct{} // ends the watching
+	done    chan struct{} // closed to end watch
 
 	events  atomic.Int64 // acknowledged
-	bytes   atomic.Int64 // of their keys and values
-	refused atomic.Int64 // events that are not in the log
-	taken   int64        // by add
+	bytes   atomic.Int64 // keys and values of acknowledged events
+	refused atomic.Int64 // events that are certainly not in the log
+	taken   int64        // events accepted by add
 }
 
-// lane is a partition's counts.
+// lane counts the records of a partition.
 type lane struct{ taken, acknowledged atomic.Int64 }
 
-// open makes the producer, and returns an error where it may not publish. What is open is
-// begun, and closed by close.
+// open creates the producer, and returns an error if it may not publish. After a successful open, call
+// begin and later close.
 func (p *Publisher) open(ctx context.Context, partitions int) error {
 	p.balancer.Consistent = true
 	p.lanes = make([]lane, partitions)
@@ -98,11 +97,11 @@ func (p *Publisher) open(ctx context.Context, partitions int) error {
 	return nil
 }
 
-// smallestBatch is the least that franz-go takes.
+// smallestBatch is the minimum that franz-go accepts, in bytes.
 const smallestBatch = 512
 
-// add copies a record and hands it over, and waits where too much isn't acknowledged. A nil
-// key is no key. It returns an error only when the record wasn't taken.
+// add copies a record and hands it to the producer. It blocks while too many bytes are unacknowledged. A
+// nil key is no key. It returns an error only if it did not accept the record.
 func (p *Publisher) add(ctx context.Context, o outgoing) error {
 	for p.held.Load() > publishMemory {
 		select {
@@ -129,8 +128,8 @@ func (p *Publisher) add(ctx context.Context, o outgoing) error {
 	return nil
 }
 
-// lane is where a key goes: as Kafka's own producer has it, so that a member's
-// events meet in one partition whoever publishes them.
+// lane returns the partition of a key by the same function as Kafka's own producer, so that a member's
+// events are in one partition whichever producer publishes them.
 func (p *Publisher) lane(key []byte) int {
 	if key == nil {
 		p.turn++
@@ -147,15 +146,15 @@ func memoryOf(r *kgo.Record) int64 {
 	return int64(n)
 }
 
-// close sends what is left and returns once all is acknowledged, or why it isn't. ctx ends
-// the sending at once, acknowledged or not.
+// close sends the remaining records and returns once all are acknowledged, or the error that prevents it.
+// If ctx ends, sending stops at once.
 func (p *Publisher) close(ctx context.Context) error {
 	flushing, abandon := context.WithCancel(ctx)
 	defer abandon()
 	p.watched.Go(func() {
 		select {
 		case <-p.failed:
-			// Others may be about to be acknowledged; those that can't be are let go.
+			// Other partitions may be about to acknowledge; after closePatience the rest is abandoned.
 			select {
 			case <-time.After(min(closePatience, p.patience)):
 			case <-p.done:
@@ -166,7 +165,7 @@ func (p *Publisher) close(ctx context.Context) error {
 	})
 	err := p.client.Flush(flushing)
 	p.client.Close()
-	_ = p.client.Flush(context.WithoutCancel(ctx)) // until recordEnded has run for every record
+	_ = p.client.Flush(context.WithoutCancel(ctx)) // waits until recordEnded has run for every record
 	close(p.done)
 	p.watched.Wait()
 	select {
@@ -180,7 +179,7 @@ func (p *Publisher) close(ctx context.Context) error {
 	return nil
 }
 
-// Open begins to publish to a topic, for a program that makes its own events.
+// Open starts publishing to a topic, for a command that makes its own events.
 func Open(ctx context.Context, there *config.Kafka, topic string, partitions int, patience time.Duration) (*Publisher, error) {
 	p := &Publisher{kafka: there, topic: topic, patience: patience}
 	if err := p.open(ctx, partitions); err != nil {
@@ -190,16 +189,16 @@ func Open(ctx context.Context, there *config.Kafka, topic string, partitions int
 	return p, nil
 }
 
-// Publish copies an event and hands it over; it waits while too much isn't acknowledged. An
-// error says that it wasn't taken, and Close why.
+// Publish copies an event and hands it to the producer. It blocks while too many bytes are unacknowledged.
+// An error means that it did not accept the event; Close returns the cause.
 func (p *Publisher) Publish(ctx context.Context, key, value []byte) error {
 	return p.add(ctx, outgoing{key: key, value: value})
 }
 
-// Acknowledged is how many events were published.
+// Acknowledged returns the number of acknowledged events.
 func (p *Publisher) Acknowledged() int64 { return p.events.Load() }
 
-// Close returns once all is acknowledged, or why it isn't.
+// Close returns once all events are acknowledged, or the error that prevents it.
 func (p *Publisher) Close(ctx context.Context) error {
 	return app.ExplainPublishing(ctx, p.close(ctx), p.kafka, p.topic)
 }

@@ -40,10 +40,10 @@ func TestProduceTriesAgainUntilABrokerRecovers(t *testing.T) {
 	}
 }
 
-// cut is a listener whose connections can be closed where an answer is to be written.
+// cut is a listener whose connections can be closed when a response is written.
 type cut struct {
 	net.Listener
-	answers *atomic.Int64 // that are lost from now on
+	answers *atomic.Int64 // number of responses to lose from now on
 	silent  bool          // the connection stays open
 }
 
@@ -68,7 +68,7 @@ func (c cutConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A mended copy that is written twice counts twice.
+// A fixed copy that is written twice counts twice.
 func TestWhatIsSentAgainForWantOfAnAnswerIsWrittenOnce(t *testing.T) {
 	lost := new(atomic.Int64)
 	for name, trouble := range map[string]struct {
@@ -104,7 +104,7 @@ func TestWhatIsSentAgainForWantOfAnAnswerIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// takes sets how large batches of the topic may be.
+// takes sets the maximum batch size of the topic.
 func takes(t *testing.T, c *kfake.Cluster, bytes string) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
@@ -138,7 +138,7 @@ func TestABatchIsNoLargerThanTheTopicTakes(t *testing.T) {
 	if code != 1 || strings.Count(withoutProgress(stderr), "\n") != 1 || !strings.Contains(stderr, "no right to DescribeConfigs the topic") || strings.Contains(stdout, "may have been written") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
-	// The first batches may have lingered alone, and be small enough.
+	// The first batches may have been sent with few events, and so may be small enough.
 	var published int
 	if _, err := fmt.Sscanf(stdout, "published %d event", &published); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
@@ -185,7 +185,7 @@ func TestTheRightThatIdempotenceTakesIsNamed(t *testing.T) {
 	}
 }
 
-// To go on in a new sequence could write records twice.
+// Continuing with a new sequence could write records twice.
 func TestALogThatForgetsWhatItAcknowledgedEndsTheRun(t *testing.T) {
 	c, environ := clitest.FakeKafka(t)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.OutOfOrderSequenceNumber, Count: 1})
@@ -240,7 +240,7 @@ func TestAnInterruptedProduceDoesNotWaitForABrokerThatHangs(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 	lost.Store(0)
-	if got := count(logOf(t, c, "points")); got == 0 || got > 10 { // as many as the first batch had
+	if got := count(logOf(t, c, "points")); got == 0 || got > 10 { // at most the first batch
 		t.Errorf("%d records: it isn't about an answer that is lost", got)
 	}
 }
@@ -256,7 +256,7 @@ func publisherTo(t testing.TB, brokers []string, partitions int) *Publisher {
 	return p
 }
 
-// What becomes of the others is known before the run ends.
+// The results of the other records are known before the run ends.
 func TestAPartitionThatAcknowledgesNothingIsGivenUpWithTheCause(t *testing.T) {
 	c, _ := clitest.FakeKafka(t)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{2}, Err: kerr.NotEnoughReplicas, Count: -1})
@@ -283,7 +283,7 @@ func TestAPartitionThatAcknowledgesNothingIsGivenUpWithTheCause(t *testing.T) {
 	}
 }
 
-// Who is held back by a quota is served.
+// A throttled producer continues.
 func TestAQuotaIsWaitedOut(t *testing.T) {
 	c, _ := clitest.FakeKafka(t)
 	refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})

@@ -1,6 +1,6 @@
 package produce
 
-// Where the published records come from: the generator, or lines of a file.
+// This file holds the sources of records: the sample generator, and the lines of a file.
 
 import (
 	"bufio"
@@ -20,20 +20,19 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// outgoing is a record to be published.
+// outgoing is a record to publish.
 type outgoing struct {
 	key, value []byte
 	headers    []kafka.Header
-	at         time.Time // the record's time; zero is when it is sent
+	at         time.Time // the record's time; zero means the time of sending
 }
 
-// source returns records one by one, and io.EOF at its end. Key and value are valid until the
-// next call.
+// source returns records one by one, and io.EOF at its end. Key and value are valid until the next call.
 type source interface {
 	next() (outgoing, error)
 }
 
-// samples is the source of made-up events.
+// samples is the source of sample events.
 type samples struct {
 	generator *sample.Generator
 	buf       []byte
@@ -46,26 +45,25 @@ func (s *samples) next() (outgoing, error) {
 	return outgoing{key: e.Key, value: e.Value}, nil
 }
 
-// lineBytes is the longest line that is read. Kafka's limits are lower.
+// lineBytes is the maximum length of a line. Kafka's own limits are lower.
 const lineBytes = 64 * units.MiB
 
-// lines is the source of NDJSON: a line is a record's value as it stands, and
-// its user_id the key; or it is a dead letter, with all that its record has. Blank
-// lines are skipped.
+// lines is the source for NDJSON. A line is either an event, which becomes the record's value unchanged
+// with its user_id as key, or a dead letter, which contains the whole record. Blank lines are skipped.
 type lines struct {
-	topic  string // that it is for: a dead letter of another one is refused
+	topic  string // the topic to publish to; dead letters of other topics are rejected
 	reader *bufio.Reader
 	line   []byte
 	number int
-	raw    bool // what is not a JSON object is returned too, without a key
+	raw    bool // also return values that are not JSON objects, without a key
 }
 
 func newLines(r io.Reader, topic string) *lines {
 	return &lines{topic: topic, reader: bufio.NewReaderSize(r, 64*units.KiB)}
 }
 
-// read reads the next line, without its end. What is before a failed or interrupted read is
-// no line, but the start of one.
+// read reads the next line without its line break. If a read fails or is interrupted, the incomplete line
+// before it is not returned.
 func (l *lines) read() error {
 	l.line = l.line[:0]
 	for {
@@ -106,7 +104,7 @@ func (l *lines) next() (outgoing, error) {
 	}
 }
 
-// lineError is a line that isn't published; those after it can be read.
+// lineError is the error for a line that is not published. The following lines can still be read.
 type lineError struct{ text string }
 
 func (e *lineError) Error() string { return e.text }
@@ -115,7 +113,7 @@ func lineErrorf(format string, args ...any) error {
 	return &lineError{fmt.Sprintf(format, args...)}
 }
 
-// deadLetter is the fixed copy of a dead letter. deadletters.ErrEvent says that it is none.
+// deadLetter returns the fixed copy of a dead letter, or deadletters.ErrEvent if the line is an event.
 func (l *lines) deadLetter(line []byte) (outgoing, error) {
 	m, err := deadletters.ParseLine(line)
 	switch {
@@ -132,9 +130,8 @@ func (l *lines) deadLetter(line []byte) (outgoing, error) {
 	return outgoing{key: m.Key, value: m.Value, headers: headers, at: m.At}, nil
 }
 
-// userOf is the user_id of an object, as the consumer will read it: text, or an
-// integer as it is written; nil if there is none. Its error says why value isn't
-// one JSON object.
+// userOf returns the user_id of an object as the consumer reads it: a string, or an integer as written; nil
+// if there is none. The error explains why value is not exactly one JSON object.
 func userOf(value []byte) ([]byte, error) {
 	var of struct {
 		UserID jsontext.Value `json:"user_id"`
@@ -155,13 +152,13 @@ func userOf(value []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// interruptible lets a read that may block for ever, as from a terminal or a
-// pipe, end with ctx. The goroutine behind it ends with the reader.
+// interruptible makes a read that can block forever, as from a terminal or a pipe, end when ctx ends. Its
+// goroutine ends when the reader does.
 func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	pr, pw := io.Pipe()
 	go func() {
 		_, err := io.CopyBuffer(struct{ io.Writer }{pw}, struct{ io.Reader }{r}, make([]byte, 64*units.KiB))
-		pw.CloseWithError(err) // nil is EOF
+		pw.CloseWithError(err) // nil means EOF
 	}()
 	context.AfterFunc(ctx, func() { pw.CloseWithError(ctx.Err()) })
 	return pr

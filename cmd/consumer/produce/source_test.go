@@ -67,8 +67,7 @@ func TestAFileThatCanNotBeReadSaysAfterWhichLine(t *testing.T) {
 	}
 }
 
-// What is taken as an object is one to encoding/json as well, with the same
-// user_id.
+// Every line that is accepted as an object is one for encoding/json, too, with the same user_id.
 func FuzzLinesAgreeWithEncodingJSON(f *testing.F) {
 	for _, line := range []string{`{}`, `{"user_id":"a"}`, `{"user_id":-1e3}`, `{"user_id":"\ud83d\ude00","user_id":""}`, `{"a":{"user_id":1}}`, `{"user_id":`} {
 		f.Add(line)
@@ -128,13 +127,13 @@ func TestALineThatCanNotBePublishedSaysWhy(t *testing.T) {
 			t.Errorf("%s\n%v, want %s", line, err, want)
 		}
 	}
-	// An event may have any field, in objects too.
+	// An event may have any field, also in nested objects.
 	for _, line := range []string{`{"user_id":"u1","more":{"dead_letter":{"topic":"points"}}}`, `{"user_id":"dead_letter"}`, `{"user_id":"u1","a":"\"dead_letter\""}`} {
 		if o, err := newLines(strings.NewReader(line), "points").next(); err != nil || o.headers != nil || string(o.value) != line {
 			t.Errorf("%s: %+v, %v", line, o, err)
 		}
 	}
-	// Mended to an object, text is one.
+	// Text that was fixed to be a JSON object is accepted.
 	if o, err := newLines(strings.NewReader(from+`,"value_text":"{\"points\":1}"}`), "points").next(); err != nil || string(o.value) != `{"points":1}` {
 		t.Errorf("%s, %v", o.value, err)
 	}

@@ -1,7 +1,7 @@
 package produce
 
-// What goes wrong while franz-go tries again, which its results don't show: they come once
-// it is over.
+// This file records errors while franz-go retries. Its results do not show them, because they come only at
+// the end.
 
 import (
 	"errors"
@@ -13,28 +13,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// trouble listens to a producer: to the errors in its log, and to requests without an
-// answer. Requests are few beside records, so all of the log is heard.
+// trouble observes a producer: the errors in its log, and requests without a response. It reads the whole
+// log at debug level, because there are few requests compared with records.
 type trouble struct {
-	again atomic.Bool // something was sent, or is to be sent, a second time
+	again atomic.Bool // a request was or will be sent again
 	cause atomic.Pointer[error]
-	until atomic.Pointer[time.Time] // a broker holds requests back, by a quota
+	until atomic.Pointer[time.Time] // until then a broker throttles requests because of a quota
 }
 
-// throttled reports whether requests are held back.
+// throttled reports whether a broker is throttling requests.
 func (t *trouble) throttled(now time.Time) bool {
 	until := t.until.Load()
 	return until != nil && now.Before(*until)
 }
 
-// OnBrokerThrottle hears of a quota.
+// OnBrokerThrottle records that a quota throttles requests.
 func (t *trouble) OnBrokerThrottle(_ kgo.BrokerMetadata, wait time.Duration, _ bool) {
 	until, err := time.Now().Add(wait), fmt.Errorf("a quota of the broker's holds requests back for %s", wait)
 	t.until.Store(&until)
 	t.cause.Store(&err)
 }
 
-// last is what went wrong last, nil for nothing.
+// last returns the most recent error; nil if there was none.
 func (t *trouble) last() error {
 	if cause := t.cause.Load(); cause != nil {
 		return *cause
@@ -42,11 +42,11 @@ func (t *trouble) last() error {
 	return nil
 }
 
-// Level asks for all.
+// Level makes franz-go log everything.
 func (*trouble) Level() kgo.LogLevel { return kgo.LogLevelDebug }
 
-// Log looks for errors. That of a partition which is tried again is in the text alone, as
-// "points[3{retrying@-1,20(NOT_ENOUGH_REPLICAS: …)}]" under "to".
+// Log records errors. The error of a partition that franz-go retries appears only in the text, under "to":
+// "points[3{retrying@-1,20(NOT_ENOUGH_REPLICAS: …)}]".
 func (t *trouble) Log(_ kgo.LogLevel, message string, pairs ...any) {
 	for i := 1; i < len(pairs); i += 2 {
 		switch value := pairs[i].(type) {
@@ -73,7 +73,7 @@ func (t *trouble) retried(text string) {
 	}
 }
 
-// OnBrokerE2E hears of a request to publish that had no answer.
+// OnBrokerE2E records that a produce request got no response.
 func (t *trouble) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	const produce = 0
 	if err := e.Err(); key == produce && err != nil {

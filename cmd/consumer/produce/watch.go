@@ -1,6 +1,6 @@
 package produce
 
-// A partition that acknowledges nothing is reported, and given up in the end.
+// This file reports a partition that acknowledges nothing, and finally gives up.
 
 import (
 	"errors"
@@ -9,22 +9,21 @@ import (
 )
 
 const (
-	// publishPatience is how long a partition may acknowledge nothing before the run is
-	// given up, or four timeouts of kafka.timeout where that is longer: an attempt may take two.
+	// publishPatience is how long a partition may acknowledge nothing before the run gives up, or four
+	// times kafka.timeout if that is longer: one attempt may take two timeouts.
 	publishPatience = time.Minute
-	// sayAfter is how long before it is reported.
+	// sayAfter is how long a partition may acknowledge nothing before it is reported.
 	sayAfter = 5 * time.Second
 )
 
-// begin watches the partitions: it reports those that are waited for, and gives up on one.
+// begin starts watching the partitions.
 func (p *Publisher) begin(say func(string)) {
 	p.watched.Go(func() { p.watch(say) })
 }
 
-// watch gives up once a partition has not acknowledged anything for too long, and says before
-// that it is waited for: franz-go itself tries again without end, as it can't know what
-// became of a request without an answer. A broker that holds requests back by a quota is
-// waited for as long as it says.
+// watch reports a partition that has acknowledged nothing for a while, and gives up after patience.
+// franz-go itself retries forever, because it cannot know whether a request without a response was
+// executed. While a quota throttles requests, watch does not give up.
 func (p *Publisher) watch(say func(string)) {
 	tick := time.NewTicker(max(p.patience/100, time.Millisecond))
 	defer tick.Stop()
@@ -60,7 +59,7 @@ func (p *Publisher) watch(say func(string)) {
 	}
 }
 
-// stuck says that a partition acknowledges nothing, and what was heard last.
+// stuck returns the error for a partition that acknowledges nothing, with the most recent cause.
 func (p *Publisher) stuck(partition int, waited time.Duration) error {
 	text := fmt.Sprintf("%s/%d has not acknowledged anything for %s", p.topic, partition, waited.Round(time.Second))
 	if cause := p.trouble.last(); cause != nil {

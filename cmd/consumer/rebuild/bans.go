@@ -13,7 +13,8 @@ import (
 	"github.com/standings/standings/internal/ranking/boards"
 )
 
-// openBans reads the bans topic, and returns what brings the boards in line with it; nil if none is configured.
+// openBans reads the bans topic and returns a function that applies the bans to the boards; nil if no topic
+// is configured. end stops reading.
 func openBans(ctx context.Context, cfg *config.Config, all *boards.Boards, log *zap.Logger) (align func(context.Context) error, end func(), err error) {
 	topic := cfg.Kafka.BansTopic
 	if topic == "" {

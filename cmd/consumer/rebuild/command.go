@@ -1,8 +1,7 @@
-// Package rebuild is the command rebuild: it has the boards rebuilt, and shows how that
-// goes.
+// Package rebuild implements the command rebuild: it rebuilds the boards and shows the progress.
 package rebuild
 
-// consumer rebuild: the boards from the log, in place, while consumers run.
+// The command rebuilds the boards from the log, in place, while consumers run.
 
 import (
 	"context"
@@ -29,14 +28,14 @@ import (
 )
 
 const (
-	// shortestHold is the least that a swap and what leads to it may need.
+	// shortestHold is the minimum time that a swap and the steps before it may need.
 	shortestHold = 100 * time.Millisecond
 	longestHold  = time.Minute
-	// mostListed is the most standings that are listed.
+	// mostListed is the maximum of --limit.
 	mostListed = 1_000_000
 )
 
-// flags are the command line of a rebuild.
+// flags holds the command line of a rebuild.
 type flags struct {
 	from             string
 	boards           []string
@@ -47,7 +46,7 @@ type flags struct {
 	asJSON           bool
 }
 
-// Command is the command, for a program.
+// Command returns the rebuild command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -125,7 +124,7 @@ report the outcome, and 2 for an invalid command line or configuration.`,
 	return c
 }
 
-// run does it, and says how it goes on stderr and what came of it on stdout.
+// run runs the rebuild. It writes the progress to stderr and the result to stdout.
 func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from ingest.ReplayFrom) error {
 	zone, err := zoneinfo.Load(cfg.TimeZone)
 	if err != nil {
@@ -144,7 +143,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 	}
 	result, err := job.Run(ctx)
 	if refused, ok := errors.AsType[*shadow.RefusedError](err); ok && f.asJSON {
-		// Which windows it is refused for, the text says of some alone.
+		// The JSON lists all windows that caused the refusal; the text names only some.
 		return errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, refused.Reasons)), result))
 	}
 	if err != nil && !result.Swapped {
@@ -160,7 +159,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 	return errors.Join(err, unwrittenResult(writeResult(p.Stdout, result, f, zone), result))
 }
 
-// unwrittenResult says what was done where that couldn't be written.
+// unwrittenResult returns an error that reports what was done, if the report could not be written.
 func unwrittenResult(err error, r *rebuild.Result) error {
 	switch {
 	case err == nil:
@@ -173,7 +172,7 @@ func unwrittenResult(err error, r *rebuild.Result) error {
 	return fmt.Errorf("the boards are unchanged, and the report could not be written: %w", err)
 }
 
-// ended is why a rebuild ended.
+// ended returns the reason why a rebuild ended.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
@@ -181,7 +180,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// explain says what the end of a rebuild means that isn't known to have changed a board.
+// explain explains an error after which no board is known to have changed, except on the shards that the
+// result names.
 func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Result) error {
 	halt, halted := errors.AsType[*health.Halt](err)
 	_, answered := errors.AsType[kafka.Error](err)

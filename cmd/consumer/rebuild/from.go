@@ -1,6 +1,6 @@
 package rebuild
 
-// Where a rebuild begins, by the command line.
+// This file parses where a rebuild starts to read.
 
 import (
 	"encoding/csv"
@@ -18,8 +18,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 )
 
-// parseFrom reads what --from says. What is none of the words and no time is a
-// file.
+// parseFrom parses --from. A value that is neither a keyword nor a time is the name of a file.
 func parseFrom(text string) (ingest.ReplayFrom, error) {
 	switch text {
 	case "":
@@ -44,11 +43,11 @@ func parseFrom(text string) (ingest.ReplayFrom, error) {
 	return ingest.ReplayFrom{Offsets: offsets}, nil
 }
 
-// byteOrderMark is what some editors and spreadsheets begin a file with.
+// byteOrderMark appears at the start of files from some editors and spreadsheets.
 const byteOrderMark = "\ufeff"
 
-// readOffsets reads lines of topic,partition,offset, as kafka-consumer-groups writes and
-// takes them, by fields of the ledger.
+// readOffsets reads lines of topic,partition,offset, the format of kafka-consumer-groups. The keys of the
+// result are fields of the ledger.
 func readOffsets(r io.Reader) (map[string]int64, error) {
 	lines := csv.NewReader(r)
 	lines.FieldsPerRecord = -1

@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/config"
 )
 
-// A file of offsets is read as what it says, each partition once, or refused by the line.
+// A file of offsets either sets each partition once, as written, or is rejected with the line's number.
 func FuzzAnOffsetFileIsWhatItSaysOrRefused(f *testing.F) {
 	for _, text := range []string{
 		"points,0,480\npoints,1,0\n", " points , 3 , 9223372036854775807", "\"points\",0,1\r\n", "points,0,480\npoints,0,481\n", "points,0,480\npoints , 0,481\n",

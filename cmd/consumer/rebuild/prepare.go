@@ -1,6 +1,6 @@
 package rebuild
 
-// What a rebuild needs of Kafka and Redis.
+// This file prepares Kafka and Redis for a rebuild.
 
 import (
 	"context"
@@ -24,12 +24,12 @@ import (
 	"github.com/standings/standings/internal/redisconn"
 )
 
-// lease is how long what a rebuild has in Redis outlives it.
+// lease is how long a rebuild's keys in Redis outlive its process.
 const lease = time.Minute
 
-// prepare connects to Redis and Kafka, and tries what a rebuild needs there. It returns a job that is left to
-// be told what to do, the configuration with the number of shards that there are, and what closes the
-// connections.
+// prepare connects to Redis and Kafka, and tries the commands that a rebuild needs. It returns a job
+// without the settings from the command line, the configuration with the actual number of shards, and a
+// function that closes the connections.
 func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild.Job, numbered *config.Config, end func(), err error) {
 	var opened []func()
 	closeAll := func() {
@@ -48,8 +48,8 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	opened = append(opened, func() { _ = client.Close() }) // nothing is in flight any more
-	cfg, _ = app.Numbered(ctx, cfg, client)                // what Redis has no answer for is asked again
+	opened = append(opened, func() { _ = client.Close() }) // no call is in flight
+	cfg, _ = app.Numbered(ctx, cfg, client)                // if this fails, later calls ask Redis again
 	settings, err := cfg.Kafka.Connection()
 	if err != nil {
 		return nil, nil, nil, err
@@ -100,8 +100,8 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 	return job, cfg, closeAll, nil
 }
 
-// topicsBeside are the topics of the ledger that aren't configured any more: what they
-// counted is in the boards, and has to come into those that are rebuilt.
+// topicsBeside returns the topics in the ledger that are no longer configured. The boards contain their
+// events, so the rebuilt boards must contain them too.
 func topicsBeside(ctx context.Context, cfg *config.Config, boards *boards.Boards) ([]string, error) {
 	live, err := boards.State(ctx)
 	if err != nil {
@@ -117,8 +117,8 @@ func topicsBeside(ctx context.Context, cfg *config.Config, boards *boards.Boards
 	return all, nil
 }
 
-// metadataOf learns which cluster it is, and whether the topics are there. It waits for
-// leaders of new ones.
+// metadataOf returns the cluster's id and checks that the topics exist. It waits until new topics have
+// leaders.
 func metadataOf(ctx context.Context, cfg *config.Config, transport *kafkaconn.Transport) (*kafka.MetadataResponse, error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
 	var m *kafka.MetadataResponse

@@ -1,7 +1,7 @@
 package rebuild
 
-// What came of a rebuild as JSON. docs/json.md has its fields: none is ever left out, and
-// what isn't there is null.
+// This file holds the result of a rebuild as JSON. The JSON is an interface: fields are never omitted or
+// renamed, and a missing value is null. docs/json.md describes them.
 
 import (
 	"github.com/standings/standings/cmd/consumer/sides"
@@ -12,18 +12,18 @@ import (
 type report struct {
 	Swapped    bool               `json:"swapped"`
 	DryRun     bool               `json:"dry_run"`
-	Refused    []string           `json:"refused"` // why it may not swap, and what would let it
+	Refused    []string           `json:"refused"` // why the swap is refused, and what would permit it
 	Records    int64              `json:"records"`
-	TooLarge   int64              `json:"too_large"` // of them, in batches that take too much memory: they don't count
+	TooLarge   int64              `json:"too_large"` // records in batches that take too much memory; they do not count
 	TookMS     int64              `json:"took_ms"`
 	Holds      int                `json:"holds"`
-	HeldMS     int64              `json:"held_ms"` // the last of them
+	HeldMS     int64              `json:"held_ms"` // duration of the last hold
 	Partitions []rebuiltPartition `json:"partitions"`
 	Windows    []rebuiltWindow    `json:"windows"`
-	// Shards are there if there are several.
+	// Shards is present only if there are several.
 	Shards []rebuiltShard `json:"shards,omitempty"`
-	// Of a dry run, and with --diff; else null and empty.
-	Differ        *int               `json:"differ"` // standings
+	// Set after a dry run and with --diff; otherwise null and empty.
+	Differ        *int               `json:"differ"` // number of standings that differ
 	AtLeast       *bool              `json:"at_least"`
 	DifferWindows []windowDifference `json:"differ_windows"`
 	Standings     []rowDifference    `json:"standings"`
@@ -32,13 +32,12 @@ type report struct {
 type rebuiltPartition struct {
 	Partition string `json:"partition"`
 	From      int64  `json:"from"`
-	// To is where the live ledger stood when the partition was begun, unless it wasn't in
-	// it then.
+	// To is the live ledger's position when the partition was started; null if the ledger lacked it then.
 	To            *int64  `json:"to"`
-	Offsets       *int64  `json:"offsets"`        // between the two
+	Offsets       *int64  `json:"offsets"`        // from From to To
 	CompleteSince *string `json:"complete_since"` // null: from the beginning
-	LogStart      bool    `json:"log_start"`      // the log goes back no further
-	Position      *string `json:"position"`       // where it was read to, as the ledger has it
+	LogStart      bool    `json:"log_start"`      // true if the log does not go back further
+	Position      *string `json:"position"`       // the position up to which it was read, as in the ledger
 }
 
 type rebuiltWindow struct {
@@ -48,20 +47,20 @@ type rebuiltWindow struct {
 	Start      string  `json:"start"`
 	End        string  `json:"end"`
 	Action     string  `json:"fate"`
-	Why        *string `json:"why"` // it isn't replaced
+	Why        *string `json:"why"` // why it is not replaced; null if it is
 	Incomplete bool    `json:"incomplete"`
-	// Shards are those that this is of, where something else becomes of the window on others.
+	// Shards lists the shards that this entry is about, if the window has another fate on other shards.
 	Shards []int `json:"shards,omitempty"`
 }
 
 type rebuiltShard struct {
 	Shard      int                `json:"shard"`  // from 0
-	Master     *string            `json:"master"` // host:port, as far as the client knows
+	Master     *string            `json:"master"` // host:port, if the client knows it
 	Swapped    bool               `json:"swapped"`
-	Unsure     bool               `json:"unsure"`     // whether it has swapped isn't known
+	Unsure     bool               `json:"unsure"`     // true if it is unknown whether the shard was swapped
 	SwappedAt  *string            `json:"swapped_at"` // by this machine's clock
 	Holds      int                `json:"holds"`
-	HeldMS     int64              `json:"held_ms"` // the last of them
+	HeldMS     int64              `json:"held_ms"` // duration of the last hold
 	Partitions []rebuiltPartition `json:"partitions"`
 }
 
@@ -79,12 +78,13 @@ type rowDifference struct {
 	Period string      `json:"period"`
 	Window string      `json:"window"`
 	Member string      `json:"member"`
-	Name   *string     `json:"name,omitempty"` // there where it is known
-	Live   *sides.Side `json:"live"`           // null where the member isn't there
+	Name   *string     `json:"name,omitempty"` // absent if it is unknown
+	Live   *sides.Side `json:"live"`           // null if the member has no standing there
 	Log    *sides.Side `json:"log"`
 }
 
-// reportOf is the report of a result that has a plan, refused for some reasons or not.
+// reportOf returns the report of a result that has a plan. refused lists the reasons of a refusal; it is
+// empty otherwise.
 func reportOf(r *rebuild.Result, f *flags, refused []string) *report {
 	all := &report{
 		Swapped: r.Swapped, DryRun: f.dryRun, Refused: append([]string{}, refused...), Records: r.Records, TooLarge: r.TooLarge, TookMS: r.Took.Milliseconds(),
@@ -129,7 +129,7 @@ func (all *report) addDifferences(r *rebuild.Result) {
 	}
 }
 
-// partitionsOf are those of a plan.
+// partitionsOf returns the partitions of a plan.
 func partitionsOf(p *rebuild.Plan) []rebuiltPartition {
 	all := []rebuiltPartition{}
 	for _, s := range p.Starts {
@@ -148,7 +148,7 @@ func partitionsOf(p *rebuild.Plan) []rebuiltPartition {
 	return all
 }
 
-// addShards adds what came of it on each, where there are several.
+// addShards adds the result of each shard, if there are several.
 func (all *report) addShards(r *rebuild.Result) {
 	if len(r.Shards) < 2 {
 		return

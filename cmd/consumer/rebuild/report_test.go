@@ -20,7 +20,7 @@ const theWindows = `[
 
 func TestTheReportAsJSONHasAllOfIt(t *testing.T) {
 	r := result()
-	r.Plan.Starts = append(r.Plan.Starts, ingest.ReplayStart{Field: "points/2", At: 7}) // added meanwhile
+	r.Plan.Starts = append(r.Plan.Starts, ingest.ReplayStart{Field: "points/2", At: 7}) // added later
 	text, err := json.Marshal(reportOf(r, &flags{dryRun: true, diff: true}, nil))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"swapped":false,"dry_run":true,"refused":[],"records":2093179,"too_large":0,"took_ms":41840,"holds":1,"held_ms":17,
@@ -34,7 +34,7 @@ func TestTheReportAsJSONHasAllOfIt(t *testing.T) {
 		"standings":[
 			{"board":"eu","period":"weekly","window":"2026-W47","member":"u\u001b1","live":{"points":1025,"reached_at":"2026-11-21T08:15:30.120Z","foreign_score":null},"log":null},
 			{"board":"eu","period":"weekly","window":"2026-W47","member":"u2","live":{"points":null,"reached_at":null,"foreign_score":"0.1"},"log":{"points":-3,"reached_at":"2026-11-21T08:15:30.120Z","foreign_score":null}}]}`, string(text))
-	// A score that something else wrote may be what JSON has no number for.
+	// A score that another program wrote may have no representation in JSON numbers.
 	r = result()
 	r.Differences[1].A.Score = math.Inf(1)
 	_, err = json.Marshal(reportOf(r, &flags{dryRun: true, diff: true}, nil))

@@ -1,6 +1,6 @@
 package rebuild
 
-// How a rebuild shows: what it is about to do, how far it is, and what came of it.
+// This file writes a rebuild's plan, progress and result as text.
 
 import (
 	"fmt"
@@ -18,10 +18,10 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// show shows a person how it goes.
+// show shows the progress to a person.
 type show struct {
 	w        io.Writer
-	progress atomic.Pointer[terminal.Progress] // while there is one
+	progress atomic.Pointer[terminal.Progress] // nil while no bar is shown
 }
 
 func (s *show) note(line string) {
@@ -51,7 +51,7 @@ func (s *show) planned(p *rebuild.Plan) {
 	var b strings.Builder
 	t.Write(&b)
 	fmt.Fprintf(&b, "\n%s\n\n", sayActions(p, true))
-	_ = terminal.Write(s.w, b.String()) // like every word of how it goes: nobody to tell
+	_ = terminal.Write(s.w, b.String()) // a failed write to stderr cannot be reported
 }
 
 func completeSince(s ingest.ReplayStart) string {
@@ -65,10 +65,10 @@ func completeSince(s ingest.ReplayStart) string {
 	return at
 }
 
-// mostKept is how many windows are named; --json has all of them.
+// mostKept is the maximum number of windows that are named; --json has all of them.
 const mostKept = 30
 
-// sayActions says what becomes of windows: will be, or was.
+// sayActions describes what will happen to the windows (ahead), or what happened.
 func sayActions(p *rebuild.Plan, ahead bool) string {
 	count := map[shadow.Action]int{}
 	var kept []int
@@ -111,7 +111,7 @@ func sayActions(p *rebuild.Plan, ahead bool) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// writeResult says what came of it.
+// writeResult writes the result as text.
 func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) error {
 	if r.Holds == 0 && !r.Swapped {
 		return terminal.Write(w, "Nothing is to be replaced.\n")
@@ -145,7 +145,7 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 	return terminal.Write(w, b.String())
 }
 
-// writeShards says when it was which shard's turn.
+// writeShards writes when each shard was swapped.
 func writeShards(b *strings.Builder, r *rebuild.Result) {
 	t := terminal.NewTable("SHARD", "MASTER", "SWAPPED", "HELD", "HOLDS")
 	t.Right[0], t.Right[3], t.Right[4] = true, true, true
@@ -166,8 +166,8 @@ func writeShards(b *strings.Builder, r *rebuild.Result) {
 	b.WriteString("\n")
 }
 
-// writeDifferences says how many standings differ, where, and which if they were asked
-// for.
+// writeDifferences writes how many standings differ, in which windows, and with list the standings
+// themselves.
 func writeDifferences(b *strings.Builder, r *rebuild.Result, list bool, zone *time.Location) {
 	n, windows := 0, 0
 	t := terminal.NewTable("WINDOW", "DIFFER", "ONLY LIVE", "ONLY IN THE LOG")

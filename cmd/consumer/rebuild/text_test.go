@@ -131,7 +131,7 @@ func TestARebuildSaysWhatItDid(t *testing.T) {
 	require.Equal(t, "Nothing is to be replaced.\n", b.String())
 }
 
-// Names of windows come from Redis, where anybody may have written them.
+// Names of windows come from Redis, to which another program may have written them.
 func TestWhatStandsInRedisReachesNoTerminalRaw(t *testing.T) {
 	r := result()
 	evil := "2026-W47\x1b]0;pwned\a\nNothing is to be replaced."
@@ -185,7 +185,7 @@ func TestWarningsAreNotesAndTheRestOfTheLogIsLeftOut(t *testing.T) {
 	require.Equal(t, "waiting, and trying again: no leader\n", b.String())
 }
 
-// ofThree is what came of it on three shards, of which a window was lost on one.
+// ofThree returns a result on three shards, one of which had lost a window.
 func ofThree() *rebuild.Result {
 	r := result()
 	at := time.Date(2026, 11, 21, 8, 15, 30, 120e6, time.UTC)

@@ -1,4 +1,4 @@
-// Package reopen is the command reopen: a final window's seal is taken back.
+// Package reopen implements the command reopen, which removes the seal of a final window.
 package reopen
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// mostReason is how many bytes a reason may have.
+// mostReason is the maximum length of a reason, in bytes.
 const mostReason = 500
 
 type flags struct {
@@ -30,7 +30,7 @@ type flags struct {
 	asJSON bool
 }
 
-// Command is the command, for a program.
+// Command returns the reopen command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	f := flags{open: time.Hour}
 	c := &cobra.Command{
@@ -85,13 +85,13 @@ func (f *flags) check() error {
 	return nil
 }
 
-// report is what is written as JSON.
+// report is the JSON output.
 type report struct {
 	Board    string `json:"board"`
 	Period   string `json:"period"`
 	Window   string `json:"window"`
-	Revision int64  `json:"revision"` // that it had
-	Until    string `json:"until"`    // it isn't sealed again before
+	Revision int64  `json:"revision"` // the revision that was reopened
+	Until    string `json:"until"`    // the window is not sealed again before this time
 }
 
 func (f *flags) run(ctx context.Context, p *cli.Program, cfg *config.Config, board string, period *periods.Rule, name string) error {

@@ -1,5 +1,5 @@
-// Package reshard is the command reshard: it has the standings copied to another number of
-// shards, and shows how that goes.
+// Package reshard implements the command reshard: it copies the standings to another number of shards and
+// shows the progress.
 package reshard
 
 import (
@@ -28,12 +28,12 @@ import (
 const (
 	// lease is how long consumers wait for a reshard that was killed.
 	lease = 30 * time.Second
-	// rate is how many standings a second it copies and compares, as measured on one small machine
-	// (docs/scaling.md): what it says before is an estimate.
+	// rate is the number of standings per second that a reshard copies and compares, as measured on a small
+	// machine (docs/scaling.md). It is used for estimates.
 	rate = 200_000
 )
 
-// flags are the command line of a reshard.
+// flags holds the command line of a reshard.
 type flags struct {
 	to     int
 	dryRun bool
@@ -41,7 +41,7 @@ type flags struct {
 	asJSON bool
 }
 
-// Command is the command, for a program.
+// Command returns the reshard command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -83,7 +83,7 @@ report the outcome, and 2 for an invalid command line or configuration.`,
 	return c
 }
 
-// report is what came of it. docs/json.md has its fields.
+// report is the result as JSON. docs/json.md describes its fields.
 type report struct {
 	Switched  bool    `json:"switched"`
 	DryRun    bool    `json:"dry_run"`
@@ -91,13 +91,13 @@ type report struct {
 	To        int     `json:"to"`
 	Windows   int     `json:"windows"`
 	Standings int64   `json:"standings"`
-	Checksum  *string `json:"checksum"` // null where nothing was compared
+	Checksum  *string `json:"checksum"` // null if nothing was compared
 	HeldMS    int64   `json:"held_ms"`
 	TookMS    int64   `json:"took_ms"`
 	Removed   int     `json:"removed"`
 }
 
-// run does it, and says how it goes on stderr and what came of it on stdout.
+// run runs the reshard. It writes the progress to stderr and the result to stdout.
 func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) error {
 	client, err := app.NewRedis(cfg, nil)
 	if err != nil {
@@ -143,7 +143,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	return write(p.Stdout, f, result)
 }
 
-// ready checks what it needs of Redis before anything is held up.
+// ready checks Redis's settings and commands before anything is paused.
 func ready(ctx context.Context, cfg *config.Config, v *ranking.View) error {
 	if err := v.Stores()[0].TryEviction(ctx, cfg.Redis.AssumeNoeviction); err != nil {
 		return err
@@ -151,7 +151,7 @@ func ready(ctx context.Context, cfg *config.Config, v *ranking.View) error {
 	return reshard.TryCommands(ctx, v)
 }
 
-// untouched is an error while the old shards are as they were.
+// untouched returns the error for a failure that left the old shards unchanged.
 func untouched(ctx context.Context, err error, cfg *config.Config) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted: the boards are unchanged")
@@ -162,17 +162,17 @@ func untouched(ctx context.Context, err error, cfg *config.Config) error {
 	return err
 }
 
-// about is how long so many standings take.
+// about estimates how long a number of standings takes.
 func about(standings int64) string {
 	return units.FormatDuration(max(time.Second, time.Duration(standings)*time.Second/rate).Round(time.Second))
 }
 
-// show shows a person how it goes.
+// show shows the progress to a person.
 type show struct {
 	w         io.Writer
 	standings int64
 	copied    atomic.Int64
-	progress  atomic.Pointer[terminal.Progress] // while there is one
+	progress  atomic.Pointer[terminal.Progress] // nil while no bar is shown
 }
 
 func (s *show) note(line string) {
@@ -183,7 +183,7 @@ func (s *show) note(line string) {
 	fmt.Fprintln(s.w, terminal.OneLine(line))
 }
 
-// step shows what begins now.
+// step shows that a step starts.
 func (s *show) step(step reshard.Step) {
 	s.ended()
 	s.copied.Store(0)
@@ -204,14 +204,14 @@ func (s *show) bar(what string) {
 	s.progress.Store(terminal.ShowProgress(s.w, what, "standings", s.standings, s.copied.Load))
 }
 
-// ended takes the bar away.
+// ended removes the progress bar.
 func (s *show) ended() {
 	if bar := s.progress.Swap(nil); bar != nil {
 		bar.Stop()
 	}
 }
 
-// write writes what came of it.
+// write writes the result.
 func write(w io.Writer, f *flags, r *reshard.Result) error {
 	if f.asJSON {
 		all := report{

@@ -1,4 +1,4 @@
-// Package run is the command run.
+// Package run implements the command run.
 package run
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/internal/ingest"
 )
 
-// Command is the command, for a program.
+// Command returns the run command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",

@@ -11,19 +11,19 @@ import (
 	"github.com/standings/standings/internal/terminal"
 )
 
-// Reading reads stretches for somebody who waits: it shows how far it has come, and once that a
-// quota slows it down.
+// Reading reads stretches for a person who waits: it shows the progress, and reports once if a quota slows
+// it down.
 type Reading struct {
 	Stderr io.Writer
-	// Explain says what an error of Kafka's means that ended the reading of a topic.
+	// Explain explains a Kafka error that ended the reading of a topic.
 	Explain func(ctx context.Context, err error, topic string) error
 
 	slowed bool
 }
 
-// Each gives all records of some stretches to take, one stretch after the other, each as
-// Stretch.Each does. Progress is shown on a terminal, unless it is quiet: then something else is
-// written there. An error of take ends it, and is returned as it is.
+// Each calls take for all records of some stretches, one stretch after another, as Stretch.Each does. It
+// shows the progress if stderr is a terminal, unless quiet is set because other output is written there. An
+// error of take ends the reading and is returned unchanged.
 func (r *Reading) Each(ctx context.Context, what string, all []*Stretch, quiet bool, take func(*Stretch, *recordbatch.Record) error) error {
 	note := func(line string) { fmt.Fprintln(r.Stderr, line) }
 	var passed atomic.Int64
@@ -44,7 +44,7 @@ func (r *Reading) Each(ctx context.Context, what string, all []*Stretch, quiet b
 			}
 			r.slowed = true
 		}
-		var own error // of take, and not of Kafka
+		var own error // from take, not from Kafka
 		err := s.Each(ctx, func(rec *recordbatch.Record) error {
 			own = take(s, rec)
 			return own

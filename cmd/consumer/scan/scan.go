@@ -1,7 +1,6 @@
-// Package scan reads a stretch of a partition's records, at read_committed and no more of it
-// in memory than a response. What passes by itself (a leader that has moved, a broker that
-// is away for a moment, a quota) is waited out; where the log is cut meanwhile it goes on at
-// what is left.
+// Package scan reads a stretch of a partition's records with read_committed. It holds at most one response
+// in memory. It waits out transient problems: a leader that moved, a broker that is briefly unavailable, a
+// quota. If Kafka deletes a part of the stretch meanwhile, it continues with the remaining records.
 package scan
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/standings/standings/internal/retry"
 )
 
-// patience is how long a partition may bring nothing before it is given up.
+// patience is how long a partition may return no records before scan gives up.
 const patience = 30 * time.Second
 
 // Stretch is a part of a partition's log: the offsets [From, End).
@@ -31,21 +30,21 @@ type Stretch struct {
 	Partition int
 	From, End int64
 
-	MaxRecord int64         // bytes of the longest record that is given
-	MaxBatch  int64         // bytes of the largest batch that is read; 0 for fetch's own
-	MaxCodec  int64         // bytes that a codec may hold; 0 for recordbatch's own
-	MaxWait   time.Duration // of a fetch, and how many bytes it asks for; 0 for fetch's own
+	MaxRecord int64         // maximum length of a record, in bytes
+	MaxBatch  int64         // maximum size of a batch, in bytes; 0: fetch's default
+	MaxCodec  int64         // maximum memory of a codec, in bytes; 0: recordbatch's default
+	MaxWait   time.Duration // of a fetch, like MaxBytes; 0: fetch's defaults
 	MaxBytes  int32
 
-	Passed    func(offsets int64) // hears how far it has come; may be nil
-	Throttled func()              // hears of a quota that holds it back; may be nil
+	Passed    func(offsets int64) // called with the number of offsets passed; may be nil
+	Throttled func()              // called when a quota delays the reading; may be nil
 }
 
-// takeError is an error of whoever takes the records, not of Kafka.
+// takeError marks an error of take, to distinguish it from errors of Kafka.
 type takeError struct{ error }
 
-// Each gives all records to take, in the order of their offsets. A record's bytes hold until
-// take returns; an error of take ends it, and is returned as it is.
+// Each calls take for all records in offset order. A record's bytes are valid until take returns. An error
+// of take ends the reading and is returned unchanged.
 func (s *Stretch) Each(ctx context.Context, take func(*recordbatch.Record) error) error {
 	err := s.each(ctx, take)
 	if own, ok := errors.AsType[*takeError](err); ok {
@@ -57,7 +56,7 @@ func (s *Stretch) Each(ctx context.Context, take func(*recordbatch.Record) error
 func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error) error {
 	f := &fetch.Fetcher{Transport: s.Client.Transport, Addr: s.Client.Addr, ClientID: kafkaconn.ClientID,
 		Topic: s.Topic, Partition: s.Partition, MaxWait: s.MaxWait, MaxBytes: s.MaxBytes, MaxBatch: s.MaxBatch}
-	defer func() { // bounded by what a call that was given up may still take
+	defer func() { // bounded by the time that an abandoned call may still take
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.DefaultMaxWait+fetch.Grace)
 		defer cancel()
 		_ = f.Drop(ctx)
@@ -66,11 +65,11 @@ func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error
 	defer records.Close()
 	wait := retry.Policy{First: 50 * time.Millisecond, Longest: 2 * time.Second, Patience: patience}.Start()
 	for at := s.From; at < s.End; {
-		if err := ctx.Err(); err != nil { // a fetch may still be answered
+		if err := ctx.Err(); err != nil { // a fetch might still succeed
 			return err
 		}
 		next, throttled, err := s.response(ctx, f, records, at, take)
-		if throttled { // the broker has answered, and has records
+		if throttled { // the broker has responded and has records
 			wait.Reset()
 		}
 		switch {
@@ -91,7 +90,7 @@ func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error
 			wait.Reset()
 			continue
 		}
-		if throttled && err == nil { // the next fetch waits for that
+		if throttled && err == nil { // the next fetch waits as long as the quota demands
 			continue
 		}
 		switch ended := wait.Next(ctx); {
@@ -101,7 +100,7 @@ func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error
 			}
 			return fmt.Errorf("read %s/%d from offset %d: %w", s.Topic, s.Partition, at, err)
 		case errors.Is(ended, context.DeadlineExceeded) && err != nil:
-			return err // it says more than that the caller's time is over
+			return err // more specific than the end of the caller's deadline
 		case ended != nil:
 			return ended
 		}
@@ -109,8 +108,8 @@ func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error
 	return nil
 }
 
-// response reads one response, and returns where the next begins. A quota may have the
-// broker answer nothing but when it is to be asked again.
+// response reads one response and returns the offset of the next one. Because of a quota, the broker may
+// respond without records, only with the time to wait.
 func (s *Stretch) response(ctx context.Context, f *fetch.Fetcher, records *recordbatch.Reader, at int64, take func(*recordbatch.Record) error) (next int64, throttled bool, err error) {
 	answer, err := f.Fetch(ctx, at)
 	if err == nil {
@@ -141,13 +140,14 @@ func (s *Stretch) response(ctx context.Context, f *fetch.Fetcher, records *recor
 	}
 }
 
-// damaged reports whether the log itself can't be read: asking again wouldn't help.
+// damaged reports whether the log itself cannot be read, so that a retry would not help.
 func damaged(err error) bool {
 	return errors.As(err, new(*recordbatch.OldFormatError)) || slices.ContainsFunc([]error{recordbatch.ErrCorrupt, recordbatch.ErrTruncated, fetch.ErrTooLarge, fetch.ErrVersion, fetch.ErrMalformed},
 		func(e error) bool { return errors.Is(err, e) })
 }
 
-// afterRetention is where to go on where the log was cut while it was read.
+// afterRetention returns the offset at which to continue after Kafka deleted a part of the log during the
+// reading.
 func (s *Stretch) afterRetention(ctx context.Context, at int64) (int64, error) {
 	var logs map[int]kafkaconn.Log
 	err := kafkaconn.RetryTransient(ctx, s.Client, func() (err error) {

@@ -1,4 +1,4 @@
-// Package serve is the command serve.
+// Package serve implements the command serve.
 package serve
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/internal/config"
 )
 
-// Command is the command serve, for a program.
+// Command returns the serve command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",

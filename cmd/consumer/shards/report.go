@@ -1,5 +1,4 @@
-// Package shards reports on shards where there are several: how far the ledger of each is, and
-// which master has it.
+// Package shards reports the state of each shard if there are several: its ledger, and its master.
 package shards
 
 import (
@@ -15,22 +14,22 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// Report is what one of several shards holds; null where it couldn't be read.
+// Report is the state of one of several shards; fields that could not be read are null.
 type Report struct {
 	Shard  int               `json:"shard"`  // from 0
-	Master *string           `json:"master"` // host:port, as far as the client knows
+	Master *string           `json:"master"` // host:port, if the client knows it
 	Ledger map[string]string `json:"ledger"` // "<topic>/<partition>" -> position
-	// Behind is by how many records this shard's positions are behind those of the shard that is
-	// furthest, over all partitions. A shard that no event is for is moved every second.
+	// Behind is the number of records by which this shard's positions are behind those of the shard that is
+	// furthest ahead, over all partitions. A shard without changes is advanced every second.
 	Behind  *int64  `json:"behind"`
-	Windows *int    `json:"windows"` // listed
+	Windows *int    `json:"windows"` // number of listed windows
 	Held    *bool   `json:"held"`
-	Problem *string `json:"problem"` // why it couldn't be read, or what it lacks
+	Problem *string `json:"problem"` // why the shard could not be read, or what it lacks
 
-	late []string // its positions that are behind, for people
+	late []string // positions that are behind, for people
 }
 
-// Reports are those of all shards, by what each holds and why that isn't known; none of one shard.
+// Reports returns the reports of all shards, from their states and errors; nil if there is only one shard.
 func Reports(stores []*ranking.Store, states []ledger.State, errs []error) []Report {
 	if len(stores) == 1 {
 		return nil
@@ -61,7 +60,7 @@ func Reports(stores []*ranking.Store, states []ledger.State, errs []error) []Rep
 	return all
 }
 
-// problemOf leaves out which shard it is: that is said beside it.
+// problemOf returns the error without the shard's name, which is shown next to it.
 func problemOf(err error) string {
 	if shard, ok := errors.AsType[*ranking.ShardError](err); ok {
 		err = shard.Err
@@ -69,8 +68,8 @@ func problemOf(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
-// add adds what a shard holds. Furthest is the furthest that a shard has come, by partition;
-// counted is whether any has counted something.
+// add adds the state of a shard. furthest holds the furthest position of any shard by partition; counted
+// tells whether any shard has counted something.
 func (r *Report) add(st *ledger.State, furthest map[string]int64, counted bool) {
 	r.Ledger, r.Windows, r.Held, r.Behind = st.Ledger, &st.Windows, &st.Held, new(int64)
 	for _, field := range slices.SortedFunc(maps.Keys(furthest), ledger.CompareFields) {
@@ -89,8 +88,8 @@ func (r *Report) add(st *ledger.State, furthest map[string]int64, counted bool) 
 	}
 }
 
-// hasCounted reports whether a shard has gone on from where it began. Shards begin one after
-// another, and nothing is read before all of them have.
+// hasCounted reports whether a shard has progressed from its origin. Shards start one after another, and
+// nothing is read before all of them have started.
 func hasCounted(st *ledger.State) bool {
 	if st.Windows > 0 {
 		return true
@@ -104,7 +103,7 @@ func hasCounted(st *ledger.State) bool {
 	return false
 }
 
-// Brief leaves out most of a sweep's hash, which says nothing to a person.
+// Brief shortens a sweep's hash, which means nothing to a person.
 func Brief(position string) string {
 	const shown = 4
 	if at := strings.IndexByte(position, '@'); at >= 0 && len(position) > at+1+shown {
@@ -113,7 +112,7 @@ func Brief(position string) string {
 	return position
 }
 
-// Lines are a table of the shards; none of no shard.
+// Lines returns a table of the shards; nil if there are no reports.
 func Lines(all []Report) []string {
 	if len(all) == 0 {
 		return nil

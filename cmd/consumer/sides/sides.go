@@ -1,4 +1,4 @@
-// Package sides is what members have on two sides that are compared, as text and as JSON.
+// Package sides formats the two standings of a member in a comparison, as text and as JSON.
 package sides
 
 import (
@@ -12,18 +12,18 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// Side is a side as JSON. No field is left out; what isn't there is null.
+// Side is one side as JSON. Fields are never omitted, except Fields itself; a missing value is null.
 type Side struct {
 	Points    *int64  `json:"points"`
 	ReachedAt *string `json:"reached_at"` // RFC 3339 with ms, in UTC
-	// Foreign is a score that this layout doesn't write; then nothing else is known. It is
-	// text, as it may be infinite.
+	// Foreign is a score that this layout cannot have written; the other fields are then null. It is text
+	// because it can be infinite.
 	Foreign *string `json:"foreign_score"`
-	// Fields are those of a board by another rule than the default one, which has no points.
+	// Fields holds the fields of a board with a rule other than the default; such a board has no points.
 	Fields *fields.Values `json:"fields,omitempty"`
 }
 
-// Of is a side, nil where the member isn't there.
+// Of returns one side; nil if the member has no standing there.
 func Of(r ranking.Row) *Side {
 	switch {
 	case !r.There:
@@ -38,7 +38,7 @@ func Of(r ranking.Row) *Side {
 	return s
 }
 
-// Text is a side for people, with the time of a zone.
+// Text returns one side for people, with the time in a zone.
 func Text(r ranking.Row, zone *time.Location) string {
 	switch {
 	case !r.There:
@@ -51,7 +51,7 @@ func Text(r ranking.Row, zone *time.Location) string {
 
 func foreign(r ranking.Row) string { return strconv.FormatFloat(r.Score, 'g', -1, 64) }
 
-// Called is what the member of a difference is called, as JSON; nil where that isn't known.
+// Called returns the display name of the member of a difference as JSON; nil if it is unknown.
 func Called(d *ranking.Difference) *string {
 	if d.Called == "" {
 		return nil
@@ -59,8 +59,8 @@ func Called(d *ranking.Difference) *string {
 	return &d.Called
 }
 
-// Table is standings that differ, for people: with names if one of the members has one, and the
-// times of a zone.
+// Table returns the differing standings for people, with times in a zone. It has a column for names if any
+// member has one.
 func Table(all []ranking.Difference, a, b string, zone *time.Location) *terminal.Table {
 	heads := []string{"WINDOW", "MEMBER", a, b}
 	named := slices.ContainsFunc(all, func(d ranking.Difference) bool { return d.Called != "" })

@@ -1,5 +1,4 @@
-// Package status is the command status: how far every partition has come, and what is
-// wrong.
+// Package status implements the command status: it shows the progress of every partition, and problems.
 package status
 
 import (
@@ -10,7 +9,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 )
 
-// Command is the command, for a program.
+// Command returns the status command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	var watching cli.Watching

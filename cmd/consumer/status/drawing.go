@@ -1,6 +1,6 @@
 package status
 
-// Status on a terminal: what is drawn in place.
+// This file draws the status in place on a terminal.
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 	"github.com/standings/standings/internal/terminal"
 )
 
-// drawing is the last report, as it is drawn.
+// drawing holds the last report for drawing.
 type drawing struct {
 	last     *look
-	waited   time.Duration // for the next one
+	waited   time.Duration // since the last request
 	coloured bool
 }
 
-// lines are what fits. Where not all does, what is wrong comes before the tables.
+// lines returns the lines that fit. If room is short, problems come before the tables.
 func (d *drawing) lines(width, height int) []string {
 	var parts [][]string
 	if late := d.late(); late != "" {
@@ -53,7 +53,7 @@ func (d *drawing) lines(width, height int) []string {
 	return terminal.Fit(slices.Concat(append(parts, d.all(rest, width)...)...), width, height)
 }
 
-// late says that a look takes long, and how old what is shown is.
+// late reports that a reading takes long, and how old the shown report is.
 func (d *drawing) late() string {
 	switch {
 	case d.waited < time.Second:
@@ -71,7 +71,7 @@ func (d *drawing) all(blocks []block, width int) (parts [][]string) {
 	return parts
 }
 
-// fitted are a block's lines in a width: of a table cut, of anything else broken.
+// fitted fits a block's lines into a width: it cuts the lines of tables and wraps others.
 func (d *drawing) fitted(b block, width int) (lines []string) {
 	for _, line := range b.lines {
 		if b.table {

@@ -1,7 +1,7 @@
 package status
 
-// Asking Kafka and Redis for what status shows. Either may be away: then the other
-// is shown alone.
+// This file queries Kafka and Redis for the status. If one of them is unavailable, the status shows the
+// other.
 
 import (
 	"context"
@@ -25,8 +25,8 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// gather asks both sides at once. What can't be reached is among the
-// report's problems, and no error.
+// gather queries Kafka and Redis concurrently. A server that cannot be reached is a problem in the report,
+// not an error.
 func gather(ctx context.Context, cfg *config.Config) (*report, error) {
 	r, err := app.OpenReader(ctx, cfg)
 	if err != nil {
@@ -79,9 +79,10 @@ func gather(ctx context.Context, cfg *config.Config) (*report, error) {
 	return s, nil
 }
 
-// fullServers names the servers that are at their maxmemory, where partitions are behind and
-// haven't reported lately: consumers can't write there that they wait for room. Where Redis doesn't report it nothing is known, as where it can't
-// be reached, which is among the problems anyway.
+// fullServers names the servers that have reached their maxmemory. It is called if partitions are behind
+// and have not reported recently: on a full server, consumers cannot write the report that they are waiting
+// for memory. Servers that cannot be reached, or do not report their memory, are left out; the problems
+// list unreachable ones anyway.
 func fullServers(ctx context.Context, cfg *config.Config, r *app.Reader) []string {
 	var all []string
 	memories, _ := redisconn.Memories(ctx, r.Client)
@@ -94,7 +95,7 @@ func fullServers(ctx context.Context, cfg *config.Config, r *app.Reader) []strin
 	return all
 }
 
-// kafkaStatus is what Kafka says of the configured topics.
+// kafkaStatus holds Kafka's answers about the configured topics.
 type kafkaStatus struct {
 	cluster    string
 	partitions map[ledger.Partition]kafkaLog
@@ -115,7 +116,7 @@ func askKafka(ctx context.Context, cfg *config.Config, client *kafka.Client) kaf
 		}
 	}
 	if topic := cfg.Kafka.BansTopic; topic != "" {
-		// A consumer that starts applies nothing before it has read who is banned.
+		// A consumer that starts applies no events before it has read the bans.
 		if _, err := kafkaconn.TopicPartitions(ctx, client, topic); err != nil {
 			s.problems = append(s.problems, "the bans topic: "+app.ExplainKafka(ctx, err, &cfg.Kafka, topic).Error())
 		}
@@ -162,11 +163,11 @@ func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config.Config, client *
 
 const (
 	behindAtOnce = 8
-	behindWithin = 5 * time.Second // for all partitions; what takes longer isn't shown
+	behindWithin = 5 * time.Second // for all partitions together; slower ones are not shown
 )
 
-// addBehind reads the first record that doesn't count yet, of every partition with
-// a lag. It is a courtesy: what fails stays unknown.
+// addBehind reads the first uncounted record of every partition with a lag, to show its age. If that fails,
+// the age remains unknown.
 func addBehind(ctx context.Context, cfg *config.Config, client *kafka.Client, all []partition) {
 	ctx, cancel := context.WithTimeout(ctx, min(behindWithin, cfg.Kafka.Timeout))
 	defer cancel()
@@ -181,21 +182,20 @@ func addBehind(ctx context.Context, cfg *config.Config, client *kafka.Client, al
 		default:
 			group.Go(func() error {
 				p.BehindMS = behind(ctx, client, p)
-				if t := p.OpenTransaction; t != nil && p.BehindMS != nil && *p.BehindMS == 0 { // all that waits is behind it
+				if t := p.OpenTransaction; t != nil && p.BehindMS != nil && *p.BehindMS == 0 { // all uncounted records are behind the transaction
 					p.BehindMS = new(max(0, time.Since(t.Since).Milliseconds()))
 				}
 				return nil
 			})
 		}
 	}
-	_ = group.Wait() // none fails
+	_ = group.Wait() // the functions return no errors
 }
 
-// behind is the age of the first record at or after the position, nil where it
-// can't be known.
+// behind returns the age in ms of the first record at or after the position; nil if it is unknown.
 func behind(ctx context.Context, client *kafka.Client, p *partition) *int64 {
 	at, _ := counted(*p.Position)
-	var first int64 // its time
+	var first int64 // the record's time, Unix ms
 	left := scan.Stretch{Client: client, Topic: p.Topic, Partition: p.Partition, From: max(at, *p.LogStart), End: p.stable, MaxWait: time.Millisecond, MaxBytes: 1}
 	err := left.Each(ctx, func(r *recordbatch.Record) error {
 		first = r.Time
@@ -203,7 +203,7 @@ func behind(ctx context.Context, client *kafka.Client, p *partition) *int64 {
 	})
 	switch {
 	case err == nil:
-		return new(int64) // what is left carries no record: the ends of transactions
+		return new(int64) // only transaction markers are left
 	case !errors.Is(err, errFound) || first <= 0:
 		return nil
 	}

@@ -1,6 +1,6 @@
 package status
 
-// What status reports, and how it comes from what Kafka and Redis say. No I/O.
+// This file builds the report from the answers of Kafka and Redis. It does no I/O.
 
 import (
 	"cmp"
@@ -20,19 +20,19 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// report is all of status. Its JSON never leaves out or renames a field, but for the shards
-// where there is one; what isn't known is null.
+// report is the whole status. Its JSON is an interface: fields are never omitted or renamed, except that
+// shards is absent if there is only one. An unknown value is null.
 type report struct {
-	At         string             `json:"at"` // RFC 3339 with ms, in UTC, like every time here
+	At         string             `json:"at"` // RFC 3339 with ms, in UTC, like all times here
 	Group      string             `json:"group"`
 	Prefix     string             `json:"prefix"`
-	Problems   []string           `json:"problems"` // what couldn't be reached or read, and a Redis that is full
+	Problems   []string           `json:"problems"` // unreachable, unreadable or full servers
 	Partitions []partition        `json:"partitions"`
 	Incomplete []incompleteWindow `json:"incomplete_windows"`
-	Held       bool               `json:"held"` // a rebuild holds the shard
-	// Schema says how the configuration differs from what the scores were written with.
+	Held       bool               `json:"held"` // a rebuild holds the boards
+	// Schema is how the configuration differs from the schema of the scores in Redis.
 	Schema *string `json:"schema_difference"`
-	// Shards are there if there are several.
+	// Shards is present only if there are several.
 	Shards []shards.Report `json:"shards,omitempty"`
 }
 
@@ -40,44 +40,45 @@ type partition struct {
 	Topic      string  `json:"topic"`
 	Partition  int     `json:"partition"`
 	LogStart   *int64  `json:"log_start"`
-	LogEnd     *int64  `json:"log_end"`  // with the records that an open transaction holds back
+	LogEnd     *int64  `json:"log_end"`  // including records behind an open transaction
 	Position   *string `json:"position"` // the ledger's text
 	Committed  *int64  `json:"committed"`
-	Lag        *int64  `json:"lag"`       // records
-	BehindMS   *int64  `json:"behind_ms"` // age of the first record that doesn't count yet; 0 without lag
+	Lag        *int64  `json:"lag"`       // in records
+	BehindMS   *int64  `json:"behind_ms"` // age of the first uncounted record; 0 without lag
 	State      *string `json:"state"`     // running, waiting or halted, as of reported_at
 	Owner      *string `json:"owner"`
-	Reason     *string `json:"reason"` // of a halt, or of waiting
+	Reason     *string `json:"reason"` // why the partition is halted or waiting
 	What       *string `json:"what"`
 	Remedy     *string `json:"remedy"`
 	ReportedAt *string `json:"reported_at"`
 	Stale      bool    `json:"stale"`
-	Group      *string `json:"group"` // the worker's
-	// RefillTo is up to where it is read again since Redis was lost; null once it is there.
+	Group      *string `json:"group"` // the worker's group
+	// RefillTo is the offset up to which the log is read again after Redis was lost; null once it is
+	// reached.
 	RefillTo *int64 `json:"refill_to"`
-	// Duplicates is how many records before it an event is compared with, and DuplicatesMS how
-	// much time they cover; null without event.duplicates.
+	// Duplicates is the number of preceding records in which duplicates of an event are found; DuplicatesMS
+	// is the time that they cover. Both are null without event.duplicates.
 	Duplicates   *int64 `json:"duplicates"`
 	DuplicatesMS *int64 `json:"duplicates_ms"`
-	// OpenTransaction holds records back; null if the worker has seen none.
+	// OpenTransaction describes a transaction that blocks records; null if the worker has found none.
 	OpenTransaction *workers.OpenTransaction `json:"open_transaction"`
 	// TimeZoneData is the version of the worker's time zone data.
 	TimeZoneData *string `json:"time_zone_data"`
 
-	stable int64 // the end of the log for readers of what is committed
+	stable int64 // the log's end for read_committed
 
 	staleFor   time.Duration
-	refillLeft int64 // records
+	refillLeft int64 // in records
 }
 
 type incompleteWindow struct {
-	Board      *string  `json:"board"` // to whose list the period was added; null: all boards with the period
+	Board      *string  `json:"board"` // the board to which the period was added; null: all boards with the period
 	Period     string   `json:"period"`
 	Window     string   `json:"window"`
 	Partitions []string `json:"partitions"`
 }
 
-// unreachable is the error that stands for an incomplete report.
+// unreachable returns the error for an incomplete report.
 func (s *report) unreachable() error {
 	if len(s.Problems) == 0 {
 		return nil
@@ -85,10 +86,10 @@ func (s *report) unreachable() error {
 	return errors.New(strings.Join(s.Problems, "\n"))
 }
 
-// errNotCounting makes the exit code 1. It has no text: the report shows why.
+// errNotCounting makes the exit code 1. It has no text because the report already shows the reason.
 var errNotCounting = errors.New("")
 
-// counting is an error if a partition is halted, or no consumer processes it.
+// counting returns an error if a partition is halted or no consumer processes it.
 func (s *report) counting() error {
 	if slices.ContainsFunc(s.Partitions, func(p partition) bool {
 		return p.State == nil || p.Stale || p.state() == workers.StateHalted
@@ -98,14 +99,14 @@ func (s *report) counting() error {
 	return nil
 }
 
-// kafkaLog is what Kafka says of a partition.
+// kafkaLog holds Kafka's offsets of a partition.
 type kafkaLog struct {
 	start, end int64
 	committed  *int64
-	stable     int64 // the end for readers of what is committed: where the first open transaction begins
+	stable     int64 // the log's end for read_committed: the start of the first open transaction
 }
 
-// partitionsOf are those that Kafka or Redis know of, of the configured topics.
+// partitionsOf returns the partitions of the configured topics that Kafka or Redis know.
 func partitionsOf(topics []string, logs map[ledger.Partition]kafkaLog, state *ledger.State) []ledger.Partition {
 	all := slices.Collect(maps.Keys(logs))
 	if state != nil {
@@ -123,8 +124,8 @@ func partitionsOf(topics []string, logs map[ledger.Partition]kafkaLog, state *le
 	return slices.Compact(all)
 }
 
-// partitionOf puts together what is known of a partition. Log and state are
-// nil where Kafka or Redis couldn't be reached.
+// partitionOf combines the facts about a partition. log and state are nil if Kafka or Redis could not be
+// reached.
 func partitionOf(id ledger.Partition, log *kafkaLog, state *ledger.State) partition {
 	r := partition{Topic: id.Topic, Partition: id.Number}
 	if log != nil {
@@ -151,8 +152,8 @@ func partitionOf(id ledger.Partition, log *kafkaLog, state *ledger.State) partit
 	return r
 }
 
-// Lag is how many records of a log that ends there don't count yet, by a ledger's text; nil
-// if that can't be known.
+// Lag returns the number of uncounted records in a log with this end, for a position from the ledger; nil
+// if it is unknown.
 func Lag(position string, end int64) *int64 {
 	at, ok := counted(position)
 	if !ok {
@@ -161,8 +162,8 @@ func Lag(position string, end int64) *int64 {
 	return new(max(0, end-at))
 }
 
-// counted is the offset before which every event counts. A torn position names
-// the one before the piece that was torn.
+// counted returns the offset before which every event counts. A torn position contains the position before
+// the torn piece.
 func counted(text string) (int64, bool) {
 	at, err := ledger.Parse(text)
 	if errors.Is(err, ledger.ErrTorn) {
@@ -172,8 +173,7 @@ func counted(text string) (int64, bool) {
 	return at.From, err == nil
 }
 
-// addLine adds what the worker wrote about itself. Now is by Redis's clock, as is when the
-// line was written.
+// addLine adds the worker's own report. now and the report's time are from Redis's clock.
 func (p *partition) addLine(text string, now time.Time) {
 	var line workers.Line
 	if err := json.Unmarshal([]byte(text), &line); err != nil {
@@ -197,9 +197,9 @@ func (p *partition) addLine(text string, now time.Time) {
 	p.Stale = p.staleFor > workers.StaleAfter
 }
 
-// incompleteWindows are the windows that live and lack events, the newest first, period by period: those of
-// all boards, and then those of boards to whose list a period was added. They start and end where the
-// consumers have settled it.
+// incompleteWindows returns the live windows that lack events, newest first, period by period: first those
+// of all boards, then those of boards to which a period was added. The windows have the bounds that the
+// consumers have settled.
 func incompleteWindows(cfg *config.Config, state *ledger.State, settled periods.Borders) ([]incompleteWindow, error) {
 	all := []incompleteWindow{}
 	latest := int64(0)
@@ -227,7 +227,7 @@ func incompleteWindows(cfg *config.Config, state *ledger.State, settled periods.
 			if err != nil {
 				return nil, err
 			}
-			some = slices.DeleteFunc(some, func(w incompleteWindow) bool { // every board's is shown above
+			some = slices.DeleteFunc(some, func(w incompleteWindow) bool { // already listed for all boards
 				return slices.ContainsFunc(all, func(of incompleteWindow) bool {
 					return of.Board == nil && of.Period == w.Period && of.Window == w.Window
 				})
@@ -238,8 +238,8 @@ func incompleteWindows(cfg *config.Config, state *ledger.State, settled periods.
 	return all, nil
 }
 
-// incompleteOf are the windows of a period, on a board if it is named, that live, start before a time, Unix ms,
-// and lack events.
+// incompleteOf returns the live windows of a period that lack events and start before a time (Unix ms). An
+// empty board means all boards.
 func incompleteOf(cfg *config.Config, p *config.Period, board string, before int64, state *ledger.State, settled periods.Borders) (all []incompleteWindow, err error) {
 	rule, err := cfg.Rule(p)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/standings/standings/internal/ranking"
 )
 
-// shardStates is what each shard holds, and why that isn't known.
+// shardStates holds the state or the error of each shard.
 type shardStates struct {
 	stores   []*ranking.Store
 	states   []ledger.State
 	errs     []error
 	problems []string
-	borders  ranking.SettledBorders // of windows
+	borders  ranking.SettledBorders // settled bounds of windows
 }
 
 func askShards(ctx context.Context, r *app.Reader) shardStates {
@@ -28,7 +28,7 @@ func askShards(ctx context.Context, r *app.Reader) shardStates {
 	return s
 }
 
-// together is what the shards that answered come to; nil where none did.
+// together combines the states of the shards that answered; nil if none did.
 func (s *shardStates) together() *ledger.State {
 	var known []ledger.State
 	for i, st := range s.states {

@@ -56,7 +56,7 @@ SHARD  MASTER---------  WINDOWS  BEHIND  POSITIONS THAT ARE BEHIND
 	}
 }
 
-// What one of several can't say is said of it; the others are shown.
+// If one of several shards cannot be read, it is named and the others are shown.
 func TestAShardThatCannotBeReadIsNamedAndTheOthersAreShown(t *testing.T) {
 	_, kafkaThere := clitest.FakeKafka(t)
 	w := clitest.StandingsIn(t, 4, 0)

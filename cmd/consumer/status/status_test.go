@@ -20,13 +20,13 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// hour is a time that reports are made of without a clock.
+// hour is a fixed time for reports.
 var hour = time.Date(2100, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// settledBorders are those of the next report.
+// settledBorders holds the settled bounds for the next report.
 var settledBorders ranking.SettledBorders
 
-// reportOf puts a report together from what Redis and Kafka say.
+// reportOf builds a report from given states of Redis and Kafka.
 func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]kafkaLog, environ ...string) *report {
 	t.Helper()
 	l, err := config.Load("", environ)
@@ -225,7 +225,7 @@ incomplete, as events may be missing from before the log began or the period was
 	}
 }
 
-// asStatus is a report as a program reads it.
+// asStatus parses a report as a program does.
 func asStatus(t *testing.T, stdout string) report {
 	t.Helper()
 	var s report
@@ -306,7 +306,7 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 		t.Errorf("the report has said it: %s", stderr)
 	}
 	w.Finds(t, "other/0", workers.Line{State: workers.StateHalted, Reason: "gap", At: time.Now().Add(-time.Hour)})
-	status(1) // that was an hour ago
+	status(1) // the report is an hour old
 	for _, field := range []string{"other/0", "other/1"} {
 		w.Finds(t, field, workers.Line{Owner: "me:1", State: workers.StateRunning, At: time.Now().Add(time.Hour)})
 	}
@@ -343,7 +343,7 @@ func TestATopicThatDoesNotExistIsAProblemOfItsOwn(t *testing.T) {
 	}
 }
 
-// Its lines are as old as Redis says, whatever its own clock does.
+// The age of its reports is measured by Redis's clock, not by the worker's.
 func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 	w := clitest.StandingsOf(t, 0)
 	at := ledger.Partition{Topic: "points"}
@@ -365,7 +365,8 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 	}
 }
 
-// A calendar's windows start and end where the consumers have settled it, whose time zone data may be other.
+// Calendar windows have the bounds that the consumers have settled; this program's time zone data may be
+// different.
 func TestIncompleteWindowsEndWhereTheConsumersHaveSettledIt(t *testing.T) {
 	berlin := "STANDINGS_TIME_ZONE=Europe/Berlin"
 	l, err := config.Load("", []string{berlin})
@@ -392,7 +393,8 @@ func TestIncompleteWindowsEndWhereTheConsumersHaveSettledIt(t *testing.T) {
 	}
 }
 
-// A period that was added to the list of one board, of another two, and of the boards that aren't named.
+// One period was added to the list of one board, another to two, one of which stands for the boards that
+// are not named.
 func TestStatusShowsOnWhichBoardsThePeriodIsIncomplete(t *testing.T) {
 	s := reportOf(t, &ledger.State{Now: hour, Ledger: map[string]string{"points/0": "5"}, Since: map[string]int64{
 		"monthly": hour.UnixMilli(), "arena:monthly": hour.UnixMilli(), "arena:weekly": hour.UnixMilli(), "*:weekly": hour.UnixMilli(), "lap:weekly": 0,

@@ -1,6 +1,6 @@
 package status
 
-// Status as text.
+// This file writes the status as text.
 
 import (
 	"fmt"
@@ -34,13 +34,13 @@ func write(w io.Writer, s *report, coloured bool) error {
 	return terminal.WriteColoured(w, b.String(), colours)
 }
 
-// block is lines that belong together.
+// block holds lines that belong together.
 type block struct {
 	lines []string
-	table bool // its lines aren't to be broken
+	table bool // the lines must not be wrapped
 }
 
-// blocks are all that there is to say, the summary first.
+// blocks returns the whole status as blocks, the summary first.
 func (s *report) blocks() []block {
 	all := []block{{lines: []string{fmt.Sprintf("group %s, prefix %s: %s", terminal.Plain(s.Group), s.Prefix, s.summary())}}}
 	if len(s.Partitions) > 0 {
@@ -55,7 +55,7 @@ func (s *report) blocks() []block {
 	return slices.DeleteFunc(all, func(b block) bool { return len(b.lines) == 0 })
 }
 
-// summary is the whole in one line: 3 partitions, 1 halted; lag 34, 1.2s behind.
+// summary returns the status in one line: 3 partitions, 1 halted; lag 34, 1.2s behind.
 func (s *report) summary() string {
 	lag, oldest, unknown := int64(0), int64(0), 0
 	states := map[string]int{}
@@ -88,7 +88,7 @@ func (s *report) summary() string {
 	return text
 }
 
-// state is what the STATE column shows.
+// state returns the text of the STATE column.
 func (p *partition) state() string {
 	switch {
 	case p.State == nil:
@@ -122,8 +122,8 @@ func (s *report) table() *terminal.Table {
 	return t
 }
 
-// number is an offset as the ledger writes it, without separators, so that it can
-// be compared with the position and pasted elsewhere.
+// number formats an offset as the ledger does, without separators, so that it can be compared with the
+// position and pasted elsewhere.
 func number(n *int64) string {
 	if n == nil {
 		return "-"
@@ -131,8 +131,8 @@ func number(n *int64) string {
 	return fmt.Sprint(*n)
 }
 
-// halts say why partitions don't run, and what to do. What is the same for
-// several is said once.
+// halts explains why partitions are not running, with the remedies. Partitions with the same text share one
+// entry.
 func (s *report) halts() []string {
 	var said, lines []string
 	names := map[string][]string{}
@@ -155,7 +155,7 @@ func (p *partition) trouble() string {
 	case p.Stale:
 		text = fmt.Sprintf("stale: the last report, %s ago, was %s; the process may have stopped, or cannot reach Redis",
 			units.ShortDuration(p.staleFor.Truncate(time.Second)), terminal.Plain(*p.State))
-	case p.State != nil && (*p.State != "running" || p.Reason != nil): // it may run slowed down
+	case p.State != nil && (*p.State != "running" || p.Reason != nil): // a running partition with a reason is slowed down
 		text = terminal.Plain(*p.State)
 	case p.State == nil && p.What != nil:
 		text = "unknown"
@@ -174,7 +174,7 @@ func (p *partition) trouble() string {
 	return text
 }
 
-// refilling says what is read again since Redis was lost.
+// refilling reports what is being read again after Redis was lost.
 func (s *report) refilling() []string {
 	var fields []string
 	left := int64(0)
@@ -191,9 +191,9 @@ func (s *report) refilling() []string {
 		units.Plural(left, "record"), units.Names(fields))}
 }
 
-// otherGroups says which partitions workers of another group have reported on: both write
-// the same ledger. Each event counts once all the same, but either finds the ledger moved
-// by the other again and again, and its counts are of a part.
+// otherGroups reports the partitions on which workers of another group have reported: both groups write the
+// same ledger. Each event still counts once, but each group keeps finding that the other has moved the
+// ledger, and its metrics cover only a part of the events.
 func (s *report) otherGroups() []string {
 	var lines []string
 	groups := map[string][]string{}
@@ -209,7 +209,7 @@ func (s *report) otherGroups() []string {
 	return lines
 }
 
-// otherZones warns of replicas with different time zone data.
+// otherZones warns if consumers have different time zone data.
 func (s *report) otherZones() []string {
 	by := map[string][]string{}
 	for _, p := range s.Partitions {
@@ -227,8 +227,7 @@ func (s *report) otherZones() []string {
 	return append(lines, "  to do: give all of them the same version of the program, or of the system's data")
 }
 
-// incomplete has a line for windows of a period that follow each other and lack
-// the same partitions.
+// incomplete returns one line for consecutive windows of a period that lack the same partitions.
 func (s *report) incomplete() []string {
 	if len(s.Incomplete) == 0 {
 		return nil
@@ -251,7 +250,7 @@ func (s *report) incomplete() []string {
 	return []string{"incomplete, as events may be missing from before the log began or the period was added, or from a gap in the log:", strings.TrimSuffix(b.String(), "\n")}
 }
 
-// on names the period, and the board if it is of one alone.
+// on names the period, and the board if only one board is concerned.
 func (w *incompleteWindow) on() string {
 	of := ledger.Added{Period: w.Period}
 	if w.Board != nil {
@@ -271,7 +270,7 @@ func (s *report) rest() []string {
 	return lines
 }
 
-// duplicates say how far back they are found: what is the same for several is said once.
+// duplicates reports how far back duplicates are found. Partitions with equal settings share one line.
 func (s *report) duplicates() []string {
 	var said []int64
 	names, least, most := map[int64][]string{}, map[int64]int64{}, map[int64]int64{}

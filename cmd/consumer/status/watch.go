@@ -1,6 +1,6 @@
 package status
 
-// Status that is shown again and again.
+// This file repeats the status.
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/standings/standings/internal/terminal"
 )
 
-// look is what a look has found.
+// look is the result of one reading.
 type look struct {
 	at     time.Time
 	report *report
 	err    error
 }
 
-// watch goes on through outages: they are what one watches for.
+// watch continues during outages, because outages are the reason to watch.
 func watch(ctx context.Context, p *cli.Program, cfg *config.Config, every time.Duration, asJSON bool) error {
 	changes := &cli.Changes{Program: p, JSON: asJSON}
 	show := func(l *look, _ time.Duration) error { return writeChanged(changes, l) }
@@ -45,13 +45,13 @@ func watch(ctx context.Context, p *cli.Program, cfg *config.Config, every time.D
 		return l
 	}, func(l *look, waited time.Duration) error {
 		if l != nil && l.err != nil {
-			return l.err // not of a server that is away, which is among the report's problems
+			return l.err // an unavailable server is a problem in the report, not this error
 		}
 		return show(l, waited)
 	})
 }
 
-// writeChanged writes a report where there is no terminal.
+// writeChanged writes a report if there is no terminal.
 func writeChanged(changes *cli.Changes, l *look) error {
 	if l == nil {
 		return nil
@@ -67,7 +67,7 @@ func writeChanged(changes *cli.Changes, l *look) error {
 	})
 }
 
-// whatMatters is a report without what changes by time alone.
+// whatMatters returns a report without the values that change merely with time.
 func whatMatters(s *report) *report {
 	some := *s
 	some.At, some.Partitions = "", slices.Clone(s.Partitions)

@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// aHalt has a worker halt on a prefix of the test's own, and kafka is where none is.
+// aHalt returns a prefix of the test's own with a halted worker, and an address without a Kafka.
 func aHalt(t *testing.T) (w *clitest.Standings, environ []string, kafka string) {
 	t.Helper()
 	w, kafka = clitest.StandingsOf(t, 0, 0), clitest.ClosedPort(t)
@@ -65,7 +65,7 @@ func TestWatchedStatusIsADocumentALineEachTimeItHasChanged(t *testing.T) {
 	}
 }
 
-// stated is a report of some partitions, as of some time.
+// stated returns a report of some partitions, of a given age.
 func stated(t *testing.T, age time.Duration, what string, partitions int) *report {
 	t.Helper()
 	lines, positions := map[string]string{}, map[string]string{}

@@ -1,6 +1,6 @@
 package top
 
-// A board as `consumer top` and `consumer rank` read it: what Redis holds of it.
+// This file reads boards for `consumer top` and `consumer rank`.
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// Reader reads boards. A reshard is followed.
+// Reader reads boards. It follows a reshard.
 type Reader struct {
 	*app.Reader
 	views *reading.Reader
 }
 
-// Open dials Redis. Close closes it.
+// Open connects to Redis. The caller must call Close.
 func Open(ctx context.Context, cfg *config.Config) (*Reader, error) {
 	r, err := app.OpenReader(ctx, cfg)
 	if err != nil {
@@ -40,7 +40,7 @@ func newReader(r *app.Reader) (*Reader, error) {
 	return &Reader{r, views}, err
 }
 
-// target finds the window that is meant.
+// target finds the window with a name.
 func (r *Reader) target(ctx context.Context, board string, p periods.Period, window string) (reading.Target, error) {
 	t, err := r.views.Target(ctx, board, string(p), window)
 	if missing, ok := errors.AsType[*reading.NotFoundError](err); ok {
@@ -55,8 +55,8 @@ func (r *Reader) top(ctx context.Context, t reading.Target, offset, limit int) (
 	return r.shown(&v), r.explained(ctx, err)
 }
 
-// Leaders are the first members of a board in the current window of a period. A board that
-// Redis has lost is an error.
+// Leaders returns the first members of a board in the current window of a period. A board that Redis has
+// lost is an error.
 func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, limit int) (ranking.Board, error) {
 	t, err := r.target(ctx, name, p, windows.Current)
 	if err != nil {
@@ -69,20 +69,21 @@ func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, lim
 	return b.Board, b.lost()
 }
 
-// rank reads a member's row, and so many above and below; shadow: also of one who is banned, alone.
+// rank reads a member's row and around rows above and below. With shadow it reads only the member's row,
+// also if the member is banned.
 func (r *Reader) rank(ctx context.Context, t reading.Target, member string, around int, shadow bool) (board, error) {
 	read := func() (reading.View, error) { return r.views.Neighbours(ctx, t, member, around) }
 	if shadow {
 		read = func() (reading.View, error) { return r.views.Shadow(ctx, t, member) }
 	}
 	v, err := read()
-	if len(v.Standings) == 0 { // under the prefix there is nothing
+	if len(v.Standings) == 0 { // Redis has no keys under the prefix
 		v.Standings = []ranking.Standing{{Member: member}}
 	}
 	return r.shown(&v), r.explained(ctx, err)
 }
 
-// explained is an error of Redis's, in the words of the configuration; one of the archive has its own.
+// explained explains an error of Redis. Errors of the archive need no explanation.
 func (r *Reader) explained(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

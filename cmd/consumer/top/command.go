@@ -1,5 +1,5 @@
-// Package top is the commands top and rank: the first standings of a board, and where one
-// member stands on it.
+// Package top implements the commands top and rank: they show the first standings of a board, and the rank
+// of a member.
 package top
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const shardsHelp = "with --json: add the ledger of each shard"
 
-// pageFlags are what is shown of a board, and how.
+// pageFlags holds the flags that select which part of a board is shown.
 type pageFlags struct {
 	window        string
 	limit, offset int
@@ -26,7 +26,7 @@ type pageFlags struct {
 	watching      cli.Watching
 }
 
-// Command is the command top, for a program.
+// Command returns the top command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	f := &pageFlags{}
 	c := &cobra.Command{
@@ -89,7 +89,7 @@ Control characters in ids are escaped, except with --json.`,
 	return c
 }
 
-// none is what is said where a board has members, and none of those that were requested.
+// none returns the text for a board that has members, but none on this page.
 func (f *pageFlags) none(b *board) string {
 	if b.Listed && b.Lost == "" && len(b.Standings) == 0 {
 		return "no member has a rank above " + units.Thousands(int64(f.offset))

@@ -1,6 +1,6 @@
 package top
 
-// A watched board on a terminal: what is drawn in place.
+// This file draws a watched board in place on a terminal.
 
 import (
 	"fmt"
@@ -14,20 +14,20 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// drawing is what is known of a board, as it is drawn.
+// drawing holds the known facts about a board, to draw it.
 type drawing struct {
-	title    string // until there is more to say
+	title    string // shown until the board is known
 	page     *pageFlags
 	zone     *time.Location
 	coloured bool
 
-	last    *look // the last that found the board
+	last    *look // the last reading that found the board
 	moves   boardview.Moves
-	trouble string        // why the look after it didn't; empty for none
-	waited  time.Duration // for an answer
+	trouble string        // the error of a later reading; empty if there is none
+	waited  time.Duration // since the last request
 }
 
-// take takes what a look has found, nil for nothing new.
+// take stores the result of a reading; nil if there is no new one.
 func (d *drawing) take(l *look, waited time.Duration) {
 	d.waited = waited
 	switch {
@@ -40,10 +40,10 @@ func (d *drawing) take(l *look, waited time.Duration) {
 	}
 }
 
-// leastRows are shown at the cost of what is said below them.
+// leastRows is the number of rows that are shown even if notes must be cut for them.
 const leastRows = 3
 
-// lines are what fits: the board's name and state, rows, and what there is to know.
+// lines returns the lines that fit: the board's title and state, rows, and notes.
 func (d *drawing) lines(width, height int) []string {
 	below := d.below(width)
 	if d.last == nil {
@@ -67,7 +67,7 @@ func (d *drawing) lines(width, height int) []string {
 	return terminal.Stack([][]string{top, table, below}, width, height)
 }
 
-// below is what there is to know besides the rows: trouble first.
+// below returns the notes below the rows, trouble first.
 func (d *drawing) below(width int) (lines []string) {
 	switch {
 	case d.trouble != "":
@@ -92,8 +92,8 @@ var stateColours = map[string]terminal.Colour{
 	reading.Whole: terminal.Green, reading.Incomplete: terminal.Yellow, reading.Behind: terminal.Yellow, reading.Refilling: terminal.Yellow, reading.Lost: terminal.Red,
 }
 
-// state is the state of the board, and how long its window still is. Of what can't be read at the
-// moment it is what was.
+// state returns the board's state and the time left in its window. While the board cannot be read, it shows
+// the last known state and its age.
 func (d *drawing) state(width int) string {
 	since := time.Since(d.last.at)
 	word := d.last.board.State()
@@ -101,7 +101,7 @@ func (d *drawing) state(width int) string {
 	if d.trouble != "" || d.waited >= time.Second {
 		state, colour = fmt.Sprintf("was %s %s ago", state, seconds(since)), terminal.Yellow
 	}
-	now := d.last.at // of a Redis that holds nothing there is no time beside the board
+	now := d.last.at // an empty Redis reports no time with the board
 	if by := d.last.board.Beside.Now; !by.IsZero() {
 		now = by
 	}
@@ -112,7 +112,7 @@ func (d *drawing) state(width int) string {
 	return colour.In(state, d.coloured) + left
 }
 
-// timeLeft is how long a window still is; nothing of one that doesn't end.
+// timeLeft returns how long a window still lasts; empty if it never ends.
 func timeLeft(w periods.Window, now time.Time) string {
 	begins, left := time.UnixMilli(w.Start).Sub(now), time.UnixMilli(w.End).Sub(now)
 	switch {
@@ -126,7 +126,7 @@ func timeLeft(w periods.Window, now time.Time) string {
 	return ", ended " + seconds(-left) + " ago"
 }
 
-// seconds is a duration as short as it can be read, of whole seconds.
+// seconds formats a duration in whole seconds, as short as possible.
 func seconds(d time.Duration) string {
 	if d = d.Truncate(time.Second); d < time.Minute {
 		return fmt.Sprintf("%ds", d/time.Second)

@@ -1,7 +1,7 @@
 package top
 
-// A board as JSON, for programs. Fields are never left out and never renamed; what
-// isn't there is null.
+// A board as JSON, for programs. Its JSON is an interface: fields are never omitted or renamed, and a
+// missing value is null.
 
 import (
 	"github.com/standings/standings/cmd/consumer/fields"
@@ -14,56 +14,57 @@ type report struct {
 	Board    string `json:"board"`
 	Period   string `json:"period"`
 	Window   string `json:"window"`
-	Start    string `json:"start"` // RFC 3339 with ms, in UTC, like every time here
+	Start    string `json:"start"` // RFC 3339 with ms, in UTC, like all times here
 	End      string `json:"end"`   // exclusive
 	TimeZone string `json:"time_zone"`
-	TickMS   int64  `json:"tick_ms"` // how exact reached_at is
+	TickMS   int64  `json:"tick_ms"` // the precision of reached_at
 	Members  int64  `json:"members"`
-	// Counted is false where nothing was ever counted, or the retention is over.
+	// Counted is false if no event was ever counted or the retention is over.
 	Counted bool `json:"counted"`
-	// State is lost, refilling, behind, incomplete, backup, not_counted or whole: of those that apply
-	// the first.
+	// State is the first of these that applies: lost, refilling, behind, incomplete, backup, not_counted,
+	// whole.
 	State string `json:"state"`
-	// Revision is that of a final window, which nothing changes any more.
+	// Revision is set for a final window, which nothing changes any more.
 	Revision *int64 `json:"revision"`
-	// Archived: it is the archive's copy of a window that Redis doesn't have, taken AsOf.
+	// Archived means that the rows are the archive's copy, taken at AsOf, because Redis does not have the
+	// window.
 	Archived  bool                 `json:"archived"`
 	AsOf      *string              `json:"as_of"`
 	Lost      *string              `json:"lost"`                 // board_lost, board_unlisted, ledger_lost, schema or shard_lost
-	LostShard *string              `json:"lost_shard,omitempty"` // of several shards the one that Lost is about
-	Refilling []refillingPartition `json:"refilling"`            // partitions that are read again after Redis was lost
-	// What follows is as the workers reported it last.
-	Lag        *int64     `json:"lag"`         // records that don't count yet
-	BehindMS   *int64     `json:"behind_ms"`   // age of the oldest of them
-	ReportedAt *string    `json:"reported_at"` // the earliest of the last reports
+	LostShard *string              `json:"lost_shard,omitempty"` // with several shards: the shard concerned
+	Refilling []refillingPartition `json:"refilling"`            // partitions being read again after a loss
+	// The fields below come from the workers' last reports.
+	Lag        *int64     `json:"lag"`         // uncounted records
+	BehindMS   *int64     `json:"behind_ms"`   // age of the oldest uncounted record
+	ReportedAt *string    `json:"reported_at"` // time of the oldest of the last reports
 	Halted     []string   `json:"halted"`      // partitions
 	Waiting    []string   `json:"waiting"`
-	Unreported []string   `json:"unreported"` // whose worker hasn't reported for 30 s
-	NotBegun   []string   `json:"not_begun"`  // topics of which nothing was read yet
-	Incomplete []string   `json:"incomplete"` // partitions whose events are missing in part
+	Unreported []string   `json:"unreported"` // partitions whose worker has not reported for 30 s
+	NotBegun   []string   `json:"not_begun"`  // topics of which no record was read yet
+	Incomplete []string   `json:"incomplete"` // partitions that lack events
 	Standings  []standing `json:"standings"`
-	// Shards are there if they are asked for.
+	// Shards is present only with --shards.
 	Shards []shardLedger `json:"shards,omitempty"`
 }
 
-// shardLedger is what counts in a shard's part of the board.
+// shardLedger holds the ledger of one shard.
 type shardLedger struct {
 	Shard  int               `json:"shard"` // from 0
-	At     string            `json:"at"`    // when it was read, by its server's clock
+	At     string            `json:"at"`    // time of the reading, by the shard's server
 	Ledger map[string]string `json:"ledger"`
 }
 
 type refillingPartition struct {
 	Partition string `json:"partition"`
 	Position  string `json:"position"`
-	Until     int64  `json:"until"` // the log's end when the loss was found
+	Until     int64  `json:"until"` // the log's end when the loss was detected
 }
 
 type standing struct {
-	Rank      *int64  `json:"rank"` // from 1; null, like what follows, for a member who isn't there
+	Rank      *int64  `json:"rank"` // from 1; null, like the fields below, if the member has no standing
 	Member    string  `json:"member"`
-	Name      *string `json:"name,omitempty"` // there where members have names
-	Points    *int64  `json:"points"`         // null also on a board by another rule, which has Fields
+	Name      *string `json:"name,omitempty"` // present if members have names
+	Points    *int64  `json:"points"`         // null also on a board with its own fields
 	ReachedAt *string `json:"reached_at"`
 
 	Fields *fields.Values `json:"fields,omitempty"`
@@ -116,7 +117,7 @@ func reportOf(b *board, zone string, shards bool) report {
 	return r
 }
 
-// ledgersOf are those of all shards; of one shard there is one.
+// ledgersOf returns the ledgers of all shards, also if there is only one.
 func ledgersOf(b *board) []shardLedger {
 	states := b.Shards
 	if len(states) == 0 {

@@ -1,6 +1,6 @@
 package top
 
-// The command rank: where one member stands on a board.
+// This file implements the command rank, which shows the rank of a member.
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// defaultAround is how many are shown above and below a member, to people.
+// defaultAround is the default number of members shown above and below a member in text.
 const defaultAround = 2
 
-// RankCommand is the command rank, for a program.
+// RankCommand returns the rank command for a program.
 func RankCommand(p *cli.Program) *cobra.Command {
 	var window string
 	var around int
@@ -54,7 +54,7 @@ without the ban.`,
 				return cli.Usagef("--shadow excludes --around")
 			}
 			if asJSON && !given {
-				around = 0 // programs take the first standing for the member's
+				around = 0 // programs expect the member in the first standing
 			}
 			return show(c.Context(), p, args[0], args[1], window, func(r *Reader, t reading.Target) error {
 				shown, err := r.rank(c.Context(), t, member, around, shadow)
@@ -88,7 +88,7 @@ without the ban.`,
 	return c
 }
 
-// show finds the window that top or rank is of, and shows it.
+// show finds the window for top or rank, and shows it.
 func show(ctx context.Context, p *cli.Program, board, period, window string, show func(*Reader, reading.Target) error) error {
 	r, kept, err := openFor(ctx, p, board, period)
 	if err != nil {
@@ -102,7 +102,7 @@ func show(ctx context.Context, p *cli.Program, board, period, window string, sho
 	return show(r, t)
 }
 
-// openFor checks what is requested before anything is dialled.
+// openFor checks the arguments before it connects to Redis.
 func openFor(ctx context.Context, p *cli.Program, board, period string) (*Reader, periods.Rule, error) {
 	l, err := p.Configuration()
 	if err != nil {

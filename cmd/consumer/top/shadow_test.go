@@ -11,7 +11,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// rankOf is a member's rank on a board as a program reads it, 0 where they aren't shown.
+// rankOf returns a member's rank on a board from the JSON; 0 if the member is not shown.
 func (w *written) rankOf(t *testing.T, board, member string, flags ...string) int64 {
 	t.Helper()
 	args := append([]string{"rank", board, "weekly", member, "--window", "2100-W10", "--json"}, flags...)

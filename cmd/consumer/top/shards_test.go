@@ -10,7 +10,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// inShards is a board of 30 members, most points first m29, in some shards.
+// inShards returns a board of 30 members in several shards; m29 has the most points.
 func inShards(t *testing.T, shards int) *written {
 	t.Helper()
 	s := clitest.StandingsIn(t, shards, 0, 0)
@@ -22,7 +22,7 @@ func inShards(t *testing.T, shards int) *written {
 	return newWritten(t, s)
 }
 
-// Whatever the number of shards is, a board is the same.
+// A board is the same for any number of shards.
 func TestTopAndRankOfSeveralShardsShowWhatThoseOfOneDo(t *testing.T) {
 	for _, args := range [][]string{
 		{"top", "global", "weekly", "--window", "2100-W10"},

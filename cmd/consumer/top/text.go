@@ -1,7 +1,7 @@
 package top
 
-// A board as text. What a member is called comes from whoever publishes events,
-// so nothing of it reaches a terminal that isn't plain text.
+// This file writes a board as text. Producers choose ids and names, so they are escaped before they reach a
+// terminal.
 
 import (
 	"io"
@@ -18,8 +18,8 @@ import (
 type text struct {
 	out    io.Writer
 	zone   *time.Location
-	width  int    // columns to keep within; 0 for any
-	marked string // a member whose row is pointed at
+	width  int    // maximum width in columns; 0: unlimited
+	marked string // the member whose row is marked
 }
 
 func newText(out io.Writer, zone string) *text {
@@ -28,7 +28,7 @@ func newText(out io.Writer, zone string) *text {
 	return t
 }
 
-// zoneOf is a time zone of the configuration, or UTC if this machine doesn't know it.
+// zoneOf returns a configured time zone, or UTC if this machine does not know it.
 func zoneOf(name string) *time.Location {
 	if zone, err := zoneinfo.Load(name); err == nil {
 		return zone
@@ -36,8 +36,7 @@ func zoneOf(name string) *time.Location {
 	return time.UTC
 }
 
-// write writes a header line, the rows, and what is to be known about them. None
-// is what is said where there are no rows.
+// write writes a title, the rows, and the notes. none is written in addition if it is not empty.
 func (t *text) write(b *board, none string) error {
 	var s strings.Builder
 	s.WriteString(boardview.Title(&b.Board, t.zone, 0) + "\n")

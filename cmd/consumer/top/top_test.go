@@ -19,7 +19,7 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-// written is a prefix of the test's own, and what is read of it.
+// written is a prefix of the test's own with a reader.
 type written struct {
 	*clitest.Standings
 	reader *Reader
@@ -40,7 +40,7 @@ func newWritten(t *testing.T, s *clitest.Standings) *written {
 	return &written{s, r}
 }
 
-// execute has top or rank carried out.
+// execute runs top or rank.
 func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	command := Command
@@ -52,7 +52,7 @@ func execute(t *testing.T, environ []string, args ...string) (code int, stdout, 
 
 var reportedAt = regexp.MustCompile(`"reported_at": "[^"]*"`)
 
-// shows runs a command that has to work, and compares what it writes.
+// shows runs a command that must succeed, and compares its output.
 func (w *written) shows(t *testing.T, want string, args ...string) {
 	t.Helper()
 	code, stdout, stderr := execute(t, w.Environ, args...)
@@ -152,7 +152,7 @@ RANK  MEMBER     POINTS  REACHED AT
 `, "rank", "global", "weekly", "Nebude", "--window", "2100-W10", "--around", "1")
 }
 
-// People see a member among others. A program takes the first standing for the member's.
+// A person sees a member among others. A program expects the member in the first standing.
 func TestPeopleSeeTwoAboveAndBelow(t *testing.T) {
 	w := inShards(t, 1)
 	const ask = "rank global weekly m7 --window 2100-W10"
@@ -190,7 +190,7 @@ no event of this member has been counted in this window
 	}
 }
 
-// What isn't there is an error that names what is.
+// The error for a missing board or window names what exists.
 func TestABoardOrWindowThatIsNotThereNamesThoseThatAre(t *testing.T) {
 	w := aBoard(t)
 	for _, board := range []string{"eu", "glob", "asia", "xxxxxxxxx", "n1", "n2", "n3"} {
@@ -316,7 +316,7 @@ func TestARedisThatIsNotThereIsOneLineAndOne(t *testing.T) {
 	} {
 		for _, args := range []string{"top global weekly", "rank global weekly x", "top global weekly --window 2100-W10"} {
 			environ := []string{"STANDINGS_REDIS_ADDRESSES=" + address}
-			if address == silent { // the other refuses, however slow the machine is
+			if address == silent { // the other address refuses connections at once
 				environ = append(environ, "STANDINGS_REDIS_TIMEOUT=100ms")
 			}
 			code, stdout, stderr := execute(t, environ, strings.Fields(args)...)
@@ -357,9 +357,9 @@ RANK  MEMBER                     POINTS  REACHED AT
 	}
 }
 
-// What answers isn't a Redis, or has no room.
+// The server is not a Redis, or is full.
 func TestAnErrorOfRedisNamesItsCause(t *testing.T) {
-	// A Kafka takes the text of Redis's protocol for a request of 700 MB, and closes.
+	// A Kafka reads the text of Redis's protocol as a request of 700 MB, and closes the connection.
 	kafka, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -386,7 +386,7 @@ func TestAnErrorOfRedisNamesItsCause(t *testing.T) {
 	}
 }
 
-// answerError is an error that a server has answered.
+// answerError is an error returned by a server.
 type answerError string
 
 func (e answerError) Error() string { return string(e) }

@@ -1,6 +1,6 @@
 package top
 
-// A board that is shown again and again: one look after the other.
+// This file repeats a board.
 
 import (
 	"context"
@@ -13,23 +13,23 @@ import (
 	"github.com/standings/standings/internal/terminal"
 )
 
-// look is what a look at a board has found, or why it has found nothing.
+// look is the result of one reading of a board.
 type look struct {
 	at      time.Time
 	board   *board
-	missing string // what is said of a board that is lost or isn't there
+	missing string // the text for a board that is lost or does not exist
 	err     error
 }
 
-// ends reports whether watching ends with what a look has found: nothing that comes later would
-// change it. What a reshard has left behind isn't that: in a cluster the number of shards, which
-// leads away from it, may be seen a moment later.
+// ends reports whether watching must end because later readings cannot succeed. The schema that a reshard
+// left behind is no reason: in a cluster, the new number of shards, which leads to the new ones, may become
+// visible a moment later.
 func (l *look) ends() bool {
 	other, ok := errors.AsType[*ranking.SchemaError](l.err)
 	return errors.Is(l.err, cli.ErrUsage) || ok && ranking.LeftFor(other.Found) == 0
 }
 
-// looker looks at a board.
+// looker reads a board repeatedly.
 type looker struct {
 	*Reader
 	rule periods.Rule
@@ -70,7 +70,7 @@ func watch(ctx context.Context, p *cli.Program, f *pageFlags, name, period strin
 	return terminal.Watch(ctx, f.watching.Every, (&looker{Reader: r, rule: rule, name: name, page: f}).look, show)
 }
 
-// look reads the board of the window that is meant at this moment.
+// look reads the board in the window that is selected at this moment.
 func (k *looker) look(ctx context.Context) look {
 	l := look{at: time.Now()}
 	t, err := k.target(ctx, k.name, k.rule.Name(), k.page.window)
@@ -87,7 +87,7 @@ func (k *looker) look(ctx context.Context) look {
 	return l
 }
 
-// missingFor is how long what is said of a board that isn't there holds: it takes all windows
+// missingFor is how long the text for a missing board is reused, because composing it reads all windows
 // that Redis lists.
 const missingFor = 10 * time.Second
 

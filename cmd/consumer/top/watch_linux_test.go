@@ -40,7 +40,7 @@ func watchOn(t *testing.T, environ []string, args ...string) *watching {
 	return w
 }
 
-// shows waits until all of some texts are on the screen.
+// shows waits until all texts are on the screen.
 func (w *watching) shows(t *testing.T, all ...string) string {
 	t.Helper()
 	return w.Await(t, fmt.Sprintf("%q", all), func(screen string) bool {
@@ -53,7 +53,7 @@ func (w *watching) shows(t *testing.T, all ...string) string {
 	})
 }
 
-// leaves waits until it has ended, with the terminal as it was before.
+// leaves waits until the command has ended and has restored the terminal.
 func (w *watching) leaves(t *testing.T) {
 	t.Helper()
 	if code := <-w.ended; code != 0 {
@@ -98,7 +98,7 @@ func TestATerminalHasNoColoursThatAreNotWanted(t *testing.T) {
 	}
 }
 
-// standIn is a Redis whose clock and whose presence are the test's.
+// standIn returns a Redis that the test can stop, with a clock that the test sets.
 func standIn(t *testing.T) (*miniredis.Miniredis, *written) {
 	t.Helper()
 	mini := miniredis.RunT(t)

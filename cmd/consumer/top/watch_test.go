@@ -64,8 +64,8 @@ func TestAWatchedBoardIsWrittenAgainAsTextAfterAnEmptyLine(t *testing.T) {
 	}
 }
 
-// lookAt is a look that found a board, whose workers reported so long ago that so many records
-// don't count yet.
+// lookAt returns a reading that found a board, with the time since the workers' reports and their lag in
+// records.
 func lookAt(ago time.Duration, lag int64, members ...string) *look {
 	b := &board{View: reading.View{Board: ranking.Board{Name: "global", Window: periods.Window{Period: periods.Weekly, Name: "2100-W10", Start: 4_108_060_800_000, End: 4_108_665_600_000}, Tick: 10 * time.Millisecond, Listed: true}}}
 	b.Beside.Now = time.UnixMilli(4_108_665_600_000).Add(-90 * time.Second)
@@ -142,7 +142,7 @@ func TestWhatNothingWouldChangeEndsWatching(t *testing.T) {
 
 var styles = regexp.MustCompile(`\x1b\[[0-9]*m`)
 
-// drawn is a board of 10 members with all that there can be to say.
+// drawn returns the drawing of a board of 10 members with every kind of note.
 func drawn() *drawing {
 	var members []string
 	for i := range 10 {
@@ -190,7 +190,7 @@ func TestAnOrdinaryTerminalShowsRowsAndWhatIsMissing(t *testing.T) {
 	if text := strings.Join(d.lines(80, 24), "\n"); !strings.Contains(text, "no answer from Redis for 2s") || !strings.Contains(text, "was behind 0s ago") {
 		t.Error(text)
 	}
-	// Rows aren't pushed out by what there is to say.
+	// Notes do not displace the rows.
 	if text := strings.Join(d.lines(80, 8), "\n"); !strings.Contains(text, "\n   3  ") || !strings.Contains(text, " more lines") {
 		t.Error(text)
 	}

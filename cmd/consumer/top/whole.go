@@ -1,7 +1,7 @@
 package top
 
-// Whether what is shown of a board is all of it: lost, refilling, behind and incomplete are
-// part of every answer about one.
+// This file reports whether a board is shown completely. Lost, refilling, behind and incomplete are part of
+// every answer about a board.
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// board is one as it is shown, and how far what counts its events has come.
+// board is a board as read for display, with the progress of its workers.
 type board struct {
 	reading.View
 	prefix string
@@ -26,7 +26,7 @@ type board struct {
 
 func (r *Reader) shown(v *reading.View) board { return board{*v, r.Config.Redis.Prefix} }
 
-// lost is the error that a lost board is.
+// lost returns an error if the board is lost.
 func (b *board) lost() error {
 	what := map[string]string{
 		ranking.LostBoard:  "it is listed, but its key is missing in Redis",
@@ -49,7 +49,7 @@ func (b *board) lost() error {
 	return fmt.Errorf("the board %s %s %s is lost (%s)%s: %s; %s", b.Name, b.Window.Period, b.Window.Name, b.Lost, where, what, todo)
 }
 
-// notes are what a reader would otherwise take for granted.
+// notes returns what a reader must know about the rows.
 func (b *board) notes() []string {
 	var all []string
 	if b.Archived {
@@ -76,7 +76,7 @@ func (b *board) notes() []string {
 	return all
 }
 
-// behind says how far the events of the log are from being counted.
+// behind reports how far the boards are behind the log, and partitions that are not counting.
 func (b *board) behind() []string {
 	var all []string
 	if b.Lag.Known && b.Lag.Records > 0 && b.CatchingUp() {
@@ -121,8 +121,8 @@ func (b *board) behind() []string {
 	return all
 }
 
-// missing is the error that a board is that isn't there. One that is being refilled may
-// still come.
+// missing returns an error if the board does not exist. A board that is being refilled may still appear, so
+// that is not an error.
 func (b *board) missing(ctx context.Context, r *Reader) error {
 	switch {
 	case b.Listed || b.Lost != "" || len(b.Refilling) > 0:
@@ -135,7 +135,7 @@ func (b *board) missing(ctx context.Context, r *Reader) error {
 	return boards.NoWindow(ctx, &now, b.Name, b.Window)
 }
 
-// show writes a board, and is an error where it is lost or isn't there.
+// show writes a board, and returns an error if it is lost or does not exist.
 func (r *Reader) show(ctx context.Context, b *board, write func() error) error {
 	return errors.Join(write(), b.lost(), b.missing(ctx, r))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/standings/standings/test/clitest"
 )
 
-// states reads the board by both commands, as text and as JSON, and holds that all say the same.
+// states reads the board with both commands, as text and as JSON, and verifies that all agree.
 func (w *written) states(t *testing.T, wantCode int, state string, said ...string) report {
 	t.Helper()
 	var r report
@@ -65,7 +65,7 @@ func TestALostBoardIsAnErrorWithWhatToDo(t *testing.T) {
 	}
 }
 
-// While a Redis that was lost is refilled no board looks whole, from the call on that begins.
+// While a lost Redis is refilled, no board looks whole, from the first call that starts the refill.
 func TestABoardIsRefillingUntilTheLedgerIsPastTheLogsEnd(t *testing.T) {
 	w := standingsOf(t)
 	begun, err := w.Store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "points"}, At: ledger.At(0), Refill: 2}, {Partition: ledger.Partition{Topic: "points", Number: 1}, At: ledger.At(7), Refill: 7}})
@@ -129,7 +129,7 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 	w.states(t, 0, reading.Behind, "no worker of points/0, points/1 has reported: ")
 }
 
-// Its lines are as old as Redis says, whatever its own clock does.
+// The age of its reports is measured by Redis's clock, not by the worker's.
 func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 	w := aBoard(t)
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
@@ -143,7 +143,7 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 	}
 }
 
-// A Redis that was wiped has nothing but what the workers wrote since.
+// A wiped Redis holds only what the workers have written since.
 func TestAWipedRedisShowsWhyItIsNotRefilled(t *testing.T) {
 	w := standingsOf(t)
 	w.Reports(t, 0, workers.Line{State: workers.StateHalted, Reason: "gap", What: "the log begins only at offset 7", Remedy: "restore a backup"})

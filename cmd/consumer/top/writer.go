@@ -1,6 +1,6 @@
 package top
 
-// A watched board where there is no terminal: written again each time it has changed.
+// This file writes a watched board without a terminal, again after each change.
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"github.com/standings/standings/internal/terminal"
 )
 
-// writer writes looks at a board.
+// writer writes the results of readings.
 type writer struct {
 	changes cli.Changes
 	page    *pageFlags
 	zone    string
-	trouble string // as it was reported last; empty for none
+	trouble string // as last reported; empty if there is none
 }
 
 func (w *writer) show(l *look, _ time.Duration) error {
@@ -32,11 +32,11 @@ func (w *writer) show(l *look, _ time.Duration) error {
 	}
 	r := reportOf(l.board, w.zone, w.page.shards)
 	return w.changes.Write(r, whatMatters(r, w.page.asJSON), func() error {
-		return newText(w.changes.Program.Stdout, w.zone).write(l.board, l.missing+w.page.none(l.board)) // one of the two at most
+		return newText(w.changes.Program.Stdout, w.zone).write(l.board, l.missing+w.page.none(l.board)) // at most one of the two is set
 	})
 }
 
-// report writes to stderr why the board can't be read, once, and once that it can be again.
+// report reports on stderr, once each, that the board cannot be read and that it can be read again.
 func (w *writer) report(err error) {
 	trouble, line := "", "the board can be read again"
 	if err != nil {
@@ -49,8 +49,8 @@ func (w *writer) report(err error) {
 	w.trouble = trouble
 }
 
-// whatMatters is a report without what changes by time alone. People aren't shown the lag of a
-// board that isn't behind.
+// whatMatters returns a report without the values that change merely with time. The text output does not
+// show the lag of a board that is not behind.
 func whatMatters(r report, asJSON bool) report {
 	r.ReportedAt, r.BehindMS = nil, nil
 	if !asJSON && r.State != reading.Behind {

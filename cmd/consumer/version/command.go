@@ -1,4 +1,4 @@
-// Package version is the command version.
+// Package version implements the command version.
 package version
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/standings/standings/internal/app/build"
 )
 
-// report is the JSON; docs/json.md has its fields.
+// report is the JSON; docs/json.md describes its fields.
 type report struct {
 	Version   string `json:"version"`
 	Revision  string `json:"revision"`
 	GoVersion string `json:"go_version"`
 }
 
-// Command is the command, for a program.
+// Command returns the version command for a program.
 func Command(p *cli.Program) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{

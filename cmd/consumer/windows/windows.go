@@ -1,5 +1,5 @@
-// Package windows finds the window that a command line means: of which board and period, by
-// its name or by Redis's clock.
+// Package windows finds the window that a command line selects: by board and period, and by its name or by
+// Redis's clock.
 package windows
 
 import (
@@ -16,17 +16,17 @@ import (
 	"github.com/standings/standings/internal/reading"
 )
 
-// Windows that are meant relative to Redis's clock.
+// The names of windows relative to Redis's clock.
 const (
 	Current  = reading.Current
 	Previous = reading.Previous
 )
 
-// Help is what a flag that names a window says of itself.
+// Help is the help text of a flag that selects a window.
 const Help = "`window`: current, previous, or a name such as 2026-W47, 2026-11 or 2026"
 
-// Check is the period of this name, if it is kept and the board has windows of it. It refuses a
-// board that no event can name.
+// Check returns the period of this name, if it is enabled and the board has windows of it. It returns an
+// error for a board that no event can name.
 func Check(cfg *config.Config, board, period string) (periods.Rule, error) {
 	if err := checkBoard(cfg, board); err != nil {
 		return periods.Rule{}, err
@@ -51,7 +51,7 @@ func checkBoard(cfg *config.Config, board string) error {
 	return nil
 }
 
-// Enabled is the period of this name, if it is kept.
+// Enabled returns the period of this name, if it is enabled.
 func Enabled(cfg *config.Config, name string) (periods.Rule, error) {
 	if err := cfg.KnowsPeriod(name); err != nil {
 		return periods.Rule{}, cli.Usagef("%w", err)
@@ -69,7 +69,7 @@ func Enabled(cfg *config.Config, name string) (periods.Rule, error) {
 	return periods.Rule{}, cli.Usagef("period %s is not enabled (periods.%s.enabled); use %s", name, name, strings.Join(kept, ", "))
 }
 
-// CheckMember refuses a member's id that no event can have.
+// CheckMember returns an error for a member id that no event can have.
 func CheckMember(member string) error {
 	if len(member) < 1 || len(member) > 256 {
 		return cli.Usagef("a member's id has 1 to 256 bytes, not %d", len(member))
@@ -77,8 +77,8 @@ func CheckMember(member string) error {
 	return nil
 }
 
-// Find finds the window that a name means: current, previous, or a window's own. Of a season
-// that is over the current one is the last there was.
+// Find finds a window by name: current, previous, or the window's own name. For a season that is over,
+// current is the last window.
 func Find(ctx context.Context, r *app.Reader, p *periods.Rule, name string) (w periods.Window, err error) {
 	settled, err := r.Boards.SettledBorders(ctx)
 	if err != nil {
