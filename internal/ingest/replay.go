@@ -22,7 +22,7 @@ type Replay struct {
 	workers  map[string]*replayWorker
 }
 
-// AllShards, in place of a shard, selects all shards.
+// AllShards selects all shards, in place of a shard.
 const AllShards = -1
 
 // NewReplay returns a replay. It ignores the settings of c for the group, for commits and for the start.

@@ -25,7 +25,7 @@ type Border struct {
 
 func (b Border) String() string { return string(b.Calendar) + " " + b.Zone + " " + b.Date }
 
-// MaxShift, in ms, is more than the distance of a border's instants by two versions of a zone's rules.
+// MaxShift is more, in ms, than the distance of a border's instants by two versions of a zone's rules.
 const MaxShift = wholeDay
 
 // Borders are settled borders, as instants in Unix ms.

@@ -112,7 +112,7 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 		says string
 		args []string
 	}{
-		{"redis.shards is 2 in the configuration but 4 in Redis, which takes precedence", []string{"check"}},
+		{"redis.shards is 2 in the configuration but 4 in Redis", []string{"check"}},
 		{"replaced", []string{"rebuild"}},
 		{`"shard": 3`, []string{"top", "global", "weekly", "--json", "--shards"}},
 		{"nothing to do: the prefix", []string{"reshard", "--to", "4"}},
