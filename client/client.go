@@ -65,7 +65,7 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("client: BaseURL: %w", err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("client: BaseURL %q isn't one such as https://boards.example", u.Redacted())
+		return nil, fmt.Errorf("client: invalid BaseURL %q: must be like https://boards.example", u.Redacted())
 	}
 	made := &Client{base: strings.TrimSuffix(u.String(), "/"), token: c.Token, http: c.HTTP}
 	if made.http == nil {

@@ -248,7 +248,7 @@ func (a *Archiver) wentBack(ctx context.Context, f store.Fence) error {
 	if err != nil || token >= f.Token || len(a.kept) == 0 && a.backups == nil && a.erased == nil {
 		return nil //nolint:nilerr // see above
 	}
-	a.Log.Warn("the archive has gone back to before this leader: what is final is looked for anew", zap.Int64("token", token), zap.Int64("own", f.Token))
+	a.Log.Warn("the archive has gone back to before this leader: final windows are searched again", zap.Int64("token", token), zap.Int64("own", f.Token))
 	clear(a.kept)
 	a.backups, a.erased = nil, nil
 	return a.Store.Take(ctx, f)

@@ -165,7 +165,7 @@ func (k *Keeper) show(ctx context.Context, show []Ban) (later bool, err error) {
 func (k *Keeper) staysErased(b Ban) bool {
 	if b.Erased && !k.said[b.Key] {
 		k.said[b.Key] = true
-		k.Log.Warn("a member stays erased although the bans topic doesn't say so any more: what they had isn't kept, so there is nothing to show",
+		k.Log.Warn("a member stays erased although the bans topic no longer has the erasure: their standings were deleted",
 			zap.String("board", b.Board))
 	}
 	return b.Erased

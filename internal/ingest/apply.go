@@ -152,8 +152,8 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 		return &health.Halt{Reason: health.HaltRule, What: fmt.Sprintf("%s: the window %s is listed as [%s], by another rule than its board has here", field, got.Window, got.Found),
 			Remedy: health.RuleRemedy}
 	case ledger.Foreign:
-		return &health.Halt{Reason: health.HaltForeign, What: fmt.Sprintf("%s: the score of %q in %s is none that this layout writes: something else changed it", field, strings.Join(got.Members, " "), got.Window), Remedy: health.RebuildRemedy}
+		return &health.Halt{Reason: health.HaltForeign, What: fmt.Sprintf("%s: this layout cannot have written the score of %q in %s: something else changed it", field, strings.Join(got.Members, " "), got.Window), Remedy: health.RebuildRemedy}
 	}
-	a.log.DPanic("an outcome that nobody foresaw", zap.Stringer("outcome", got.Outcome))
+	a.log.DPanic("unknown apply outcome", zap.Stringer("outcome", got.Outcome))
 	return &health.Halt{Reason: health.HaltRedis, What: fmt.Sprintf("%s: unexpected outcome %v", field, got.Outcome), Remedy: "report this as a bug"}
 }

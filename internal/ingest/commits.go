@@ -146,7 +146,7 @@ func (c *commits) flush() {
 		return
 	}
 	if !c.failed {
-		c.log.Warn("couldn't commit offsets, trying again; the ledger says where partitions stand, so nothing is lost", zap.Error(err))
+		c.log.Warn("could not commit offsets, retrying; the ledger in Redis has the positions, so nothing is lost", zap.Error(err))
 	}
 	c.failed = true
 	c.mu.Lock()

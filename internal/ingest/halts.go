@@ -36,7 +36,7 @@ func haltOfFetch(err error, field string, offset int64) error {
 		return &health.Halt{Reason: health.HaltTooLarge, What: fmt.Sprintf("what Kafka sends of %s at offset %d: %v", field, offset, err),
 			Remedy: "raise fold_memory to sixteen times that size or more"}
 	case errors.Is(err, fetch.ErrVersion), errors.Is(err, fetch.ErrMalformed):
-		return &health.Halt{Reason: health.HaltKafka, What: err.Error(), Remedy: "the broker has to be Kafka 2.3 or later"}
+		return &health.Halt{Reason: health.HaltKafka, What: err.Error(), Remedy: "use a Kafka broker of version 2.3 or later"}
 	}
 	return err
 }

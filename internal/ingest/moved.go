@@ -72,4 +72,4 @@ func ahead(a, b ledger.Position) bool {
 }
 
 // errLocateAgain reports that the worker must locate again, at once or after a wait.
-var errLocateAgain = errors.New("the ledger has to be read again")
+var errLocateAgain = errors.New("read the ledger again")

@@ -86,7 +86,7 @@ func (r *reader) begin(at ledger.Positions) error {
 	r.by = r.books.of(next.Rules)
 	if r.by != own {
 		r.stats.OtherRules.Add(1)
-		r.log.Info("reading by the rules of whoever began this, which aren't this process's", zap.Stringer("rules", r.by.id()), zap.Stringer("position", at))
+		r.log.Info("finishing a sweep by the rules of the process that began it, which differ from this process's", zap.Stringer("rules", r.by.id()), zap.Stringer("position", at))
 	}
 	r.goBy(r.by)
 	return nil

@@ -307,7 +307,7 @@ func (s *ReplayStart) fit(from ReplayFrom, live *ledger.State, name string) erro
 		return fmt.Errorf("the live ledger of %s is at %v and its log begins only at offset %d: that gap can't be read; "+
 			"let a consumer go on over it first, with on_gap: continue", name, at, s.Log.Start)
 	case from.Offsets != nil:
-		return fmt.Errorf("%s is to be read from offset %d, and the live ledger stands before that, at %v", name, s.At, at)
+		return fmt.Errorf("%s would be read from offset %d, but the live ledger is before that, at %v", name, s.At, at)
 	}
 	// All records from the requested time on are past those that count so far: begin at the ledger's position.
 	if s.At, s.Origin.Offset = at.From, at.From; s.At == 0 {

@@ -104,12 +104,12 @@ func (all *rulebooks) learn(id ledger.Fingerprint, kept map[string]string, what 
 	halt := &health.Halt{Reason: health.HaltRules}
 	switch {
 	case !ok:
-		halt.What = fmt.Sprintf("%s was begun by rules of which Redis has the fingerprint, %v, and not the text: something else removed it", what, id)
+		halt.What = fmt.Sprintf("%s was begun by rules whose fingerprint %v is in Redis, but not their text: something else removed it", what, id)
 	case fingerprintOf(text) != id:
 		halt.What = fmt.Sprintf("%s was begun by the rules %v, and their text in Redis was changed", what, id)
 	}
 	if halt.What != "" {
-		halt.Remedy = "start a consumer with the configuration that it was begun by, until this is through; or " + health.LedgerRemedy
+		halt.Remedy = "start a consumer with the configuration that began it, until it is done; or " + health.LedgerRemedy
 		return halt
 	}
 	counting, err := all.read(text)
@@ -120,7 +120,7 @@ func (all *rulebooks) learn(id ledger.Fingerprint, kept map[string]string, what 
 	}
 	if err != nil {
 		return &health.Halt{Reason: health.HaltRules,
-			What:   fmt.Sprintf("%s was begun by other rules, which this process can't go by: %v", what, err),
+			What:   fmt.Sprintf("%s was begun by other rules, which this process cannot use: %v", what, err),
 			Remedy: "start a consumer of that version and configuration, until this is through"}
 	}
 	counting.Windows = counting.Windows.With(&all.own.fold)

@@ -90,7 +90,7 @@ func (s *allSealedError) learn(known *fold.Sealed) (final, open []string, err er
 		for i, name := range e.windows {
 			parts := strings.SplitN(name, ":", 3)
 			if len(parts) != 3 {
-				return nil, nil, fmt.Errorf("%s: %q is said to be final or not, and is no window", e.field, name)
+				return nil, nil, fmt.Errorf("%s: Redis reports %q as final or reopened, which is not the name of a window", e.field, name)
 			}
 			windows[i] = ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}
 		}

@@ -52,7 +52,7 @@ func TestAServerThatDoesNotTellIsTakenAtItsOperatorsWord(t *testing.T) {
 	store := f.storeOf(t, func(c *Config) { c.Client = client })
 	err := store.Try(t.Context(), false)
 	require.EqualError(t, err, "Redis "+server.Addr()+" doesn't tell its maxmemory-policy (CONFIG GET and INFO memory give none): "+
-		"if it is noeviction, say so by redis.assume_noeviction: true")
+		"if it is noeviction, set redis.assume_noeviction: true")
 	require.Equal(t, ledger.Refuse, Classify(err).AtStart())
 	require.NoError(t, store.Try(t.Context(), true))
 }

@@ -140,7 +140,7 @@ type RuleError struct {
 
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("%s was written by the rule %s, and the configuration has %s for its board: set it back, "+
-		"or give the new rule to a board of another name, or have its windows written anew (consumer rebuild --board)",
+		"or give the new rule to a board with another name, or rebuild its windows (consumer rebuild --board)",
 		e.Window, RuleName(e.Found), RuleName(e.Wanted))
 }
 

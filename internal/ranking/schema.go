@@ -79,7 +79,7 @@ func (e *SchemaError) Error() string {
 		return fmt.Sprintf("no standings under the prefix %q: nothing was written there yet, or Redis has lost it", e.Prefix)
 	}
 	if n := LeftFor(e.Found); n > 0 {
-		return fmt.Sprintf("the standings under the prefix %q have been copied to %d shards: redis.shards has to be %d", e.Prefix, int(n), int(n))
+		return fmt.Sprintf("the standings under the prefix %q have been copied to %d shards: set redis.shards to %d", e.Prefix, int(n), int(n))
 	}
 	if missing := e.Missing(); len(missing) > 0 {
 		return fmt.Sprintf("the standings under the prefix %q also have the periods %s, which this configuration lacks: "+

@@ -291,7 +291,7 @@ func (v *View) read() error {
 		}
 		layout, err := codec.New(codec.Kind(p.Layout), length, p.Max)
 		if err != nil || layout.K != p.K || layout.Tick != p.Tick {
-			return Faultf("its layout of %s scores is none that this program writes", name)
+			return Faultf("its layout of %s scores is not one that this program writes", name)
 		}
 		v.layouts[name] = layout
 		if p.Of != nil {

@@ -135,7 +135,7 @@ func (a *attempt) run(ctx context.Context, live []ledger.State) error {
 		return nil
 	}
 	if unknown := plan.unknown(a.Choice.Boards); len(unknown) > 0 {
-		a.Watch.notef("no window is listed of %s: it is looked for in the log", strings.Join(unknown, ", "))
+		a.Watch.notef("no window of %s is listed: searching the log for it", strings.Join(unknown, ", "))
 	}
 	err = a.reading(ctx)
 	if err == nil {

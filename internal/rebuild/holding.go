@@ -37,7 +37,7 @@ func (p *part) finish(ctx context.Context) error {
 				p.notef("waiting for the consumers to go on: %v", err)
 			}
 			if err := still.Next(ctx); errors.Is(err, retry.ErrPatience) {
-				return fmt.Errorf("the live ledger has been for %v at a position that a rebuild can't reach: %w; start a consumer, which goes on from there; or %s",
+				return fmt.Errorf("for %v the live ledger has been at a position that a rebuild cannot reach: %w; start a consumer, which continues from there; or %s",
 					p.standstill().Patience, unreachable, health.LedgerRemedy)
 			} else if err != nil {
 				return err

@@ -21,7 +21,7 @@ func (e *EvictionError) Error() string {
 	server := strings.TrimSpace("Redis " + e.Server)
 	if e.Policy == "" {
 		return fmt.Sprintf("%s doesn't tell its maxmemory-policy (CONFIG GET and INFO memory give none): "+
-			"if it is noeviction, say so by redis.assume_noeviction: true", server)
+			"if it is noeviction, set redis.assume_noeviction: true", server)
 	}
 	return fmt.Sprintf("%s has maxmemory-policy %s and may drop a board or the ledger alone: "+
 		"set it to noeviction (CONFIG SET maxmemory-policy noeviction)", server, e.Policy)

@@ -88,7 +88,7 @@ func (v *view) list(ctx context.Context, to *report) {
 
 func (r *report) text() string {
 	if len(r.Bans) == 0 {
-		return fmt.Sprintf("Nobody is banned in %s.\n", r.Topic)
+		return fmt.Sprintf("No member is banned in %s.\n", r.Topic)
 	}
 	var b strings.Builder
 	t := terminal.NewTable("MEMBER", "BOARD", "STATE", "SINCE", "UNTIL", "IN REDIS", "BY", "REASON")

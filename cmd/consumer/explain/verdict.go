@@ -86,7 +86,7 @@ func (a *answer) judge() {
 		a.addf(noteLetters, true, "this user may not read %s: refused events are shown as counted", units.Names(a.unreadable))
 	}
 	if a.unread > 0 {
-		a.addf(noteUnread, false, "%s of this time may be theirs: see consumer dead-letters list", units.Plural(a.unread, "record"))
+		a.addf(noteUnread, false, "%s of this time may belong to the member: see consumer dead-letters list", units.Plural(a.unread, "record"))
 	}
 	if _, ok := a.standing(&a.total); !ok {
 		a.addf(noteRange, true, "the events exceed the range of a standing: some must have been refused")

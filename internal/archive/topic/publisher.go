@@ -153,7 +153,7 @@ func (p *Publisher) Pass(ctx context.Context) error {
 		case ctx.Err() != nil || errors.Is(err, ErrFenced):
 			return err
 		case errors.Is(err, archive.ErrChanged):
-			p.Log.Info("a window changed while it was published: it is published anew", zap.String("window", final[i].Listing()), zap.Error(err))
+			p.Log.Info("a window changed while it was published: publishing it again", zap.String("window", final[i].Listing()), zap.Error(err))
 		case err != nil:
 			failed = append(failed, err)
 		}

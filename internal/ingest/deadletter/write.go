@@ -71,7 +71,7 @@ func deadLetterRemedy(topic string, err error) string {
 		return "compare this machine's clock with the brokers', which take a dead letter's time, that of its writing, for too far from theirs; " +
 			"or raise message.timestamp.before.max.ms and message.timestamp.after.max.ms of " + topic
 	case errors.Is(err, kafka.InvalidRecord):
-		return "set cleanup.policy=delete on " + topic + ": a compacted topic takes no record without a key, and forgets letters with equal keys"
+		return "set cleanup.policy=delete on " + topic + ": a compacted topic refuses records without a key, and keeps only the last of equal keys"
 	}
 	return "let this user write to that topic"
 }

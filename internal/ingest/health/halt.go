@@ -55,4 +55,4 @@ const LedgerRemedy = "restore a backup of Redis; or delete the ledger (the key <
 	"whose place the group's offsets take then, and rebuild the boards from the log (consumer rebuild)"
 
 // RuleRemedy is for a board whose rule differs from that of its windows.
-const RuleRemedy = "set the board's fields and score back, or give the new rule to a board of another name, or have its windows written anew (consumer rebuild --board)"
+const RuleRemedy = "restore the board's fields and score, or give the new rule to a board with another name, or rebuild its windows (consumer rebuild --board)"

@@ -105,10 +105,10 @@ func Decide(f Facts, onGap OnGap) (Decision, error) {
 		return Decision{}, &health.Halt{Reason: health.HaltTorn, What: fmt.Sprintf("the ledger of %s is not readable: %v", name, err), Remedy: health.LedgerRemedy}
 	case f.Ledger == 0 && f.Windows > 0:
 		return Decision{}, &health.Halt{Reason: health.HaltOrphaned,
-			What: fmt.Sprintf("Redis lists %d windows and has no ledger: nothing says which events are in them", f.Windows), Remedy: health.RebuildRemedy}
+			What: fmt.Sprintf("Redis lists %d windows but has no ledger: which events they contain is unknown", f.Windows), Remedy: health.RebuildRemedy}
 	case f.Ledger > 0 && f.SchemaGone:
 		return Decision{}, &health.Halt{Reason: health.HaltSchema,
-			What: "Redis has a ledger and no schema: nothing says what the scores beside it were written with", Remedy: health.LedgerRemedy}
+			What: "Redis has a ledger but no schema: the configuration that wrote the scores is unknown", Remedy: health.LedgerRemedy}
 	case f.Found != "":
 		if err := Recreated(f.Partition.Topic, f.Origin, f.Now); err != nil {
 			return Decision{}, err

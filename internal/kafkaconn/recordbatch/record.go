@@ -20,7 +20,7 @@ func (r *Reader) readRecord() error {
 	}
 	n, p := varint32(r.data, r.at)
 	if p < 0 || n < 0 {
-		return r.batch.corrupt("the length of record %d is none", r.batch.count-r.left)
+		return r.batch.corrupt("record %d has an invalid length", r.batch.count-r.left)
 	}
 	size, head := int(n), p-r.at
 	if int64(size) > r.maxRecord() {

@@ -37,7 +37,7 @@ func (b *Boards) beside(ctx context.Context, board string, w periods.Window, row
 func checkRows(board string, numbers ...int) error {
 	for _, n := range numbers {
 		if n < 0 || n > math.MaxInt/8 {
-			return ranking.Faultf("read %s: %d standings beside a place: it has to be 0 or more", board, n)
+			return ranking.Faultf("read %s: %d standings around a place: must be 0 or more", board, n)
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ func (b *Boards) Range(ctx context.Context, board string, w periods.Window, in R
 		rows.From, rows.Pivot = ranking.FromNext, *in.After
 	}
 	if in.Low > in.High {
-		return ranking.Board{}, ranking.Faultf("read %s: scores from %v to below %v: the first has to be the lower", board, in.Low, in.High)
+		return ranking.Board{}, ranking.Faultf("read %s: scores from %v to below %v: the first must be the lower", board, in.Low, in.High)
 	}
 	q := b.query(board, w, rows)
 	own := len(q.Counts)

@@ -87,7 +87,7 @@ type StandsError struct {
 }
 
 func (e *StandsError) Error() string {
-	return fmt.Sprintf("under the prefix %q there are boards of %d shards already, beside those that are read: they have to be dropped first (consumer drop)", e.Prefix, int(e.Shards))
+	return fmt.Sprintf("under the prefix %q boards with %d shards already exist beside the live ones: drop them first (consumer drop)", e.Prefix, int(e.Shards))
 }
 
 // ErrSame reports that the prefix already has the wanted number of shards.

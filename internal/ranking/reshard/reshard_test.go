@@ -69,7 +69,7 @@ func TestAReshardCopiesEverythingAndSwitches(t *testing.T) {
 					require.Empty(t, st.Ledger)
 					require.Zero(t, st.Windows)
 					err = s.CheckSchema(st.Schema)
-					require.ErrorContains(t, err, fmt.Sprintf("have been copied to %d shards: redis.shards has to be %d", n[1], n[1]))
+					require.ErrorContains(t, err, fmt.Sprintf("have been copied to %d shards: set redis.shards to %d", n[1], n[1]))
 				}
 				require.Error(t, f.apply(t.Context(), n[0], f.windows(t, "global")))
 				_, err = f.of(n[0]).Shards()[0].Begin(t.Context(), []ledger.StartPosition{{Partition: partitions[0], At: ledger.At(0)}})

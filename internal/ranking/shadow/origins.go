@@ -130,7 +130,7 @@ func (p *Plan) refuse(c Choice) {
 	case len(p.Torn) > 0:
 		broken = "a piece of " + strings.Join(p.Torn, ", ") + " was written in part"
 	case p.Orphaned:
-		broken = "the ledger is lost, so nothing says what the boards hold"
+		broken = "the ledger is lost, so the events that the boards contain are unknown"
 	}
 	if broken != "" && len(c.Boards) > 0 {
 		p.Refused = append(p.Refused, broken+": that can't be settled for some boards only, rebuild all of them")

@@ -132,7 +132,7 @@ func (r *Rebuild) planned(ctx context.Context, c Choice) (*Plan, error) {
 	}
 	if live.schema == "" && len(live.ledger) > 0 {
 		k := r.live.Keys()
-		return nil, ranking.Faultf("there is a ledger, %s, and no %s: nothing says what the scores beside it were written with. "+
+		return nil, ranking.Faultf("there is a ledger, %s, and no %s: the configuration that wrote the scores is unknown. "+
 			"Restore a backup of Redis, or delete %[1]s: the offsets of the consumers' group stand for it then", k.Ledger(), k.Schema())
 	}
 	if live.schema != r.live.Schema() && live.schema != "" {

@@ -114,7 +114,7 @@ func TestALostLedgerIsRefusedLikewise(t *testing.T) {
 	f.del(t, f.store.Keys().Ledger())
 	f.unchanged(t, func() {
 		_, err := r.Swap(t.Context(), Choice{})
-		require.ErrorContains(t, err, "the ledger is lost, so nothing says what the boards hold")
+		require.ErrorContains(t, err, "the ledger is lost, so the events that the boards contain are unknown")
 	})
 	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
 	require.NoError(t, err)

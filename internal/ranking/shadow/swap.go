@@ -233,7 +233,7 @@ func (r *Rebuild) swapAnswer(reply []any) error {
 		r.mu.Unlock()
 		return ErrListed
 	case "banned": // the hold had lapsed, or TakeOver runs without one
-		return fmt.Errorf("%w: somebody was banned, or shown again", ErrUnheld)
+		return fmt.Errorf("%w: a member was banned or unbanned", ErrUnheld)
 	case "unlocked":
 		return ErrLost
 	case "damaged":
