@@ -178,7 +178,7 @@ func (w *watcher) counts() [2]string {
 		lag = units.Thousands(v.lag)
 	}
 	return [2]string{
-		fmt.Sprintf("players: published %s (%s/s)   Kafka: lag %s",
+		fmt.Sprintf("players: published %s (%s/s)   Kafka lag: %s events",
 			units.Thousands(v.published), units.Thousands(w.rate(func(v *view) int64 { return v.published })), lag),
 		fmt.Sprintf("this consumer: applied %s (%s/s)   dead-lettered %s   late %s",
 			units.Thousands(v.applied), units.Thousands(w.rate(func(v *view) int64 { return v.applied })),
