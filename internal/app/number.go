@@ -4,9 +4,7 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,10 +16,7 @@ import (
 // Numbered returns the configuration with the number of shards that Redis has. The configuration is unchanged if Redis
 // has none.
 func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalClient) (*config.Config, error) {
-	number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
-	if several, ok := errors.AsType[*ranking.SeveralError](err); ok && slices.Contains(several.Shards, ledger.Shards(cfg.Redis.Shards)) {
-		return cfg, nil
-	}
+	number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if err != nil || number == 0 {
 		return cfg, err
 	}

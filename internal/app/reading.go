@@ -26,7 +26,7 @@ func NewReading(r *Reader) (*reading.Reader, error) {
 		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
 		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
 		Renumber: func(ctx context.Context, current ledger.Shards) (*boards.Boards, error) {
-			number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+			number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, current, cfg.Redis.Timeout)
 			if err != nil || number == 0 || number == current {
 				return nil, err
 			}

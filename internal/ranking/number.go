@@ -103,8 +103,9 @@ func LeftFor(schema string) ledger.Shards {
 }
 
 // FindNumber returns the number of shards by the record, or, if Redis has lost the record, by the schemas of the
-// shards. 0 means that there are no shards. The error is a *SeveralError if there are schemas of several numbers.
-func FindNumber(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (ledger.Shards, error) {
+// shards. 0 means that there are no shards. If there are schemas of several numbers, it returns expected if that is one of
+// them, and otherwise a *SeveralError.
+func FindNumber(ctx context.Context, client redis.UniversalClient, prefix string, expected ledger.Shards, timeout time.Duration) (ledger.Shards, error) {
 	n, err := ReadNumber(ctx, client, prefix, timeout)
 	if err != nil || n.Shards > 0 {
 		return n.Shards, err
@@ -113,10 +114,12 @@ func FindNumber(ctx context.Context, client redis.UniversalClient, prefix string
 	switch {
 	case err != nil || len(found) == 0:
 		return 0, err
-	case len(found) > 1:
-		return 0, &SeveralError{Prefix: prefix, Shards: found}
+	case len(found) == 1:
+		return found[0], nil
+	case slices.Contains(found, expected):
+		return expected, nil
 	}
-	return found[0], nil
+	return 0, &SeveralError{Prefix: prefix, Shards: found}
 }
 
 // ClaimNumber records the number of shards unless there is a record, and returns the recorded number. A consumer calls it

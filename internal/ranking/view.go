@@ -17,7 +17,6 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/internal/rules"
 )
 
@@ -29,8 +28,6 @@ type View struct {
 
 	Zone, WeekStart, Cluster string
 
-	recorded bool // the record gives the number of shards
-
 	layouts map[string]codec.Layout  // by period
 	own     map[string]periods.Parts // of the periods that aren't built in
 	client  redis.UniversalClient
@@ -38,9 +35,8 @@ type View struct {
 	stores  []*Store // one per shard
 }
 
-// NewView reads the schema under a prefix. If no record gives the number of shards, it is the given number
-// if such shards exist, else 1 if one shard exists, else the only number that exists. If there is no
-// schema, the error is a *SchemaError. If there are several numbers to choose from, the error is a
+// NewView reads the schema under a prefix. The number of shards is that of FindNumber, with shards as the expected one.
+// If there is no schema, the error is a *SchemaError. If there are several numbers to choose from, the error is a
 // *SeveralError. In both cases, and if this program doesn't understand the schema, NewView also returns a
 // View that can only be dropped.
 func NewView(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (*View, error) {
@@ -182,71 +178,22 @@ func (v *View) use(shards ledger.Shards) {
 	}
 }
 
-// find determines the number of shards: from the record, else the expected number, else one, else the only
-// number that exists.
+// find determines the number of shards, which is the expected one if there are none, and reads the schema of the first
+// shard that has one.
 func (v *View) find(ctx context.Context, expected ledger.Shards) error {
-	number, err := ReadNumber(ctx, v.client, v.Prefix, v.timeout)
-	if err != nil {
-		return err
-	}
-	if number.Shards > 0 {
-		v.recorded = true
-		v.use(number.Shards)
-		all, err := v.withSchema(ctx, v.stores)
-		return v.takeSchema(ctx, all, err)
-	}
 	v.use(expected)
-	if expected > 1 {
-		all, err := v.withSchema(ctx, v.stores) // Redis may have lost the first shard
-		if err != nil || len(all) > 0 {
-			return v.takeSchema(ctx, all, err)
-		}
-	}
-	one, err := v.withSchema(ctx, []*Store{v.shard(0, 1)})
-	if err != nil || len(one) > 0 {
-		v.use(1)
-		return v.takeSchema(ctx, one, err)
-	}
-	found, err := numbers(ctx, v.client, v.Prefix, v.timeout)
-	switch {
-	case err != nil || len(found) == 0:
-		return err
-	case len(found) > 1:
-		return &SeveralError{Prefix: v.Prefix, Shards: found}
-	}
-	v.use(found[0])
-	return v.takeSchema(ctx, v.stores[:1], nil)
-}
-
-// takeSchema reads the schema of the first of the shards, if there is one.
-func (v *View) takeSchema(ctx context.Context, shards []*Store, err error) error {
-	if err != nil || len(shards) == 0 {
+	number, err := FindNumber(ctx, v.client, v.Prefix, expected, v.timeout)
+	if err != nil || number == 0 {
 		return err
 	}
-	st, err := shards[0].State(ctx)
-	v.Schema = st.Schema
-	return err
-}
-
-// withSchema returns the shards that have a schema, in one round trip. If no record gives the number of shards,
-// it leaves out those that a reshard is copying to.
-func (v *View) withSchema(ctx context.Context, shards []*Store) (there []*Store, err error) {
-	ctx, cancel := context.WithTimeout(ctx, v.timeout)
-	defer cancel()
-	pipe := v.client.Pipeline()
-	schemas, copies := make([]*redis.IntCmd, len(shards)), make([]*redis.IntCmd, len(shards))
-	for i, s := range shards {
-		schemas[i], copies[i] = pipe.Exists(ctx, s.keys.Schema()), pipe.Exists(ctx, s.keys.Copy())
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("look for boards of any number of shards under %q: %w", v.Prefix, redisconn.NameRight(err, "", v.Prefix))
-	}
-	for i, s := range shards {
-		if schemas[i].Val() == 1 && (v.recorded || copies[i].Val() == 0) {
-			there = append(there, s)
+	v.use(number)
+	for _, s := range v.stores { // Redis may have lost the first shard
+		st, err := s.State(ctx)
+		if v.Schema = st.Schema; err != nil || v.Schema != "" {
+			return err
 		}
 	}
-	return there, nil
+	return nil
 }
 
 // SeveralError reports that a prefix has boards with several numbers of shards, so that it is unknown which

@@ -16,7 +16,7 @@ import (
 // log has once more beside what is there.
 func TestTheNumberOfShardsIsFoundByTheRecordOrByWhatIsThere(t *testing.T) {
 	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
-	find := func() (ledger.Shards, error) { return ranking.FindNumber(t.Context(), client, prefix, time.Minute) }
+	find := func() (ledger.Shards, error) { return ranking.FindNumber(t.Context(), client, prefix, 3, time.Minute) }
 	found := func() ledger.Shards {
 		t.Helper()
 		n, err := find()

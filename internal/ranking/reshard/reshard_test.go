@@ -164,7 +164,7 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 					require.True(t, before || expires, "call %d leaves %s", after, key)
 				}
 				// A consumer of the new number uses the old one.
-				found, err := ranking.FindNumber(t.Context(), f.client, f.prefix, f.config.Timeout)
+				found, err := ranking.FindNumber(t.Context(), f.client, f.prefix, to, f.config.Timeout)
 				require.NoError(t, err)
 				require.EqualValues(t, from, found, "call %d", after)
 			} else {
