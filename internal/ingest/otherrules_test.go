@@ -107,7 +107,7 @@ func TestASweepByRulesThatAreNotKnownHaltsUntilTheyAre(t *testing.T) {
 	for want, damage := range map[string]func(*fakeShard, ruled){
 		"something else removed it":        func(s *fakeShard, _ ruled) { s.rules = map[string]string{} },
 		"their text in Redis was changed":  func(s *fakeShard, _ ruled) { s.rules[fingerprintOf("old").String()] = "other" },
-		"can't go by: no rules are called": func(_ *fakeShard, all ruled) { delete(all, "old") },
+		"cannot use: no rules are called": func(_ *fakeShard, all ruled) { delete(all, "old") },
 		"takes a fold_memory of": func(_ *fakeShard, all ruled) {
 			c := all["old"]
 			c.Events.MaxEventBytes = 64 << 20

@@ -151,7 +151,7 @@ func TestTheDemoCountsEveryEventAndLeavesNothingBehind(t *testing.T) {
 			}
 			// On a Monday morning or the first of a month, few events are in the current window: any window
 			// is accepted.
-			if !regexp.MustCompile(`(?m)^\d+s   players: published .* lag [\d,]+, .* applied [1-9].*   global 2\d\d\d(-W?\d\d)? [A-Z]`).MatchString(d.text()) {
+			if !regexp.MustCompile(`(?m)^\d+s   players: published .* lag: [\d,]+ events .* applied [1-9].*   global 2\d\d\d(-W?\d\d)? [A-Z]`).MatchString(d.text()) {
 				t.Errorf("no line of figures and leaders in\n%s", d.text())
 			}
 			if !regexp.MustCompile(`(?m)   arena 2\d\d\d-W\d\d [A-Z][a-z]+ stage \d+, revives \d+`).MatchString(d.text()) {
@@ -362,7 +362,7 @@ func TestAFrameShowsAllThatMattersOnAnOrdinaryTerminal(t *testing.T) {
 	f := frameOf(t, "points/3 halted gap")
 	f.width, f.height = 80, 24
 	text := styles.ReplaceAllString(strings.Join(f.lines(), "\n"), "")
-	for _, want := range []string{"global weekly 2026-W47", "global monthly", "yearly", "10 ", "published 1,000 (1,000/s)", "lag 12", "dead-lettered 0",
+	for _, want := range []string{"global weekly 2026-W47", "global monthly", "yearly", "10 ", "published 1,000 (1,000/s)", "Kafka lag: 12 events", "dead-lettered 0",
 		"its log: /tmp/standings-demo-1/consumer.log", "In a browser: http://127.0.0.1:8090/   In another terminal ", "points/3 halted gap", ". /tmp/standings-demo-1/env", " top eu ", " rank global ", " status", " dead-letters list ",
 		"redis-cli -p 6379 ZREVRANGE 'lb:{0}:global:weekly:2026-W47' 0 4 WITHSCORES", " produce "} {
 		if !strings.Contains(text, want) {

@@ -106,11 +106,15 @@ func TestABatchAboveTheLimitIsReadPastAndTheConnectionKept(t *testing.T) {
 	f, g, m := fetcher(t, address)
 	f.MaxBytes, f.MaxBatch = 1000, 50_000
 	follow(t, f, 0)
+	const times = 30
 	dials := g.dials.Load()
-	if got, next := follow(t, f, 0); next != 3 || !slices.Equal(got, []string{"before", "", "after"}) {
-		t.Fatalf("next %d: %.300q", next, got)
+	for range times {
+		if got, next := follow(t, f, 0); next != 3 || !slices.Equal(got, []string{"before", "", "after"}) {
+			t.Fatalf("next %d: %.300q", next, got)
+		}
 	}
-	if n := g.dials.Load() - dials; n > 0 || m.most > 50_000+Beside+small {
+	// A call right after another sometimes finds no free connection, as above.
+	if n := g.dials.Load() - dials; n > times/3 || m.most > 50_000+Beside+small {
 		t.Fatalf("%d new connections, %d bytes taken", n, m.most)
 	}
 	f.MaxBatch = 0
