@@ -105,8 +105,8 @@ func someRules(t *testing.T, w *world) (all ruled, own Config) {
 func TestASweepByRulesThatAreNotKnownHaltsUntilTheyAre(t *testing.T) {
 	t.Parallel()
 	for want, damage := range map[string]func(*fakeShard, ruled){
-		"something else removed it":        func(s *fakeShard, _ ruled) { s.rules = map[string]string{} },
-		"their text in Redis was changed":  func(s *fakeShard, _ ruled) { s.rules[fingerprintOf("old").String()] = "other" },
+		"something else removed it":       func(s *fakeShard, _ ruled) { s.rules = map[string]string{} },
+		"their text in Redis was changed": func(s *fakeShard, _ ruled) { s.rules[fingerprintOf("old").String()] = "other" },
 		"cannot use: no rules are called": func(_ *fakeShard, all ruled) { delete(all, "old") },
 		"takes a fold_memory of": func(_ *fakeShard, all ruled) {
 			c := all["old"]
