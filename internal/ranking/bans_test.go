@@ -3,6 +3,7 @@ package ranking
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -106,6 +107,21 @@ func TestASetThatABanBeginsLivesAsLongAsTheOneItIsOf(t *testing.T) {
 			want := w.End + retention.Milliseconds() + day
 			require.Equal(t, want, f.client.PExpireTime(t.Context(), key).Val().Milliseconds(), key)
 		}
+	}
+}
+
+func TestABanThatDiesBeforeItHasSetAnExpirySetsItWhenItIsRepeated(t *testing.T) {
+	f, server := private(t)
+	b := Ban{Member: membersOf(f.store, 1)[0]}
+	f.add(t, f.member(b.Member, 10))
+	lacking := f.storeOf(t, func(c *Config) { c.Client = f.as(t, server, "~*", "+@all", "-pexpireat") })
+	require.True(t, redisconn.IsMissingRight(lacking.Ban(t.Context(), b)))
+	require.NoError(t, f.store.Ban(t.Context(), b))
+	for _, w := range f.piece.Windows {
+		require.Equal(t, "hidden", f.sideOf(t, &w, b.Member))
+		want := time.UnixMilli(w.End + retention.Milliseconds() + day)
+		left := f.client.PTTL(t.Context(), f.store.keys.Hidden(w.Listing())).Val()
+		require.WithinDuration(t, want, time.Now().Add(left), time.Minute)
 	}
 }
 

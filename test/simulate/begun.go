@@ -67,9 +67,8 @@ func (sh *shard) begun(c *call) {
 	default:
 		for _, p := range first {
 			sh.notBefore(p, sh.starts[p])
-			// The refill goes up to the log's end as the leader knew it, or to the committed offset.
-			if log := w.kafka.partitions[p]; log.misled > 0 && sh.known[p] > 0 {
-				sh.known[p] = min(sh.known[p], max(log.seen, w.kafka.committed[p]))
+			if sh.known[p] > 0 {
+				sh.known[p] = min(sh.known[p], w.refillsTo(p))
 			}
 		}
 		sh.refilled(of, c.from.has)
@@ -79,9 +78,18 @@ func (sh *shard) begun(c *call) {
 	}
 }
 
-// isBehind reports whether a partition starts before an offset that a piece had reached.
+// isBehind reports whether a partition starts before an offset that a piece had reached, as far as its refill can know.
 func (sh *shard) isBehind(first []int) bool {
-	return slices.ContainsFunc(first, func(p int) bool { return sh.starts[p] < sh.moved[p] })
+	return slices.ContainsFunc(first, func(p int) bool { return sh.starts[p] < min(sh.moved[p], sh.w.refillsTo(p)) })
+}
+
+// refillsTo returns the offset up to which a refill goes at most: if the leader doesn't know the log's end, the end as it
+// knew it, or the committed offset.
+func (w *world) refillsTo(p int) int64 {
+	if log := w.kafka.partitions[p]; log.misled > 0 {
+		return max(log.seen, w.kafka.committed[p])
+	}
+	return math.MaxInt64
 }
 
 // notBefore checks that a shard counts no event from before the start of the other shards. The check is

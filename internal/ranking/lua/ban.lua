@@ -46,6 +46,7 @@
 -- between leaves it in both, with the same score. Then ban.lua and apply.lua use the hidden one and remove the other.
 
 local call = redis.call
+local DAY = 86400000 -- a key expires this long after its window's retention, see apply.lua
 
 local banned = KEYS[1]
 local schema = call('GET', KEYS[2])
@@ -131,6 +132,11 @@ local function begin(name, shown, hidden)
 end
 
 local function finish(l, name, shown, hidden)
+  for _, key in ipairs({shown, hidden}) do
+    if call('PTTL', key) == -1 then -- a call created it, and died before it set the expiry
+      expire(key, ARGV[6] ~= '' and now() + tonumber(ARGV[6]) or l.expires + DAY)
+    end
+  end
   local is = listingText(l, present(shown, hidden))
   local said = call('HGET', KEYS[5], name)
   if is ~= said then call('HSET', KEYS[5], name, is) end
