@@ -539,7 +539,7 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 		name: "dropped boards are opened again", what: "the next event opens a dropped board, which then looks whole and isn't",
 		script: []patch{{"apply.lua", "call('HGET', dropped, name) or ", ""}},
 		wrong:  "the standings differ from the oracle's",
-		seed:   1000,
+		seed:   8000,
 	},
 	{
 		name: "a rebuild removes one batch", what: "of what a rebuild leaves behind all but some hundred keys stay until they expire",
