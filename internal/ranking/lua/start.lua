@@ -7,7 +7,7 @@
 --         expected value in the ledger; '' for none, 'beside others' for none while the ledger has other fields
 --         position to write
 --         origin to write, '' to keep it. The script writes the later offset and the later time of the old and the new
---         origin, as an origin never decreases, and the new one's log
+--         origin, as an origin of listed windows never decreases, and the new one's log
 --         offset up to which a lost Redis is refilled, '' for none
 --
 -- Returns one of
@@ -43,9 +43,13 @@ for i = 3, #ARGV, 5 do
 end
 
 call('SET', KEYS[2], ARGV[1])
+local empty = call('HLEN', KEYS[4]) == 0
 for i = 3, #ARGV, 5 do
   local origin = ARGV[i + 3]
-  if origin ~= '' then
+  -- Without a window and a position, an origin is left of a Redis that lost both. Events before it may count now.
+  if origin ~= '' and empty and not call('HGET', KEYS[1], ARGV[i]) then
+    call('HSET', KEYS[3], ARGV[i], origin)
+  elseif origin ~= '' then
     local offset, time = string.match(call('HGET', KEYS[3], ARGV[i]) or '', '^(%d+) (%d+)')
     if offset then
       local o, t, log = string.match(origin, '^(%d+) (%d+)(.*)$')
