@@ -26,12 +26,12 @@ func NewReading(r *Reader) (*reading.Reader, error) {
 		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
 		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
 		Renumber: func(ctx context.Context, current ledger.Shards) (*boards.Boards, error) {
-			number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, current, cfg.Redis.Timeout)
-			if err != nil || number == 0 || number == current {
+			number, err := ranking.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+			if err != nil || number.Shards == 0 || number.Shards == current {
 				return nil, err
 			}
 			numbered := *cfg
-			numbered.Redis.Shards = int64(number)
+			numbered.Redis.Shards = int64(number.Shards)
 			return NewBoards(&numbered, client, "")
 		},
 	}

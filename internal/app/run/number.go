@@ -75,7 +75,7 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *in
 				end(err)
 				return
 			}
-		case number.Reshard != nil && int64(number.Reshard.From) == cfg.Redis.Shards:
+		case number.Reshard != nil && int64(number.Reshard.From) == cfg.Redis.Shards && number.Reshard.To != number.Reshard.From: // else it cleans up
 			pause.Begin(resharding(number.Reshard))
 		default:
 			pause.End()
