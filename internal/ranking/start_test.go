@@ -105,6 +105,27 @@ func TestAnOriginNeverGoesDown(t *testing.T) {
 	require.Equal(t, "7 8", st.Origins["events/0"])
 }
 
+// Redis evicted the ledger before anything counted. The origin that remains says nothing about a start that counts
+// from an earlier offset; a rebuild that began there would skip events.
+func TestAnOriginThatOutlivedItsLedgerAndAllWindowsIsReplaced(t *testing.T) {
+	for want, f := range map[string]*fixture{
+		"20 4": newFixture(t, testenv.RedisClient(t), testenv.Prefix(t)),
+		"50 9": someone(t), // events before offset 50 may be missing from its windows
+	} {
+		begin := func(origin ledger.Origin) string {
+			begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(0, "", origin.Offset, &origin)})
+			require.NoError(t, err)
+			require.Equal(t, ledger.Began, begun)
+			st, err := f.store.State(t.Context())
+			require.NoError(t, err)
+			return st.Origins["events/0"]
+		}
+		require.Equal(t, "50 9", begin(ledger.Origin{Offset: 50, Time: 9}))
+		require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Ledger(), "events/0").Err())
+		require.Equal(t, want, begin(ledger.Origin{Offset: 20, Time: 4}))
+	}
+}
+
 func TestABeginningWaitsForAHoldAndStopsAtOrphans(t *testing.T) {
 	f := someone(t)
 	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Hold(), "token", time.Minute).Err())

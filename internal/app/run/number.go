@@ -75,10 +75,12 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *in
 				end(err)
 				return
 			}
-		case number.Reshard != nil && int64(number.Reshard.From) == cfg.Redis.Shards && number.Reshard.To != number.Reshard.From: // else it cleans up
-			pause.Begin(resharding(number.Reshard))
 		default:
-			pause.End()
+			if why := copying(number.Reshard, ledger.Shards(cfg.Redis.Shards)); why != nil {
+				pause.Begin(why)
+			} else {
+				pause.End()
+			}
 		}
 		select {
 		case <-tick.C:
@@ -106,7 +108,12 @@ func (p *process) keepReshard(cfg *config.Config, all *boards.Boards) jobs.Job {
 	}}
 }
 
-func resharding(by *ranking.Reshard) error {
+// copying returns the reason to pause if a reshard copies the boards of this number of shards, else nil. A reshard to the
+// same number only removes what an earlier one left.
+func copying(by *ranking.Reshard, shards ledger.Shards) error {
+	if by == nil || by.From != shards || by.To == shards {
+		return nil
+	}
 	return &health.Waiting{
 		Reason: health.WaitsReshard, Err: fmt.Errorf("a reshard by %s copies the boards from %d to %s", by.Owner, int(by.From), units.Plural(int64(by.To), "shard")),
 		Remedy: "none is needed: the reshard ends, or its lock runs out",
