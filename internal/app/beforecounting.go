@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/shards"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -26,7 +26,7 @@ type BeforeCounting struct {
 
 // consumedStandings are the standings of one shard for a consumer.
 type consumedStandings struct {
-	ingest.Standings
+	shards.Standings
 
 	before BeforeCounting
 }

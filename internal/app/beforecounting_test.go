@@ -5,13 +5,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/shards"
 	"github.com/standings/standings/internal/ledger"
 )
 
 // goesBack is standings that go back as soon as their ledger was read.
 type goesBack struct {
-	ingest.Standings
+	shards.Standings
 
 	bans map[string]bool
 }
@@ -50,7 +50,7 @@ func TestAShardIsClaimedBeforeItIsBegun(t *testing.T) {
 
 // has are standings with a schema.
 type has struct {
-	ingest.Standings
+	shards.Standings
 
 	schema string
 }

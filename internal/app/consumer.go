@@ -16,7 +16,11 @@ import (
 
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/shards"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
@@ -27,8 +31,8 @@ import (
 )
 
 // NewConsumer returns the consumer, which pauses while pause says so. It does not run yet.
-func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, all *boards.Boards, pause *ingest.Pause, before BeforeCounting, log *zap.Logger, stats *ingest.Stats) (*ingest.Consumer, error) {
-	var standings []ingest.Standings
+func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, all *boards.Boards, pause *ingest.Pause, before BeforeCounting, log *zap.Logger, stats *counts.Stats) (*ingest.Consumer, error) {
+	var standings []shards.Standings
 	for _, s := range all.Shards() {
 		standings = append(standings, consumedStandings{redisStandings{s}, before})
 	}
@@ -42,12 +46,12 @@ func NewConsumer(cfg *config.Config, settings kafkaconn.Settings, transport *kaf
 
 // NewReplay returns a reader that reads the log like the consumer and writes to a rebuild's shadows, one per
 // shard.
-func NewReplay(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, into []*shadow.Store, log *zap.Logger) (*ingest.Replay, error) {
-	var standings []ingest.Standings
+func NewReplay(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, into []*shadow.Store, log *zap.Logger) (*replay.Replay, error) {
+	var standings []shards.Standings
 	for _, s := range into {
 		standings = append(standings, s)
 	}
-	c, err := consumerConfig(cfg, settings, transport, standings, log, new(ingest.Stats))
+	c, err := consumerConfig(cfg, settings, transport, standings, log, new(counts.Stats))
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +73,7 @@ const (
 	pieceTime = 5 * time.Millisecond
 )
 
-func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, standings []ingest.Standings, log *zap.Logger, stats *ingest.Stats) (ingest.Config, error) {
+func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *kafkaconn.Transport, standings []shards.Standings, log *zap.Logger, stats *counts.Stats) (ingest.Config, error) {
 	where, err := parseStart(cfg.Start)
 	if err != nil {
 		return ingest.Config{}, err
@@ -84,7 +88,7 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 		return ingest.Config{}, err
 	}
 	text := set.Text()
-	read := func(text string) (ingest.Counting, error) { return Counting(text, cfg) }
+	read := func(text string) (rulebook.Counting, error) { return Counting(text, cfg) }
 	counting, err := read(text)
 	if err != nil {
 		return ingest.Config{}, err

@@ -10,18 +10,18 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/rules"
 )
 
 // CountingOf returns the rules by which a configuration counts.
-func CountingOf(cfg *config.Config) (ingest.Counting, error) {
+func CountingOf(cfg *config.Config) (rulebook.Counting, error) {
 	set, err := RuleSet(cfg)
 	if err != nil {
-		return ingest.Counting{}, err
+		return rulebook.Counting{}, err
 	}
 	return Counting(set.Text(), cfg)
 }
@@ -29,19 +29,19 @@ func CountingOf(cfg *config.Config) (ingest.Counting, error) {
 // Counting parses the text of a set of rules for ingest, with the periods and layouts of a configuration.
 // Settings that are not in the text are in the schema, which is the same for all replicas. It returns an error
 // if this configuration cannot count by the text.
-func Counting(text string, cfg *config.Config) (ingest.Counting, error) {
+func Counting(text string, cfg *config.Config) (rulebook.Counting, error) {
 	s, err := rules.Parse(text)
 	if err != nil {
-		return ingest.Counting{}, err
+		return rulebook.Counting{}, err
 	}
-	c := ingest.Counting{Duplicates: s.Duplicates}
+	c := rulebook.Counting{Duplicates: s.Duplicates}
 	kinds, err := countedPeriods(&c, &s, cfg)
 	if err != nil {
-		return ingest.Counting{}, err
+		return rulebook.Counting{}, err
 	}
 	names, err := countedBoards(&c, &s, cfg, kinds)
 	if err != nil {
-		return ingest.Counting{}, err
+		return rulebook.Counting{}, err
 	}
 	c.Events.MaxEventBytes, c.Events.MaxFuture, c.Events.MaxPoints = int(s.MaxEventBytes), s.MaxFuture, cfg.MaxPoints
 	c.Windows.Names = s.Fields["name"] != ""
@@ -50,7 +50,7 @@ func Counting(text string, cfg *config.Config) (ingest.Counting, error) {
 }
 
 // countedPeriods adds the periods of the set in the order of the configuration, and returns each one's layout.
-func countedPeriods(c *ingest.Counting, s *rules.Set, cfg *config.Config) (map[periods.Period]codec.Kind, error) {
+func countedPeriods(c *rulebook.Counting, s *rules.Set, cfg *config.Config) (map[periods.Period]codec.Kind, error) {
 	kinds := map[periods.Period]codec.Kind{}
 	for _, p := range cfg.Kept() {
 		if of, ok := s.Periods[p.Name]; ok {
@@ -68,7 +68,7 @@ func countedPeriods(c *ingest.Counting, s *rules.Set, cfg *config.Config) (map[p
 
 // countedBoards adds the boards of the set, if one has another rule than the default one or its own periods. It
 // returns the names of the fields in the boards' rules.
-func countedBoards(c *ingest.Counting, s *rules.Set, cfg *config.Config, kinds map[periods.Period]codec.Kind) ([]string, error) {
+func countedBoards(c *rulebook.Counting, s *rules.Set, cfg *config.Config, kinds map[periods.Period]codec.Kind) ([]string, error) {
 	if len(s.Boards) == 0 {
 		return nil, errors.New("there is no board")
 	}

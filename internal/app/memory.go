@@ -8,8 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/duplicates"
+	"github.com/standings/standings/internal/ingest/memory"
 )
 
 // The memory that the process needs in addition to fold_memory, in bytes: the amount when idle, and a
@@ -32,12 +32,12 @@ func LimitMemory(cfg *config.Config, partitions int, log *zap.Logger) {
 }
 
 // LargestBatch returns the size of the largest record batch, in bytes, whose events a consumer counts.
-func LargestBatch(cfg *config.Config) int64 { return ingest.LargestBatch(cfg.FoldMemory) }
+func LargestBatch(cfg *config.Config) int64 { return memory.LargestBatch(cfg.FoldMemory) }
 
 // LargestCodec returns the maximum memory of a consumer's codec, in bytes. A batch that needs more is not
 // counted.
 func LargestCodec(cfg *config.Config) int64 {
-	return ingest.LargestCodec(cfg.FoldMemory, cfg.MaxEventBytes)
+	return memory.LargestCodec(cfg.FoldMemory, cfg.MaxEventBytes)
 }
 
 // DuplicatesMemory returns the memory for finding the duplicates of so many partitions, in bytes.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/locate"
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
@@ -40,11 +41,11 @@ func ReadTopics(ctx context.Context, cfg *config.Config, client *kafka.Client) (
 
 // Reach returns how far back the logs of some topics reach, for the partition with the shortest reach. The
 // consumer need not run. clock is Redis's clock.
-func Reach(ctx context.Context, c *ingest.Consumer, topics []ReadTopic, clock func() time.Time) (least ingest.Reach, err error) {
+func Reach(ctx context.Context, c *ingest.Consumer, topics []ReadTopic, clock func() time.Time) (least locate.Reach, err error) {
 	for _, t := range topics {
 		r, err := c.Reach(ctx, t.Name, t.Partitions, t.Committed, clock)
 		if err != nil {
-			return ingest.Reach{}, err
+			return locate.Reach{}, err
 		}
 		least = least.Least(r)
 	}

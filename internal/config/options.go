@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/memory"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/units"
@@ -246,8 +246,8 @@ const smallestEvent = units.KiB
 
 func processOptions(c *Config) []option {
 	return []option{
-		{Key: "fold_memory", def: "256MiB", value: bytesValue(&c.FoldMemory, ingest.LeastMemory(smallestEvent), 1024*units.GiB),
-			doc: "Memory for fetched and folded events of all partitions. At least " + units.FormatBytes(ingest.LeastMemory(units.MiB)) + " with the default `max_event_bytes`, and about twenty times `max_event_bytes` if that is larger."},
+		{Key: "fold_memory", def: "256MiB", value: bytesValue(&c.FoldMemory, memory.LeastMemory(smallestEvent), 1024*units.GiB),
+			doc: "Memory for fetched and folded events of all partitions. At least " + units.FormatBytes(memory.LeastMemory(units.MiB)) + " with the default `max_event_bytes`, and about twenty times `max_event_bytes` if that is larger."},
 		{Key: "listen", def: "127.0.0.1:8080", value: textValue(&c.Listen, "host:port, :port, or off", listenAddress),
 			doc: "Address of the operations port: `/healthz`, `/readyz`, `/metrics`. It has no authentication; the image sets `:8080`. Without a host: all addresses. Port 0: any free port."},
 		{Key: "log.level", def: "info", value: choiceValue(&c.LogLevel, []string{"debug", "info", "warn", "error"}),

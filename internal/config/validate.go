@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/memory"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
@@ -122,7 +122,7 @@ func (l *Loaded) validateTogether() []*settingError {
 			complain("event.fields."+wrong.Field, "%s", wrong.Problem)
 		}
 	}
-	if least := ingest.LeastMemory(cfg.MaxEventBytes); cfg.FoldMemory < least {
+	if least := memory.LeastMemory(cfg.MaxEventBytes); cfg.FoldMemory < least {
 		complain("fold_memory", "is too small for max_event_bytes %s: set it to at least %dMiB",
 			units.ShortBytes(cfg.MaxEventBytes), least/units.MiB)
 	}

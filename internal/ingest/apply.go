@@ -14,27 +14,30 @@ package ingest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/shards"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/retry"
 )
 
 // applier sends the pieces of a sweeper to one shard. Only one goroutine uses it at a time.
 type applier struct {
-	*partition
+	*source.Handle
 	number    int    // of the shard
 	shard     string // names the shard in messages, if there are several: " on shard 3 of 12"
-	standings Standings
+	standings shards.Standings
 	writing   func(error) // receives what the applier waits for; nil once it continues
-	stats     *Stats
-	counts    *ShardStats // of the shard
+	stats     *counts.Stats
+	counts    *counts.Shard // of the shard
 	calls     *calls
 }
 
@@ -113,16 +116,13 @@ func (a *applier) failing(ctx context.Context, err error, wait *retry.Backoff) e
 
 // held waits 100 ms for a hold to end.
 func (a *applier) held(ctx context.Context) error {
-	a.writing(errHeld)
+	a.writing(shards.ErrHeld)
 	return retry.Sleep(ctx, 100*time.Millisecond)
 }
 
-var errHeld = &health.Waiting{Reason: health.WaitsRebuild, Err: errors.New("a rebuild is about to swap the boards, or a reshard to switch to the new ones"),
-	Remedy: "none is needed: it ends, or its hold runs out"}
-
 // elsewhere returns the error for an answer with which the piece can't be sent again as it is.
 func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
-	field := a.field + a.shard
+	field := a.Field + a.shard
 	switch got.Outcome {
 	case ledger.Moved:
 		return &movedError{field, p.Expected, got.Found}
@@ -141,10 +141,10 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 		return &health.Halt{Reason: health.HaltUnlisted, What: fmt.Sprintf("%s: the board %s has a key in Redis that isn't listed: something else wrote it, or a part of Redis was restored", field, got.Window),
 			Remedy: "delete that key if it isn't yours, else " + health.RebuildRemedy}
 	case ledger.OtherBounds:
-		e := &boundsError{field: field, name: got.Window, listing: got.Found, start: got.Start, end: got.End}
+		e := &shards.BoundsError{Field: field, Name: got.Window, Listing: got.Found, Start: got.Start, End: got.End}
 		for i := range p.Windows {
 			if p.Windows[i].Listing() == got.Window {
-				e.window = p.Windows[i]
+				e.Window = p.Windows[i]
 			}
 		}
 		return e
@@ -154,6 +154,22 @@ func (a *applier) elsewhere(p *ledger.Piece, got ledger.Answer) error {
 	case ledger.Foreign:
 		return &health.Halt{Reason: health.HaltForeign, What: fmt.Sprintf("%s: this layout cannot have written the score of %q in %s: something else changed it", field, strings.Join(got.Members, " "), got.Window), Remedy: health.RebuildRemedy}
 	}
-	a.log.DPanic("unknown apply outcome", zap.Stringer("outcome", got.Outcome))
+	a.Log.DPanic("unknown apply outcome", zap.Stringer("outcome", got.Outcome))
 	return &health.Halt{Reason: health.HaltRedis, What: fmt.Sprintf("%s: unexpected outcome %v", field, got.Outcome), Remedy: "report this as a bug"}
+}
+
+// writing combines the waits of a sweeper's shards into one.
+type writing struct {
+	note func(error)
+
+	mu   sync.Mutex // guards errs, and is held during note, so that the latest wait is noted last
+	errs []error
+}
+
+// of records what a shard waits for; nil once it continues.
+func (w *writing) of(shard int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.errs[shard] = err
+	w.note(health.WaitsForShards(w.errs))
 }

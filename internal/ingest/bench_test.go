@@ -15,11 +15,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/embedded"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
@@ -45,7 +47,7 @@ func fetchToFold(b *testing.B, codec kgo.CompressionCodec) { //nolint:thelper //
 	config := &Config{
 		Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly, periods.Monthly, periods.Yearly),
 		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
-		Stats:  new(Stats), Log: zap.NewNop(),
+		Stats:  new(counts.Stats), Log: zap.NewNop(),
 	}
 	account := memory.New(256<<20, 64<<20).Account()
 	r := folding(config, account)
@@ -79,7 +81,7 @@ func fetchToFoldComparing(b *testing.B, back int64) { //nolint:thelper // it is 
 	config := &Config{
 		Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly, periods.Monthly, periods.Yearly),
 		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
-		Stats:  new(Stats), Log: zap.NewNop(),
+		Stats:  new(counts.Stats), Log: zap.NewNop(),
 	}
 	account := memory.New(256<<20, 64<<20).Account()
 	r := folding(config, account)
@@ -107,7 +109,7 @@ func fetchToFoldComparing(b *testing.B, back int64) { //nolint:thelper // it is 
 		at = end
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(records), "ns/record")
-	b.ReportMetric(float64(folded.duplicates)/float64(b.N), "duplicates")
+	b.ReportMetric(float64(folded.Duplicates)/float64(b.N), "duplicates")
 }
 
 // moveOn moves record batches to later offsets, and gives their events new ids.
@@ -133,7 +135,7 @@ func moveOn(batches []byte, by int64, loop int) {
 // folding returns a reader for a single response.
 func folding(config *Config, account *memory.Account) *reader {
 	return &reader{
-		partition: &partition{field: "events/0", log: zap.NewNop()}, records: recordbatch.Reader{Memory: account}, turn: &turn{},
+		Handle: &source.Handle{Field: "events/0", Log: zap.NewNop()}, records: recordbatch.Reader{Memory: account}, turn: &source.Turn{},
 		decoder: event.NewDecoder(config.Events), deadLetters: &deadletter.Writer{}, written: &deadletter.Written{}, tallied: new(atomic.Int64), stats: config.Stats,
 	}
 }

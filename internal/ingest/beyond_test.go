@@ -10,6 +10,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/rules"
 )
@@ -35,13 +36,13 @@ func TestWhatAnOverflowSaysOfAField(t *testing.T) {
 		"a field of board medals (gold to 99, silver to 9) would leave its range in weekly 2026-W47": {Window: week("medals")},
 		"a standing would leave ±1000 points, or the range of a field":                               {Window: week("net"), Field: 2},
 	} {
-		b := &batch{by: &rulebook{events: event.Rules{MaxPoints: 1000, Others: others}}}
+		b := &batch{by: &rulebook.Book{Events: event.Rules{MaxPoints: 1000, Others: others}}}
 		at.Member = "u"
 		b.keepBeyond([]ledger.Beyond{at})
 		require.Equal(t, want, b.why([]byte("u"), ledger.Overflow))
 		require.Equal(t, "a window would be opened beyond max_windows, or in its last tenth on a board that has none", b.why([]byte("u"), ledger.WindowLimit))
 	}
-	points := &batch{by: &rulebook{events: event.Rules{MaxPoints: 1000}}}
+	points := &batch{by: &rulebook.Book{Events: event.Rules{MaxPoints: 1000}}}
 	require.Equal(t, "a standing would leave ±1000 points", points.why([]byte("u"), ledger.Overflow))
 }
 
@@ -50,7 +51,7 @@ func TestWhatADeadLetterSaysOfARefusalIsOneShortLine(t *testing.T) {
 	name := strings.Repeat("n", 64)
 	r, err := rules.ParseRule("sum(" + name + ":99)")
 	require.NoError(t, err)
-	b := &batch{Batch: fold.New(new(fold.Rules), endless{}, 1<<20), by: &rulebook{events: event.Rules{Others: rules.Boards{name: &r}}}}
+	b := &batch{Batch: fold.New(new(fold.Rules), endless{}, 1<<20), by: &rulebook.Book{Events: event.Rules{Others: rules.Boards{name: &r}}}}
 	for _, user := range []string{strings.Repeat("\x00\n", 128), strings.Repeat("é", 128), "u"} {
 		b.beyond = nil
 		b.keepBeyond([]ledger.Beyond{{Member: user, Window: ledger.Window{Board: name, Period: "weekly", Name: "2026-W47"}, Field: 1, Digit: 103}})
@@ -64,7 +65,7 @@ func TestWhatADeadLetterSaysOfARefusalIsOneShortLine(t *testing.T) {
 
 func TestWhatIsKeptOfFieldsHasABound(t *testing.T) {
 	t.Parallel()
-	b := &batch{by: &rulebook{}}
+	b := &batch{by: &rulebook.Book{}}
 	for i := range 3 * maxBeyond {
 		b.keepBeyond([]ledger.Beyond{{Member: fmt.Sprint("u", i)}})
 	}

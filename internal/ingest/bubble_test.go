@@ -24,8 +24,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/commits"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/retry"
@@ -219,7 +222,7 @@ func newBubble(t *testing.T, partitions int, change func(*Config)) *bubble {
 		Rules:      fold.BuiltIn(calendar, (400 * 24 * time.Hour).Milliseconds(), periods.Weekly, periods.Monthly),
 		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
 		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
-		Standings: b.standings.standings(), Log: zap.NewNop(), Stats: new(Stats),
+		Standings: b.standings.standings(), Log: zap.NewNop(), Stats: new(counts.Stats),
 	}
 	if change != nil {
 		change(&cfg)
@@ -227,7 +230,7 @@ func newBubble(t *testing.T, partitions int, change func(*Config)) *bubble {
 	b.consumer = New(cfg)
 	for p := range partitions {
 		b.standings.stands(field(p), "0")
-		b.workers = append(b.workers, b.consumer.worker(topic, p, newCommits(nil, cfg.Log)))
+		b.workers = append(b.workers, b.consumer.worker(topic, p, commits.New(nil, cfg.Log)))
 	}
 	return b
 }
@@ -245,7 +248,7 @@ func (b *bubble) run() (stop func()) {
 				if err == nil {
 					var at ledger.Positions
 					if at, err = b.standings.positions(w.Number); err == nil {
-						err = w.pipeline.run(ctx, at, endpoint{})
+						err = w.pipeline.run(ctx, at, replay.Endpoint{})
 					}
 				}
 				if ctx.Err() != nil || !w.ended(ctx, err, wait, time.Since(began)) {
@@ -260,7 +263,7 @@ func (b *bubble) run() (stop func()) {
 	return func() {
 		cancel(errGenerationEnded)
 		all.Wait()
-		require.Zero(b.t, b.consumer.memory.Used(), "all memory is given back")
+		require.Zero(b.t, b.consumer.Budget.Used(), "all memory is given back")
 		addsUp(b.t, b.consumer.Stats)
 	}
 }
@@ -288,7 +291,7 @@ func (b *bubble) counts(within time.Duration) {
 				states[w.status.Line().State+" "+w.status.Line().Reason]++
 			}
 			b.t.Fatalf("after %v %d of %d events count; %d of %d bytes are used; %v",
-				within, b.consumer.Stats.Count().Applied, b.want, b.consumer.memory.Used(), b.consumer.memory.Total(), states)
+				within, b.consumer.Stats.Count().Applied, b.want, b.consumer.Budget.Used(), b.consumer.Budget.Total(), states)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -11,9 +11,18 @@ import (
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/commits"
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/locate"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/report"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/shards"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
@@ -22,10 +31,10 @@ import (
 
 // process holds what the partitions of a process share. Every field is safe for concurrent use.
 type process struct {
-	room
-	states      *states
-	identities  *identities
-	borders     *borders
+	memory.Room
+	states      *shards.States
+	identities  *locate.Identities
+	borders     *shards.Borders
 	starting    chan struct{} // a token for resolving where a topic's partitions start
 	rereads     *rereads
 	reconnected atomic.Int64 // counts new connections to the standings
@@ -35,22 +44,21 @@ type process struct {
 type Consumer struct {
 	Config
 	process
-	shards      shards
+	shards      shards.All
 	kafka       *kafka.Client
-	balancer    *balancer
-	membership  *membership
-	others      otherGroups
+	balancer    *group.Balancer
+	membership  *group.Tracker
+	reporter    *report.Reporter
 	deadLetters *deadletter.Topics
-	trailless   atomic.Bool // the brokers refuse metadata as long as a trail
 
 	mu      sync.Mutex // guards current and workers: a generation sets them, Snapshot and others read them
-	current *Generation
+	current *group.Generation
 	workers []*worker // of the current generation
 }
 
 // New returns a consumer. It reads and writes nothing until Run is called.
 func New(c Config) *Consumer {
-	all := tagged(c.Standings)
+	all := shards.Tagged(c.Standings)
 	for i := range all {
 		c.Stats.Shard(i) // so that metrics show the shard before its first call
 	}
@@ -59,53 +67,64 @@ func New(c Config) *Consumer {
 		Config: c,
 		shards: all,
 		process: process{
-			borders:  newBorders(&c, all),
-			room:     newRoom(c.FoldMemory, int64(c.Events.MaxEventBytes)),
-			states:   newStates(all.states),
+			borders:  shards.NewBorders(c.Rules, c.Retention, all, c.Log),
+			Room:     memory.NewRoom(c.FoldMemory, int64(c.Events.MaxEventBytes)),
+			states:   shards.NewStates(all.States),
 			starting: make(chan struct{}, 1),
 			rereads:  newRereads(),
-			identities: newIdentities(func(ctx context.Context) (map[string]map[int]ledger.Log, error) {
+			identities: locate.NewIdentities(func(ctx context.Context) (map[string]map[int]ledger.Log, error) {
 				return kafkaconn.TopicLogs(ctx, client, c.Topics...)
 			}),
 		},
 		kafka:       client,
-		balancer:    &balancer{},
-		membership:  newMembership(),
+		balancer:    &group.Balancer{},
+		membership:  group.NewTracker(),
 		deadLetters: &deadletter.Topics{Client: client, Log: c.Log},
+		reporter:    &report.Reporter{Standings: all[0], Group: c.Group, TimeZoneData: c.TimeZoneData, Log: c.Log},
 	}
 }
 
 // Reconnected records that a new connection to the standings was made: another server may be behind it.
 func (c *Consumer) Reconnected() { c.reconnected.Add(1) }
 
-func (c *Consumer) worker(topic string, number int, com *commits) *worker {
+func (c *Consumer) worker(topic string, number int, com *commits.Pending) *worker {
 	p := c.partition(topic, number)
 	l := health.NewLagTracker()
-	s := health.NewStatus(p.log, c.Owner, c.Group, l)
-	w := &worker{partition: p, shards: c.shards, stats: c.Stats, status: s, lag: l, pipeline: c.pipeline(p, s, l, com)}
+	s := health.NewStatus(p.Log, c.Owner, c.Group, l)
+	w := &worker{Handle: p, shards: c.shards, stats: c.Stats, status: s, lag: l, pipeline: c.pipeline(p, s, l, com)}
 	w.locator = c.locator(w.pipeline)
 	return w
 }
 
-func (c *Consumer) replayWorker(topic string, number int) *replayWorker {
-	w := c.worker(topic, number, newCommits(nil, c.Log))
-	return &replayWorker{partition: w.partition, shards: w.shards, status: w.status, pipeline: w.pipeline}
+// NewReplay returns a replay. It ignores the settings of c for the group, for commits and for the start.
+func NewReplay(c Config) *replay.Replay {
+	return replay.New(c.Standings, func(into []shards.Standings) replay.Source {
+		c.Standings = into
+		r := New(c)
+		return replay.Source{Topics: c.Topics, Group: c.Group, Stats: c.Stats, Resolver: r.idleResolver, NewWorker: func(p ledger.Partition) replay.RunWorker { return r.replayer(p).run }}
+	})
 }
 
-func (c *Consumer) locator(p *pipeline) *locator {
-	return &locator{
-		books:     p.books,
-		partition: p.partition, resolver: c.resolver(p.partition, p.status), shards: c.shards, states: c.states, identities: c.identities,
-		commits: p.commits, status: p.status, lag: p.lag, carried: p.carried, onGap: c.OnGap,
+// replayer returns the worker with which a replay reads a partition.
+func (c *Consumer) replayer(p ledger.Partition) *replayer {
+	w := c.worker(p.Topic, p.Number, commits.New(nil, c.Log))
+	return &replayer{Handle: w.Handle, shards: w.shards, status: w.status, pipeline: w.pipeline}
+}
+
+func (c *Consumer) locator(p *pipeline) *locate.Locator {
+	return &locate.Locator{
+		Books:  p.books,
+		Handle: p.Handle, Resolver: c.resolver(p.Handle, p.status), Shards: c.shards, States: c.states, Identities: c.identities,
+		Commits: p.commits, Status: p.status, Lag: p.lag, Trail: &p.carried.trail, Compare: p.carried.compare, OnGap: c.OnGap,
 	}
 }
 
-func (c *Consumer) resolver(p *partition, s *health.Status) *resolver {
-	return &resolver{
-		partition: p, room: c.room, starting: c.starting, stats: c.Stats, identities: c.identities, traces: c.Traces,
-		fetcher:   func() *fetch.Fetcher { return c.fetchSettings().fetcher(p, c.room, nil) },
-		throttled: func(d time.Duration) { c.Stats.Throttled.Add(int64(d)); s.Throttled(d) },
-		terms:     c.terms(),
+func (c *Consumer) resolver(p *source.Handle, s *health.Status) *locate.Resolver {
+	return &locate.Resolver{
+		Handle: p, Room: c.Room, Starting: c.starting, Stats: c.Stats, Identities: c.identities, Traces: c.Traces,
+		Fetcher:   func() *fetch.Fetcher { return c.fetchSettings().Fetcher(p, c.Room, nil) },
+		Throttled: func(d time.Duration) { c.Stats.Throttled.Add(int64(d)); s.Throttled(d) },
+		Terms:     c.terms(),
 	}
 }
 
@@ -127,28 +146,59 @@ func (c *Consumer) kept() []start.Kept {
 	return all
 }
 
-func (c *Consumer) pipeline(p *partition, s *health.Status, l *health.LagTracker, com *commits) *pipeline {
+func (c *Consumer) pipeline(p *source.Handle, s *health.Status, l *health.LagTracker, com *commits.Pending) *pipeline {
 	return &pipeline{
-		partition: p, room: c.room, carried: &carried{partition: p, stats: c.Stats},
+		Handle: p, Room: c.Room, carried: &carried{Handle: p, stats: c.Stats},
 		shards: c.shards, sealed: new(fold.Sealed), stats: c.Stats, status: s, lag: l, commits: com,
 		outbox: &deadletter.Outbox{
-			Partition: p.Partition, Client: p.kafka, Timeout: c.Timeout, Count: &c.Stats.DeadLetters, Tries: &c.Stats.KafkaTries,
+			Partition: p.Partition, Client: p.Kafka, Timeout: c.Timeout, Count: &c.Stats.DeadLetters, Tries: &c.Stats.KafkaTries,
 			Remake: c.deadLetters.Remake,
 		},
 		rereads: c.rereads, reconnected: &c.reconnected, known: &lookBack{},
 		borders: c.borders,
-		books:   &rulebooks{partition: p, own: c.ownBook(), read: c.readRules, foldMemory: c.FoldMemory}, fetch: c.fetchSettings(),
-		disorder:  &disorder{allowed: c.Disorder, log: p.log, stats: c.Stats},
+		books:   &rulebook.Books{Field: p.Field, Own: c.ownBook(), Read: c.readRules, FoldMemory: c.FoldMemory}, fetch: c.fetchSettings(),
+		disorder:  &disorder{allowed: c.Disorder, log: p.Log, stats: c.Stats},
 		pieceTime: c.PieceTime, pause: c.Pause,
 	}
 }
 
-func (c *Consumer) fetchSettings() fetchSettings { return fetchSettings{c.FetchBytes, c.FetchWait} }
+func (c *Consumer) fetchSettings() source.Settings {
+	return source.Settings{Bytes: c.FetchBytes, Wait: c.FetchWait}
+}
 
-func (c *Consumer) partition(topic string, number int) *partition {
+func (c *Consumer) partition(topic string, number int) *source.Handle {
 	p := ledger.Partition{Topic: topic, Number: number}
-	return &partition{
-		Partition: p, field: p.String(), kafka: c.kafka, group: c.Group,
-		log: c.Log.With(zap.String("topic", topic), zap.Int("partition", number)),
+	return &source.Handle{
+		Partition: p, Field: p.String(), Kafka: c.kafka, Group: c.Group,
+		Log: c.Log.With(zap.String("topic", topic), zap.Int("partition", number)),
 	}
+}
+
+func (c *Consumer) ownBook() *rulebook.Book {
+	return rulebook.New(ledger.Note{Rules: rulebook.FingerprintOf(c.RulesText), Text: c.RulesText}, rulebook.Counting{Events: c.Events, Windows: c.Rules.By(c.borders.Known), Duplicates: c.Duplicates})
+}
+
+// readRules parses rules that another process has noted. Their windows also use the settled borders.
+func (c *Consumer) readRules(text string) (rulebook.Counting, error) {
+	counting, err := c.ReadRules(text)
+	counting.Windows = counting.Windows.By(c.borders.Known)
+	return counting, err
+}
+
+// idleResolver returns a resolver for a topic that has no worker.
+func (c *Consumer) idleResolver(topic string) *locate.Resolver {
+	return c.resolver(c.partition(topic, 0), health.NewStatus(c.Log, "", "", health.NewLagTracker()))
+}
+
+// Outlook evaluates the start table for every partition of a topic, as workers would if they started now, and
+// writes nothing. states are those of all shards. It returns an error only if a query fails.
+func (c *Consumer) Outlook(ctx context.Context, topic string, states []ledger.State, logs []kafkaconn.Log, committed map[int]kafkaconn.Commit) ([]locate.Outlook, error) {
+	return c.idleResolver(topic).Outlook(ctx, c.shards, states, logs, committed)
+}
+
+// Reach returns how far back the log of a topic reaches, for the partition that reaches back the least. It
+// writes nothing. clock is Redis's. committed are the group's offsets, whose trails have the times of deleted
+// records.
+func (c *Consumer) Reach(ctx context.Context, topic string, partitions int, committed map[int]kafkaconn.Commit, clock func() time.Time) (locate.Reach, error) {
+	return c.idleResolver(topic).Reach(ctx, partitions, committed, clock)
 }

@@ -198,7 +198,7 @@ func TestADeadLetterTopicThatIsDeletedIsMadeAgain(t *testing.T) {
 	eventually(t, "it counts", func() bool { return w.standings.at(2) == "4" })
 	require.NotEmpty(t, w.deadLetters(2))
 	w.said(1, "the dead-letter topic is gone")
-	found, err := kafkaconn.Partitions(t.Context(), r.kafka, event.DeadLetterTopic(topic))
+	found, err := kafkaconn.Partitions(t.Context(), r.Kafka, event.DeadLetterTopic(topic))
 	require.NoError(t, err)
 	require.Equal(t, 3, found[event.DeadLetterTopic(topic)], "like its source")
 }

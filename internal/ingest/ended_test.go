@@ -9,7 +9,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/retry"
 )
@@ -17,11 +19,11 @@ import (
 // quiet returns a worker without a broker.
 func quiet() (*worker, *observer.ObservedLogs) {
 	core, logs := observer.New(zap.DebugLevel)
-	p, stats := &partition{Partition: ledger.Partition{Topic: topic}, field: "events/0", log: zap.New(core)}, new(Stats)
+	p, stats := &source.Handle{Partition: ledger.Partition{Topic: topic}, Field: "events/0", Log: zap.New(core)}, new(counts.Stats)
 	l := &health.LagTracker{}
-	s := health.NewStatus(p.log, "me", "", l)
-	w := &worker{partition: p, shards: newFake().standings(), stats: stats, status: s, lag: l}
-	w.pipeline = &pipeline{partition: p, carried: &carried{partition: p, stats: stats}, stats: stats, status: s, lag: l, fetch: fetchSettings{wait: 500 * time.Millisecond}}
+	s := health.NewStatus(p.Log, "me", "", l)
+	w := &worker{Handle: p, shards: newFake().standings(), stats: stats, status: s, lag: l}
+	w.pipeline = &pipeline{Handle: p, carried: &carried{Handle: p, stats: stats}, stats: stats, status: s, lag: l, fetch: source.Settings{Wait: 500 * time.Millisecond}}
 	return w, logs
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/shards"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -107,7 +108,7 @@ func newFakeOf(n ledger.Shards) *fake {
 }
 
 // standings returns the standings of all shards.
-func (f *fake) standings() (all []Standings) {
+func (f *fake) standings() (all []shards.Standings) {
 	for _, s := range f.shards {
 		all = append(all, s)
 	}

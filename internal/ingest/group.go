@@ -12,8 +12,15 @@ import (
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/commits"
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/report"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/shards"
+	"github.com/standings/standings/internal/ingest/topics"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -23,22 +30,40 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err := c.awaitTopics(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	c.membership.outside(errJoining)
-	group, err := c.join()
+	c.membership.Outside(group.ErrJoining)
+	joined, err := c.join()
 	if err != nil {
 		return fmt.Errorf("join group %s: %w", c.Group, err)
 	}
-	err = c.generations(ctx, group)
-	c.leave(group)
+	err = c.generations(ctx, joined)
+	c.leave(joined)
 	return err
 }
 
+// join joins the consumer group.
+func (c *Consumer) join() (group.Group, error) {
+	brokers := c.GroupBrokers
+	if brokers == nil {
+		brokers = c.Brokers
+	}
+	config := kafka.ConsumerGroupConfig{
+		ID: c.Group, Brokers: brokers, Dialer: c.Dialer, Topics: c.Topics,
+		GroupBalancers:    []kafka.GroupBalancer{c.balancer},
+		HeartbeatInterval: c.Heartbeat, SessionTimeout: c.SessionTimeout, RebalanceTimeout: c.SessionTimeout,
+		JoinGroupBackoff: time.Second, StartOffset: kafka.FirstOffset, Timeout: c.Timeout,
+	}
+	if c.Join != nil {
+		return c.Join(config)
+	}
+	return group.Join(config, c.kafka, c.Log)
+}
+
 // generations runs one generation after another until ctx ends.
-func (c *Consumer) generations(ctx context.Context, group Group) error {
+func (c *Consumer) generations(ctx context.Context, joined group.Group) error {
 	wait := retry.ForEver.Start()
 	var logged retry.LogLimit
 	for {
-		generation, err := group.Next(ctx)
+		generation, err := joined.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // the context has ended
@@ -47,7 +72,7 @@ func (c *Consumer) generations(ctx context.Context, group Group) error {
 			if err := c.final(ctx, err); err != nil {
 				return fmt.Errorf("join group %s: %w", c.Group, err)
 			}
-			c.membership.outside(err)
+			c.membership.Outside(err)
 			// An error code from the coordinator (the group is rebalancing, or has no coordinator yet) usually
 			// disappears with the next attempt. It is logged only if it doesn't.
 			if _, answered := errors.AsType[kafka.Error](err); answered {
@@ -67,14 +92,14 @@ func (c *Consumer) generations(ctx context.Context, group Group) error {
 
 // generation starts a worker for every assigned partition. It ends when the group ends the generation, or with
 // ctx.
-func (c *Consumer) generation(ctx context.Context, g *Generation) {
+func (c *Consumer) generation(ctx context.Context, g *group.Generation) {
 	var all sync.WaitGroup
-	com := newCommits(g.Commit, c.Log)
+	com := commits.New(g.Commit, c.Log)
 	workers := c.assigned(g, com)
 	c.mu.Lock()
 	c.current, c.workers = g, workers
 	c.mu.Unlock()
-	c.membership.joined(g.ID)
+	c.membership.Joined(g.ID)
 	c.Log.Info("generation began", zap.Int32("generation", g.ID), zap.String("member", g.Member), zap.Int("partitions", len(workers)))
 	// The generation's own context ends with an error other than Canceled, and isn't derived from the process's
 	// context.
@@ -94,19 +119,21 @@ func (c *Consumer) generation(ctx context.Context, g *Generation) {
 		})
 	}
 	all.Add(len(workers))
+	lines := make([]report.Worker, 0, len(workers))
 	for _, w := range workers {
+		lines = append(lines, report.Worker{Partition: w.Handle.Partition, Status: w.status})
 		start(func(ctx context.Context) { defer all.Done(); w.run(ctx) })
 	}
 	start(func(ctx context.Context) {
-		com.run(ctx, c.CommitInterval, &all)
-		c.membership.left(g.ID)
+		com.Run(ctx, c.CommitInterval, &all)
+		c.membership.Left(g.ID)
 		c.mu.Lock()
 		if c.current == g { // the next generation doesn't wait for one that was over at its start
 			c.workers = nil // they have stopped; other members may own their partitions next
 		}
 		c.mu.Unlock()
 	})
-	start(func(ctx context.Context) { c.report(ctx, workers, &all) })
+	start(func(ctx context.Context) { c.reporter.Run(ctx, lines, &all) })
 	start(func(ctx context.Context) { c.forgetRules(ctx); <-ctx.Done() })
 	start(func(ctx context.Context) { c.watchGrowth(ctx) })
 	start(func(ctx context.Context) { c.watchEnds(ctx, workers) })
@@ -116,14 +143,14 @@ func (c *Consumer) generation(ctx context.Context, g *Generation) {
 // forgetRules removes the texts of rules that are no longer in use. It tries once; the next generation tries
 // again.
 func (c *Consumer) forgetRules(ctx context.Context) {
-	own := fingerprintOf(c.RulesText)
+	own := rulebook.FingerprintOf(c.RulesText)
 	if own == 0 {
 		return
 	}
-	err := c.shards.each(func(i int, s Standings) error {
+	err := c.shards.Each(func(i int, s shards.Standings) error {
 		removed, err := s.ForgetRules(ctx, own)
 		if removed > 0 {
-			c.Log.Info("rules that nothing is by any more are no longer kept"+onShard(i, c.shards.count()), zap.Int("removed", removed))
+			c.Log.Info("rules that nothing is by any more are no longer kept"+shards.On(i, c.shards.Count()), zap.Int("removed", removed))
 		}
 		return err
 	})
@@ -134,7 +161,7 @@ func (c *Consumer) forgetRules(ctx context.Context) {
 
 var errGenerationEnded = errors.New("the generation has ended")
 
-func (c *Consumer) assigned(g *Generation, com *commits) []*worker {
+func (c *Consumer) assigned(g *group.Generation, com *commits.Pending) []*worker {
 	var all []*worker
 	for _, topic := range slices.Sorted(maps.Keys(g.Assignments)) {
 		for _, p := range g.Assignments[topic] {
@@ -145,9 +172,9 @@ func (c *Consumer) assigned(g *Generation, com *commits) []*worker {
 }
 
 // leave leaves the group. It doesn't wait longer than ShutdownTime allows for a broker that hangs.
-func (c *Consumer) leave(group Group) {
+func (c *Consumer) leave(joined group.Group) {
 	left := make(chan error, 1)
-	go func() { left <- group.Close() }()
+	go func() { left <- joined.Close() }()
 	select {
 	case err := <-left:
 		if err != nil {
@@ -156,4 +183,40 @@ func (c *Consumer) leave(group Group) {
 	case <-time.After(c.ShutdownTime * 9 / 10): // the rest is for the remaining shutdown
 		c.Log.Warn("the broker doesn't answer; left without saying so, the session will run out")
 	}
+}
+
+// awaitTopics waits until every topic exists, checks the topics' configuration, and creates their dead-letter
+// topics. If the consumer joined the group before all topics exist, the existing topics would not be read.
+func (c *Consumer) awaitTopics(ctx context.Context) error {
+	topics := topics.Checker{Kafka: c.kafka, Group: c.Group, Topics: c.Topics, Rules: &c.Rules, DeadLetters: c.deadLetters, Log: c.Log}
+	var logged retry.LogLimit
+	wait := retry.ForEver.Start()
+	for {
+		err := topics.Check(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil //nolint:nilerr // done, or the context has ended
+		}
+		if err := c.final(ctx, err); err != nil {
+			return err
+		}
+		c.membership.Outside(err)
+		if logged.Due(health.WaitTold) {
+			c.Log.Warn("waiting for Kafka", zap.Error(err))
+		}
+		if wait.Next(ctx) != nil {
+			return nil //nolint:nilerr // the context has ended
+		}
+	}
+}
+
+// final returns the error with which the process ends, or nil if err may be transient. If a broker shuts down
+// during authentication, kafka-go reports that the broker refuses the user, so Refusal asks the brokers again.
+func (c *Consumer) final(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, kafka.SASLAuthenticationFailed):
+		return c.Refusal(ctx)
+	case errors.As(err, new(*topics.CompactError)), kafkaconn.Classify(err).AtStart() == ledger.Refuse:
+		return err
+	}
+	return nil
 }

@@ -20,8 +20,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/standings/standings/internal/ingest/commits"
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/shards"
 	"github.com/standings/standings/internal/ingest/start"
+	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
@@ -76,7 +80,7 @@ func TestASignalEndsAConsumerAfterItsLastCommitWithoutJoiningAgain(t *testing.T)
 	require.Less(t, time.Since(began), 30*time.Second)
 	require.Zero(t, joins.Load())
 	require.Equal(t, int32(1), leaves.Load())
-	eventually(t, "all memory is given back", func() bool { return c.memory.Used() == 0 })
+	eventually(t, "all memory is given back", func() bool { return c.Budget.Used() == 0 })
 	require.Empty(t, c.Snapshot().Partitions)
 	w.noted(0, 1, 2, 3, 4, 5)
 }
@@ -153,12 +157,12 @@ func TestAHungBrokerDoesNotKeepAConsumerFromEnding(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second, "leaving is best effort")
 	w.said(1, "the broker doesn't answer")
 	close(hung)
-	eventually(t, "all memory is given back", func() bool { return c.memory.Used() == 0 })
+	eventually(t, "all memory is given back", func() bool { return c.Budget.Used() == 0 })
 }
 
 // hanging are standings whose calls of Apply hang until their context ends.
 type hanging struct {
-	Standings
+	shards.Standings
 	calls *atomic.Int32
 }
 
@@ -344,18 +348,18 @@ func TestALogIsNotShownToBeShortWhileNobodyAnswers(t *testing.T) {
 	w.send(0, some("a", 10, 5)...)
 	w.standings.do(func() { w.standings.stands("events/0", "11") })
 	c := New(w.config)
-	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {0}}}, newCommits(func(map[string]map[int]kafkaconn.Commit) error { return nil }, c.Log))[0]
-	worker.locator.short.Since = time.Now().Add(-time.Hour)
+	worker := c.assigned(&group.Generation{Assignments: map[string][]int{topic: {0}}}, commits.New(func(map[string]map[int]kafkaconn.Commit) error { return nil }, c.Log))[0]
+	worker.locator.Short.Since = time.Now().Add(-time.Hour)
 	var away atomic.Bool
 	away.Store(true)
 	w.cluster.ControlKey(int16(kmsg.ListOffsets), func(k kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
 		return nil, io.ErrUnexpectedEOF, away.Load()
 	})
-	_, err := worker.locator.locate(t.Context())
+	_, err := worker.locator.Locate(t.Context())
 	require.Error(t, err)
 	away.Store(false)
-	_, err = worker.locator.locate(t.Context())
+	_, err = worker.locator.Locate(t.Context())
 	require.ErrorContains(t, err, "ends at offset 10")
 	_, halted := errors.AsType[*health.Halt](err)
 	require.False(t, halted)
@@ -421,4 +425,24 @@ func TestARefusalThatIsNotSureIsWaitedOut(t *testing.T) {
 	require.NoError(t, c.final(t.Context(), kafka.NotCoordinatorForGroup))
 	require.ErrorIs(t, c.final(t.Context(), kafka.GroupAuthorizationFailed), kafka.GroupAuthorizationFailed)
 	require.ErrorIs(t, c.final(t.Context(), refusal), refusal)
+}
+
+// In order: 5 is counted and committed; Redis rolls back to 0, which is now pending; Redis returns to 5 before
+// 0 is committed.
+func TestWhatIsPendingIsNotCommittedOverWhereTheLedgerStands(t *testing.T) {
+	w := newWorld(t, 1)
+	w.send(0, some("a", 5, 5)...)
+	w.commit(map[int]int64{0: 5})
+	w.standings.do(func() { w.standings.stands("events/0", "5") })
+	require.Equal(t, int64(5), w.end(topic, 0))
+	var calls []map[string]map[int]kafkaconn.Commit
+	com := commits.New(func(all map[string]map[int]kafkaconn.Commit) error { calls = append(calls, all); return nil }, w.config.Log)
+	com.At(topic, 0, 0, trail.Trail{})
+	worker := New(w.config).assigned(&group.Generation{Assignments: map[string][]int{topic: {0}}}, com)[0]
+	at, err := worker.locator.Locate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, ledger.AllAt(5, of), at)
+	com.Flush()
+	require.Len(t, calls, 1)
+	require.Equal(t, int64(5), calls[0][topic][0].Offset)
 }

@@ -3,7 +3,9 @@ package ingest
 import (
 	"context"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -11,13 +13,13 @@ import (
 // batch is a fold on its way from the reader to the sweeper.
 type batch struct {
 	*fold.Batch
-	tally
+	counts.Tally
 	records int64       // number of records read for the batch
 	newest  int64       // latest record time, in ms
 	oldest  int64       // earliest record time greater than 0, in ms; 0 if there is none
 	trail   trail.Trail // at the batch's end
 	again   bool        // the same range is read once more, for members that this batch lacks
-	by      *rulebook
+	by      *rulebook.Book
 	// beyond holds, by member, where refused members would leave the range of a field: see maxBeyond.
 	beyond map[string]ledger.Beyond
 	exact  bool // every shard is moved to the batch's end, since the next batch is read by other rules

@@ -15,9 +15,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/locate"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/ledger"
@@ -42,12 +45,12 @@ func TestTheLogOfAPartitionThatWasJustAddedIsKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		logs, asked := map[int]ledger.Log{0: {Topic: "id"}}, 0
-		known := newIdentities(func(context.Context) (map[string]map[int]ledger.Log, error) {
+		known := locate.NewIdentities(func(context.Context) (map[string]map[int]ledger.Log, error) {
 			asked++
 			return map[string]map[int]ledger.Log{topic: maps.Clone(logs)}, nil
 		})
 		of := func(number int) ledger.Log {
-			log, err := known.of(t.Context(), ledger.Partition{Topic: topic, Number: number})
+			log, err := known.Of(t.Context(), ledger.Partition{Topic: topic, Number: number})
 			require.NoError(t, err)
 			return log
 		}
@@ -209,9 +212,9 @@ func TestARebuildCountsWhatAnElectionHasWrittenBeforeTheOrigin(t *testing.T) {
 	t.Parallel()
 	w := elected(t, start.FromLatest)
 	cfg := w.config
-	cfg.Standings, cfg.Stats = newFake().standings(), new(Stats)
+	cfg.Standings, cfg.Stats = newFake().standings(), new(counts.Stats)
 	live := w.states()
-	all, err := NewReplay(cfg).Starts(t.Context(), ReplayFrom{From: start.FromWindow, SinceOrigin: true}, live, []string{field(0)})
+	all, err := NewReplay(cfg).Starts(t.Context(), replay.From{From: start.FromWindow, SinceOrigin: true}, live, []string{field(0)})
 	require.NoError(t, err)
 	for shard := range all {
 		o, err := ledger.ParseOrigin(live[shard].Origins[field(0)])

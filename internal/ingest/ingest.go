@@ -95,8 +95,12 @@ import (
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/group"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/shards"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/periods"
 )
@@ -109,7 +113,7 @@ type Config struct {
 	// GroupBrokers are the addresses through which Dialer reaches any broker; nil means Brokers.
 	GroupBrokers []string
 	// Join joins the group; nil means through kafka-go.
-	Join func(kafka.ConsumerGroupConfig) (Group, error)
+	Join func(kafka.ConsumerGroupConfig) (group.Group, error)
 	// Refusal asks the brokers why they refuse this user; it returns nil if the refusal isn't certain.
 	Refusal func(context.Context) error
 	Topics  []string
@@ -142,7 +146,7 @@ type Config struct {
 	// fingerprint; with an empty text positions have none. ReadRules parses such a text, also one that another
 	// process wrote.
 	RulesText string
-	ReadRules func(text string) (Counting, error)
+	ReadRules func(text string) (rulebook.Counting, error)
 
 	// Duplicates is the number of offsets before an event in which an event with the same ids makes it a
 	// duplicate; 0 turns duplicate detection off.
@@ -151,8 +155,8 @@ type Config struct {
 	FoldMemory int64         // bytes
 	PieceTime  time.Duration // how long one call may occupy Redis
 
-	Standings []Standings // one per shard, in the order of the shards
-	Pause     *Pause      // nil: the consumer is never paused
+	Standings []shards.Standings // one per shard, in the order of the shards
+	Pause     *Pause             // nil: the consumer is never paused
 	Log       *zap.Logger
-	Stats     *Stats
+	Stats     *counts.Stats
 }

@@ -3,8 +3,14 @@ package ingest
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/shards"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -16,16 +22,16 @@ import (
 // time; the shard's next piece does so as well. A batch whose reading isn't for the shard doesn't count as
 // applied there: it omits events that the shard lacks.
 type lane struct {
-	*partition
+	*source.Handle
 	shard     int
-	standings Standings
+	standings shards.Standings
 	applier   *applier
 	pieces    *fold.Pieces
 	pace      *pace
-	stats     *Stats
-	counts    *ShardStats // of the shard
-	own       *rulebook   // the process's own rules, used when the lane moves the ledger
-	notes     bool        // rules are noted next to the ledger: true except in a shadow
+	stats     *counts.Stats
+	counts    *counts.Shard  // of the shard
+	own       *rulebook.Book // the process's own rules, used when the lane moves the ledger
+	notes     bool           // rules are noted next to the ledger: true except in a shadow
 
 	at      ledger.Position
 	through int64 // the end of the shard's last applied batch
@@ -34,7 +40,7 @@ type lane struct {
 	stopped bool
 	refused ledger.Answer
 	expects ledger.Position
-	by      *rulebook          // of the batch
+	by      *rulebook.Book     // of the batch
 	noted   ledger.Fingerprint // the rules that the shard has noted for the partition
 }
 
@@ -50,12 +56,12 @@ type lane struct {
 //	                                                 executes 1 to 1..3
 //
 // Without the text, no other worker could finish that sweep.
-func (l *lane) note(by *rulebook, p *ledger.Piece) *ledger.Note {
+func (l *lane) note(by *rulebook.Book, p *ledger.Piece) *ledger.Note {
 	begins := !p.Expected.Sweeping() && p.Next.Sweeping()
-	if !l.notes || by == nil || by.id() == 0 || by.id() == l.noted && !begins {
+	if !l.notes || by == nil || by.ID() == 0 || by.ID() == l.noted && !begins {
 		return nil
 	}
-	return &by.note
+	return &by.Note
 }
 
 // added records that a piece was applied.
@@ -97,8 +103,8 @@ func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 			return nil
 		}
 		l.pace.observe(width, took)
-		l.stats.applied(events, l.pieces.Refused(), width, took)
-		l.counts.applied(width, took)
+		l.stats.CountPiece(events, l.pieces.Refused(), width, took)
+		l.counts.CountPiece(width, took)
 		l.added(piece)
 		taken.Add(events)
 		if ctx.Err() != nil && l.at.Sweeping() {
@@ -111,7 +117,7 @@ func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 // is read for the shard.
 func (l *lane) look(ctx context.Context) error {
 	switch {
-	case l.at == beyond:
+	case l.at == replay.Beyond:
 		return nil
 	case l.lags():
 		return l.move(ctx)
@@ -121,7 +127,7 @@ func (l *lane) look(ctx context.Context) error {
 		return err
 	}
 	if found != l.at.String() {
-		return &movedError{l.field + l.applier.shard, l.at, found}
+		return &movedError{l.Field + l.applier.shard, l.at, found}
 	}
 	return nil
 }
@@ -147,4 +153,45 @@ func (l *lane) move(ctx context.Context) error {
 	}
 	l.added(piece)
 	return nil
+}
+
+// pace adapts the number of member-windows in a call, so that a call takes about the target time. Redis
+// executes one call at a time: a long call delays all other clients, and short calls have more overhead.
+type pace struct {
+	target time.Duration
+	cost   float64 // ns per member-window, as measured recently
+}
+
+const (
+	minWidth = 32
+	maxWidth = 4000
+	// firstCost is the assumed cost of a member-window before any measurement: with the default target of 5 ms,
+	// the first piece has 500 member-windows.
+	firstCost = 10 * time.Microsecond
+)
+
+// width returns the size of the next piece, in member-windows.
+func (p *pace) width() int {
+	cost := p.cost
+	if cost == 0 {
+		cost = float64(firstCost)
+	}
+	return int(min(max(float64(p.target)/cost, minWidth), maxWidth))
+}
+
+// observe updates the cost from the duration of a call. A small call consists mostly of its round trip, so it
+// only shows that the cost of a member-window is no higher than that. Without that, pieces that became small in
+// a slow period would stay small.
+func (p *pace) observe(width int, took time.Duration) {
+	cost := float64(took) / float64(max(width, 1))
+	if width < minWidth && (width == 0 || cost >= p.cost) {
+		return
+	}
+	if p.cost == 0 {
+		p.cost = cost
+		return
+	}
+	// A moving average, in which a call counts at most four times the average: one pause of the machine reduces
+	// the pieces only a little and briefly, ten pauses reduce them lastingly.
+	p.cost += 0.2 * (min(cost, 4*p.cost) - p.cost)
 }

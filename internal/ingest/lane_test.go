@@ -5,12 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/ledger"
 )
 
 func TestThePieceThatBeginsASweepBringsTheTextOfItsRulesThoughTheyWereNoted(t *testing.T) {
 	t.Parallel()
-	by := newBook(ledger.Note{Rules: 7, Text: "rules"}, Counting{})
+	by := rulebook.New(ledger.Note{Rules: 7, Text: "rules"}, rulebook.Counting{})
 	sweep := ledger.Position{From: 1, To: 9, Hash: 5, Rules: 7}
 	for name, c := range map[string]struct {
 		noted          ledger.Fingerprint

@@ -14,6 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/standings/standings/internal/ingest/memory"
 )
 
 // largest returns a valid event of exactly size bytes that doesn't compress.
@@ -60,7 +62,7 @@ func TestTheLargestEventCountsInTheLeastMemoryHoweverItIsCompressed(t *testing.T
 				synctest.Test(t, func(t *testing.T) {
 					b := newBubble(t, 1, func(c *Config) {
 						c.Events.MaxEventBytes = size
-						c.FoldMemory = LeastMemory(int64(size))
+						c.FoldMemory = memory.LeastMemory(int64(size))
 					})
 					stop := b.run()
 					defer stop()
@@ -94,8 +96,8 @@ func TestEveryPartitionReadsTheLargestBatchesInTheLeastMemoryHoweverTheyAreCompr
 		{"zstd with a window of 8 MiB", 4, func(b []byte) []byte { return wide.EncodeAll(b, nil) }},
 	}
 	for _, size := range []int{1 << 20, 3 << 20} {
-		foldMemory := LeastMemory(int64(size))
-		room := int(LargestBatch(foldMemory)) - 8<<10 // for headers and the overhead of compression
+		foldMemory := memory.LeastMemory(int64(size))
+		room := int(memory.LargestBatch(foldMemory)) - 8<<10 // for headers and the overhead of compression
 		var full []int
 		for left := room; left > 1<<10; left -= min(left, size) {
 			full = append(full, min(left, size)-100)
@@ -124,17 +126,17 @@ func TestEveryPartitionReadsTheLargestBatchesInTheLeastMemoryHoweverTheyAreCompr
 						add(small)
 					}
 					encoded := way.encode(raw)
-					if way.name == "snappy in one block" && int64(len(raw)+2*len(encoded)) > LargestCodec(foldMemory, int64(size)) {
+					if way.name == "snappy in one block" && int64(len(raw)+2*len(encoded)) > memory.LargestCodec(foldMemory, int64(size)) {
 						return // it would be passed over
 					}
-					require.Less(t, len(encoded), int(LargestBatch(foldMemory)))
+					require.Less(t, len(encoded), int(memory.LargestBatch(foldMemory)))
 					// kafka-go pools zstd decoders, and those of another bubble can't be used here.
 					runtime.GC()
 					runtime.GC()
 					synctest.Test(t, func(t *testing.T) {
 						b := newBubble(t, partitions, func(c *Config) { c.Events.MaxEventBytes, c.FoldMemory = size, foldMemory })
-						hog := b.consumer.memory.Account()
-						require.True(t, hog.Take(b.consumer.memory.Total()-b.consumer.memory.Reserve()))
+						hog := b.consumer.Budget.Account()
+						require.True(t, hog.Take(b.consumer.Budget.Total()-b.consumer.Budget.Reserve()))
 						stop := b.run()
 						defer stop()
 						for p := range partitions {
@@ -148,22 +150,6 @@ func TestEveryPartitionReadsTheLargestBatchesInTheLeastMemoryHoweverTheyAreCompr
 					})
 				})
 			}
-		}
-	}
-}
-
-// One MiB less than LeastMemory is too little.
-func TestTheLeastMemoryIsTheLeast(t *testing.T) {
-	fits := func(foldMemory, size int64) bool {
-		return LargestBatch(foldMemory) >= size+besideEvent && turnOf(foldMemory) >= turnTakes(foldMemory, size, longestRecord(foldMemory, size))
-	}
-	for _, size := range []int64{1, 1 << 10, 1 << 20, 8 << 20, 64 << 20} {
-		least := LeastMemory(size)
-		t.Log(size, least>>20)
-		require.True(t, fits(least, size), size)
-		require.False(t, fits(least-1<<20, size), size)
-		for more := least; more < 4*least; more += 1 << 20 {
-			require.True(t, fits(more, size), "more is never worse")
 		}
 	}
 }

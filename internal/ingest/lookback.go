@@ -33,6 +33,8 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
@@ -43,7 +45,7 @@ import (
 // lookBack has the ids that a partition knows before the next offset. It belongs to the worker, which lends it
 // to the reader of a flow.
 type lookBack struct {
-	rules   *rulebook       // by which ids were found; nil before the first flow
+	rules   *rulebook.Book  // by which ids were found; nil before the first flow
 	records int64           // number of records to look back; 0: no duplicate detection
 	set     *duplicates.Set // nil before the first flow
 	begun   int64           // the set has the ids at this offset and later
@@ -61,13 +63,13 @@ func (l *lookBack) on(s *health.Status) {
 }
 
 // by selects the rules by which ids are found. Ids that other rules found are void.
-func (l *lookBack) by(rules *rulebook, s *health.Status) {
+func (l *lookBack) by(rules *rulebook.Book, s *health.Status) {
 	if l.rules != rules {
-		if l.records != rules.duplicates {
+		if l.records != rules.Duplicates {
 			l.set = nil
 			s.Remembers(nil)
 		}
-		l.rules, l.records = rules, rules.duplicates
+		l.rules, l.records = rules, rules.Duplicates
 		l.begun, l.whole = math.MaxInt64, false
 	}
 	l.on(s)
@@ -98,14 +100,14 @@ func (r *reader) look(ctx context.Context, next int64) error {
 	}
 	defer r.status.LooksBack(nil)
 	began := time.Now()
-	all, err := kafkaconn.Logs(ctx, r.kafka, r.Topic, r.Number)
+	all, err := kafkaconn.Logs(ctx, r.Kafka, r.Topic, r.Number)
 	if err != nil {
-		return fmt.Errorf("look for duplicates before offset %d of %s: %w", next, r.field, err)
+		return fmt.Errorf("look for duplicates before offset %d of %s: %w", next, r.Field, err)
 	}
 	first := max(0, next-l.records)
 	at := min(max(first, all[r.Number].Start), next)
 	if at > first {
-		r.log.Warn("Kafka has deleted records that would be looked through for duplicates: what repeats one of them counts",
+		r.Log.Warn("Kafka has deleted records that would be looked through for duplicates: what repeats one of them counts",
 			zap.Int64("from", first), zap.Int64("log_start", at), zap.Int64("to", next))
 	}
 	from := l.begin(at, next)
@@ -115,35 +117,35 @@ func (r *reader) look(ctx context.Context, next int64) error {
 	}
 	l.set.Pass(next)
 	l.whole = true
-	r.log.Info("looked through records for duplicates", zap.Int64("from", from), zap.Int64("to", next),
+	r.Log.Info("looked through records for duplicates", zap.Int64("from", from), zap.Int64("to", next),
 		zap.Duration("took", time.Since(began).Round(time.Millisecond)))
 	return nil
 }
 
 // lookThrough reads the records from offset to next for their ids.
 func (r *reader) lookThrough(ctx context.Context, offset, next int64) error {
-	r.source.end = start.LogEnd{}
+	r.source.End = start.LogEnd{}
 	stuck := int64(-1)
 	for offset < next {
-		r.status.LooksBack(fmt.Errorf("reading %d records before offset %d of %s for duplicates: %d are left", r.known.records, next, r.field, next-offset))
-		if r.source.end.Confirmed() {
+		r.status.LooksBack(fmt.Errorf("reading %d records before offset %d of %s for duplicates: %d are left", r.known.records, next, r.Field, next-offset))
+		if r.source.End.Confirmed() {
 			r.known.whole = false
-			return r.until.shortLog(r.field, offset, ledger.Reading{From: offset, To: next})
+			return r.until.ShortLog(r.Field, offset, ledger.Reading{From: offset, To: next})
 		}
-		resp, err := r.source.fetch(ctx, offset)
+		resp, err := r.source.Fetch(ctx, offset)
 		if err == nil {
 			offset, err = r.lookAt(ctx, resp, offset, next)
 			resp.Release()
 		}
 		switch {
 		case err == nil:
-		case !errors.Is(err, errNoMemory):
+		case !errors.Is(err, source.ErrNoMemory):
 			return err
-		case r.turn.taken && stuck == offset: // a whole reserve did not suffice for one record
+		case r.turn.Taken && stuck == offset: // a whole reserve did not suffice for one record
 			return r.tooLarge(offset)
 		default:
 			stuck = offset
-			if err := r.turn.wait(ctx); err != nil {
+			if err := r.turn.Wait(ctx); err != nil {
 				return err
 			}
 		}
@@ -199,9 +201,9 @@ func (r *reader) repeats(ctx context.Context, b *batch, rec *recordbatch.Record,
 	case fold.Full:
 		return errFull
 	case fold.NoMemory:
-		return errNoMemory
+		return source.ErrNoMemory
 	}
-	b.duplicates++
+	b.Duplicates++
 	r.known.set.Add(rec.Offset, id)
 	return nil
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/duplicates"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -230,12 +232,12 @@ func TestAReplayFindsTheSameDuplicatesFromWhereverItBegins(t *testing.T) {
 	for _, from := range []int64{0, 1, 39, 40, 41, 200} {
 		shadow := newFake()
 		cfg := w.config
-		cfg.Standings, cfg.Stats = shadow.standings(), new(Stats)
-		replay := NewReplay(cfg)
+		cfg.Standings, cfg.Stats = shadow.standings(), new(counts.Stats)
+		again := NewReplay(cfg)
 		for shard := range int(of) {
-			require.NoError(t, replay.Begin(t.Context(), shard, ledger.StartPosition{Partition: ledger.Partition{Topic: topic}, At: ledger.At(from)}))
+			require.NoError(t, again.Begin(t.Context(), shard, ledger.StartPosition{Partition: ledger.Partition{Topic: topic}, At: ledger.At(from)}))
 		}
-		require.NoError(t, replay.To(t.Context(), AllShards, map[string]ledger.Position{field(0): ledger.At(w.next)}))
+		require.NoError(t, again.To(t.Context(), replay.AllShards, map[string]ledger.Position{field(0): ledger.At(w.next)}))
 		want := w.duplicatesFrom(from)
 		require.Equal(t, want, cfg.Stats.Duplicates.Load(), "from %d", from)
 		if from == 0 {

@@ -29,7 +29,7 @@ func (w *world) sendOld(magic int8) {
 	w.t.Helper()
 	at, value := w.end(topic, 0), []byte(`{"user_id":"old","points":1}`)
 	require.NoError(w.t, w.client.ProduceSync(w.t.Context(), &kgo.Record{Value: value, Timestamp: fiveYearsAgo}).FirstErr())
-	fetched, err := New(w.config).worker(topic, 0, nil).locator.resolver.fetcher().Fetch(w.t.Context(), 0)
+	fetched, err := New(w.config).worker(topic, 0, nil).locator.Resolver.Fetcher().Fetch(w.t.Context(), 0)
 	require.NoError(w.t, err)
 	log := bytes.Clone(fetched.Records)
 	fetched.Release()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -24,11 +25,11 @@ func (all ruled) by(c *Config, name string, change func(*Config)) {
 	change(c)
 	all[name] = *c
 	c.RulesText = name
-	c.ReadRules = func(text string) (Counting, error) {
+	c.ReadRules = func(text string) (rulebook.Counting, error) {
 		if of, ok := all[text]; ok {
-			return Counting{of.Events, of.Rules, of.Duplicates}, nil
+			return rulebook.Counting{Events: of.Events, Windows: of.Rules, Duplicates: of.Duplicates}, nil
 		}
-		return Counting{}, fmt.Errorf("no rules are called %q", text)
+		return rulebook.Counting{}, fmt.Errorf("no rules are called %q", text)
 	}
 }
 
@@ -106,7 +107,7 @@ func TestASweepByRulesThatAreNotKnownHaltsUntilTheyAre(t *testing.T) {
 	t.Parallel()
 	for want, damage := range map[string]func(*fakeShard, ruled){
 		"something else removed it":       func(s *fakeShard, _ ruled) { s.rules = map[string]string{} },
-		"their text in Redis was changed": func(s *fakeShard, _ ruled) { s.rules[fingerprintOf("old").String()] = "other" },
+		"their text in Redis was changed": func(s *fakeShard, _ ruled) { s.rules[rulebook.FingerprintOf("old").String()] = "other" },
 		"cannot use: no rules are called": func(_ *fakeShard, all ruled) { delete(all, "old") },
 		"takes a fold_memory of": func(_ *fakeShard, all ruled) {
 			c := all["old"]
@@ -248,7 +249,7 @@ func TestTextsOfRulesThatNothingIsByGoWithTheNextGeneration(t *testing.T) {
 		w.standings.do(func() {
 			for _, s := range w.standings.shards {
 				for name := range s.rules {
-					if name == fingerprintOf("old").String() {
+					if name == rulebook.FingerprintOf("old").String() {
 						n++
 					}
 				}

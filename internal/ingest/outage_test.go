@@ -135,7 +135,7 @@ func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
 			require.Equal(t, health.WaitsDeadLetters, l.Reason)
 			require.Contains(t, l.What, event.DeadLetterTopic(topic))
 		}
-		require.Zero(t, b.consumer.memory.Used())
+		require.Zero(t, b.consumer.Budget.Used())
 		healthy := b.consumer.Stats.Count().Applied
 		const more = 20_000
 		all := some(fmt.Sprintf("%0200d-healthy-", 0), more, 5)
@@ -149,7 +149,7 @@ func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
 		read, before := b.consumer.Stats.Records.Load(), box.tried()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		require.Zero(t, b.consumer.memory.Used())
+		require.Zero(t, b.consumer.Budget.Used())
 		require.Equal(t, read, b.consumer.Stats.Records.Load(), "nothing is read again meanwhile")
 		require.Less(t, (box.tried()-before)/n, 3600, "and a write is tried now and then")
 		require.Greater(t, (box.tried()-before)/n, 600)
@@ -220,7 +220,7 @@ func TestDeadLettersUnderAQuotaGetThrough(t *testing.T) {
 					require.Equal(t, workers.StateWaiting, l.State)
 					require.Equal(t, health.WaitsDeadLetters, l.Reason)
 					require.Contains(t, l.Remedy, "producer_byte_rate")
-					require.Zero(t, b.consumer.memory.Used())
+					require.Zero(t, b.consumer.Budget.Used())
 				}
 				b.counts(2 * sets * (throttle + 4*time.Second))
 				require.Len(t, box.all(), bad, "every letter is there")

@@ -8,7 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/standings/standings/internal/ingest/commits"
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/locate"
+	"github.com/standings/standings/internal/ingest/shards"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
@@ -17,11 +21,11 @@ import (
 // located locates as a worker does, with its writes, and returns the positions.
 func (w *world) located(c *Consumer, partition int) (ledger.Positions, error) {
 	w.t.Helper()
-	com := newCommits(func(map[string]map[int]kafkaconn.Commit) error { return nil }, c.Log)
-	worker := c.assigned(&Generation{Assignments: map[string][]int{topic: {partition}}}, com)[0]
+	com := commits.New(func(map[string]map[int]kafkaconn.Commit) error { return nil }, c.Log)
+	worker := c.assigned(&group.Generation{Assignments: map[string][]int{topic: {partition}}}, com)[0]
 	for {
-		at, err := worker.locator.locate(w.t.Context())
-		if err != nil && !errors.Is(err, errLocateAgain) {
+		at, err := worker.locator.Locate(w.t.Context())
+		if err != nil && !errors.Is(err, locate.ErrAgain) {
 			return nil, err
 		}
 		if err == nil {
@@ -40,24 +44,24 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 		onGap  start.OnGap
 		start  start.Where
 		commit map[int]int64
-		want   [2]Why
+		want   [2]locate.Why
 	}{
-		{name: "a first start at the beginning", want: [2]Why{First, First}},
-		{name: "a first start at the end", start: start.Where{From: start.FromLatest}, want: [2]Why{First, First}},
-		{name: "a first start at a window", start: start.Where{From: start.FromWindow}, want: [2]Why{First, First}},
-		{name: "a first start at a time", start: start.Where{From: start.FromTime, Time: time.Now().Add(-time.Minute)}, want: [2]Why{First, First}},
-		{name: "the ledger", found: map[string]string{"events/0": "25", "events/1": "7"}, want: [2]Why{FromLedger, FromLedger}},
-		{name: "a sweep", found: map[string]string{"events/0": "21..25@8f3c000000000000", "events/1": "7"}, want: [2]Why{FromLedger, FromLedger}},
-		{name: "a gap", found: map[string]string{"events/0": "10", "events/1": "7"}, want: [2]Why{Halts, FromLedger}},
-		{name: "a gap to go on over", found: map[string]string{"events/0": "10", "events/1": "7"}, onGap: start.GapContinues, want: [2]Why{OverGap, FromLedger}},
-		{name: "an added partition", found: map[string]string{"events/0": "25"}, want: [2]Why{FromLedger, Added}},
-		{name: "an added partition that has lost its beginning", found: map[string]string{"events/1": "5"}, onGap: start.GapContinues, want: [2]Why{Added, FromLedger}},
-		{name: "Redis was lost", commit: map[int]int64{1: 5}, onGap: start.GapContinues, want: [2]Why{Lost, Lost}},
-		{name: "Redis was lost and so was the log's beginning", commit: map[int]int64{1: 5}, want: [2]Why{Halts, Halts}},
-		{name: "torn", found: map[string]string{"events/0": "torn:25", "events/1": "7"}, want: [2]Why{Halts, FromLedger}},
-		{name: "boards without a ledger", boards: 1, want: [2]Why{Halts, Halts}},
-		{name: "another configuration", schema: "{}", found: map[string]string{"events/0": "25"}, want: [2]Why{Halts, Halts}},
-		{name: "past the log's end", found: map[string]string{"events/0": "31", "events/1": "7"}, want: [2]Why{Halts, FromLedger}},
+		{name: "a first start at the beginning", want: [2]locate.Why{locate.First, locate.First}},
+		{name: "a first start at the end", start: start.Where{From: start.FromLatest}, want: [2]locate.Why{locate.First, locate.First}},
+		{name: "a first start at a window", start: start.Where{From: start.FromWindow}, want: [2]locate.Why{locate.First, locate.First}},
+		{name: "a first start at a time", start: start.Where{From: start.FromTime, Time: time.Now().Add(-time.Minute)}, want: [2]locate.Why{locate.First, locate.First}},
+		{name: "the ledger", found: map[string]string{"events/0": "25", "events/1": "7"}, want: [2]locate.Why{locate.FromLedger, locate.FromLedger}},
+		{name: "a sweep", found: map[string]string{"events/0": "21..25@8f3c000000000000", "events/1": "7"}, want: [2]locate.Why{locate.FromLedger, locate.FromLedger}},
+		{name: "a gap", found: map[string]string{"events/0": "10", "events/1": "7"}, want: [2]locate.Why{locate.Halts, locate.FromLedger}},
+		{name: "a gap to go on over", found: map[string]string{"events/0": "10", "events/1": "7"}, onGap: start.GapContinues, want: [2]locate.Why{locate.OverGap, locate.FromLedger}},
+		{name: "an added partition", found: map[string]string{"events/0": "25"}, want: [2]locate.Why{locate.FromLedger, locate.Added}},
+		{name: "an added partition that has lost its beginning", found: map[string]string{"events/1": "5"}, onGap: start.GapContinues, want: [2]locate.Why{locate.Added, locate.FromLedger}},
+		{name: "Redis was lost", commit: map[int]int64{1: 5}, onGap: start.GapContinues, want: [2]locate.Why{locate.Lost, locate.Lost}},
+		{name: "Redis was lost and so was the log's beginning", commit: map[int]int64{1: 5}, want: [2]locate.Why{locate.Halts, locate.Halts}},
+		{name: "torn", found: map[string]string{"events/0": "torn:25", "events/1": "7"}, want: [2]locate.Why{locate.Halts, locate.FromLedger}},
+		{name: "boards without a ledger", boards: 1, want: [2]locate.Why{locate.Halts, locate.Halts}},
+		{name: "another configuration", schema: "{}", found: map[string]string{"events/0": "25"}, want: [2]locate.Why{locate.Halts, locate.Halts}},
+		{name: "past the log's end", found: map[string]string{"events/0": "31", "events/1": "7"}, want: [2]locate.Why{locate.Halts, locate.FromLedger}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +111,7 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 			for p, o := range all {
 				require.Equal(t, c.want[p], o.Why, "partition %d", p)
 				at, err := w.located(consumer, p)
-				if o.Why == Halts {
+				if o.Why == locate.Halts {
 					require.Error(t, err)
 					if halt, ok := errors.AsType[*health.Halt](err); ok { // a short log is confirmed only after 10 s
 						require.Equal(t, o.Halt, halt)
@@ -134,7 +138,7 @@ func TestAnOutlookSaysWhereAWorkerStartsAndWritesNothing(t *testing.T) {
 // states returns the states of all shards.
 func (w *world) states() []ledger.State {
 	w.t.Helper()
-	all, err := shards(w.standings.standings()).states(w.t.Context())
+	all, err := shards.All(w.standings.standings()).States(w.t.Context())
 	require.NoError(w.t, err)
 	return all
 }

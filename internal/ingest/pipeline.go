@@ -3,15 +3,23 @@ package ingest
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/standings/standings/internal/ingest/commits"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/shards"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ingest/trail"
-	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
@@ -23,24 +31,24 @@ import (
 // the reader of a flow uses the decoders of the rulebooks, and the sweeper uses pieces and paces, which have
 // one element per shard.
 type pipeline struct {
-	*partition
-	room
+	*source.Handle
+	memory.Room
 	carried     *carried
-	shards      shards
+	shards      shards.All
 	sealed      *fold.Sealed
-	stats       *Stats
+	stats       *counts.Stats
 	status      *health.Status
 	lag         *health.LagTracker
-	commits     *commits
+	commits     *commits.Pending
 	outbox      *deadletter.Outbox
 	rereads     *rereads
 	reconnected *atomic.Int64 // counts new connections to the standings
 	known       *lookBack
 
-	borders   *borders
-	books     *rulebooks
-	inherited inherited // of the next flow
-	fetch     fetchSettings
+	borders   *shards.Borders
+	books     *rulebook.Books
+	inherited rulebook.Inherited // of the next flow
+	fetch     source.Settings
 	disorder  *disorder
 	pieceTime time.Duration
 	pause     *Pause
@@ -50,7 +58,7 @@ type pipeline struct {
 
 // run reads and sweeps from a position until an error or ctx ends it. At the endpoint it returns
 // errEndpointReached.
-func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint) error {
+func (p *pipeline) run(ctx context.Context, at ledger.Positions, until replay.Endpoint) error {
 	p.status.Started(at)
 	p.lag.GoesOn(at.Lowest())
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -58,10 +66,10 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 	done := make(chan error, 1)
 	// Each run has its own account and batches: the memory of an abandoned call returns to the account from
 	// which it was taken.
-	account := p.memory.Account()
+	account := p.Budget.Account()
 	batches := newHandoff(func() *batch {
-		b := &batch{Batch: fold.New(&p.books.own.fold, account, p.memory.Reserve()-p.maxBatch)}
-		if !until.given() { // a rebuild's shadow contains all events of the log
+		b := &batch{Batch: fold.New(&p.books.Own.Fold, account, p.Budget.Reserve()-p.MaxBatch)}
+		if !until.Given() { // a rebuild's shadow contains all events of the log
 			b.Leaves(p.sealed)
 		}
 		return b
@@ -93,49 +101,49 @@ func (p *pipeline) run(ctx context.Context, at ledger.Positions, until endpoint)
 	return errors.Join(swept, read)
 }
 
-func (p *pipeline) reader(at ledger.Positions, until endpoint, account *memory.Account, batches *handoff) *reader {
+func (p *pipeline) reader(at ledger.Positions, until replay.Endpoint, account *memory.Account, batches *handoff) *reader {
 	deadLetters := p.outbox.Writer(p.status.Reading)
-	deadLetters.Memory, deadLetters.Written, deadLetters.Wanted = account, &p.carried.written, p.memory.Wanted
-	deadLetters.None = until.given()
+	deadLetters.Memory, deadLetters.Written, deadLetters.Wanted = account, &p.carried.written, p.Budget.Wanted
+	deadLetters.None = until.Given()
 	r := &reader{
-		partition: p.partition, books: p.books, borders: p.borders, inherited: p.inherited, decoder: p.books.own.decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written, tallied: &p.carried.tallied,
+		Handle: p.Handle, books: p.books, borders: p.borders, inherited: p.inherited, decoder: p.books.Own.Decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written, tallied: &p.carried.tallied,
 		until: until, stats: p.stats,
-		records: recordbatch.Reader{MaxRecord: p.maxRecord, MaxCodec: p.maxCodec, Memory: account},
+		records: recordbatch.Reader{MaxRecord: p.MaxRecord, MaxCodec: p.MaxCodec, Memory: account},
 		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
 	}
 	r.times.Begin(p.carried.trail, at.Next().From)
-	fetcher := p.fetch.fetcher(p.partition, p.room, account)
-	r.turn = &turn{
-		field: p.field, budget: p.memory, account: account, fetcher: fetcher,
-		waits: p.status.Reading, drain: batches.drain, holds: r.holds,
+	fetcher := p.fetch.Fetcher(p.Handle, p.Room, account)
+	r.turn = &source.Turn{
+		Field: p.Field, Budget: p.Budget, Account: account, Fetcher: fetcher,
+		Waits: p.status.Reading, Drain: batches.drain, Holds: r.holds,
 	}
 	r.source = p.source(fetcher, r.turn, p.status.Reading, r.written)
 	r.lineage = p.carried.trail.Lineage
-	r.source.lineage = r.lineage
+	r.source.Lineage = r.lineage
 	return r
 }
 
-func (p *pipeline) source(f *fetch.Fetcher, t *turn, waits func(error), written *deadletter.Written) *source {
-	return &source{
-		partition: p.partition, fetcher: f, fetchWait: p.fetch.wait, turn: t, waits: waits,
-		idle: retry.ForEver.Start(), written: written, status: p.status, lag: p.lag, stats: p.stats,
+func (p *pipeline) source(f *fetch.Fetcher, t *source.Turn, waits func(error), written *deadletter.Written) *source.Source {
+	return &source.Source{
+		Handle: p.Handle, Fetcher: f, FetchWait: p.fetch.Wait, Turn: t, Waits: waits,
+		Idle: retry.ForEver.Start(), Written: written, Status: p.status, Lag: p.lag, Stats: p.stats,
 	}
 }
 
 // sourceBesideBudget returns a source whose memory is outside of the budget.
-func (p *pipeline) sourceBesideBudget() *source {
-	f := p.fetch.fetcher(p.partition, p.room, nil)
-	s := p.source(f, &turn{field: p.field, budget: p.memory, fetcher: f}, p.status.Writing, &p.carried.writtenRefused)
-	s.hurried = true
+func (p *pipeline) sourceBesideBudget() *source.Source {
+	f := p.fetch.Fetcher(p.Handle, p.Room, nil)
+	s := p.source(f, &source.Turn{Field: p.Field, Budget: p.Budget, Fetcher: f}, p.status.Writing, &p.carried.writtenRefused)
+	s.Hurried = true
 	return s
 }
 
-func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff) *sweeper {
+func (p *pipeline) sweeper(at ledger.Positions, until replay.Endpoint, batches *handoff) *sweeper {
 	s := &sweeper{
-		partition: p.partition, batches: batches, commits: p.commits, status: p.status, lag: p.lag, stats: p.stats,
-		reconnected: p.reconnected, exact: until.given(), trail: p.carried.trail, tallied: &p.carried.tallied, calls: new(calls),
+		Handle: p.Handle, batches: batches, commits: p.commits, status: p.status, lag: p.lag, stats: p.stats,
+		reconnected: p.reconnected, exact: until.Given(), trail: p.carried.trail, tallied: &p.carried.tallied, calls: new(calls),
 		pause:   p.pause,
-		refuser: &refuser{partition: p.partition},
+		refuser: &refuser{Handle: p.Handle},
 	}
 	if p.pieces == nil {
 		p.pieces, p.paces = make([]fold.Pieces, len(p.shards)), make([]pace, len(p.shards))
@@ -147,42 +155,60 @@ func (p *pipeline) sweeper(at ledger.Positions, until endpoint, batches *handoff
 	for i, standings := range p.shards {
 		counts := p.stats.Shard(i)
 		s.lanes = append(s.lanes, &lane{
-			partition: p.partition, shard: i, standings: standings, own: p.books.own, notes: !until.given(), pieces: &p.pieces[i], pace: &p.paces[i], stats: p.stats, counts: counts, at: at[i],
+			Handle: p.Handle, shard: i, standings: standings, own: p.books.Own, notes: !until.Given(), pieces: &p.pieces[i], pace: &p.paces[i], stats: p.stats, counts: counts, at: at[i],
 			applier: &applier{
-				partition: p.partition, number: i, shard: onShard(i, p.shards.count()), standings: standings, stats: p.stats, counts: counts, calls: s.calls,
+				Handle: p.Handle, number: i, shard: shards.On(i, p.shards.Count()), standings: standings, stats: p.stats, counts: counts, calls: s.calls,
 				writing: func(err error) { writing.of(i, err) },
 			},
 		})
 	}
-	for i, noted := range p.inherited.noted {
+	for i, noted := range p.inherited.Noted {
 		s.lanes[i].noted = noted
 	}
-	if until.given() {
-		s.refuser.refused = deadLettersOfOthers{p.partition}
+	if until.Given() {
+		s.refuser.refused = deadLettersOfOthers{p.Handle}
 	} else {
 		s.refuser.refused = &rereader{
-			partition: p.partition, room: p.room, carried: p.carried, outbox: p.outbox, rereads: p.rereads,
+			Handle: p.Handle, Room: p.Room, carried: p.carried, outbox: p.outbox, rereads: p.rereads,
 			status: p.status, source: p.sourceBesideBudget,
 		}
 	}
 	return s
 }
 
-// fetchSettings are the limits of a fetch request.
-type fetchSettings struct {
-	bytes int // approximate size of a response
-	wait  time.Duration
+// disorder checks how far a record's time lies before that of an earlier record, against the operator's limit.
+// Only the reader's goroutine uses it.
+type disorder struct {
+	allowed *time.Duration // nil: no limit is configured
+	log     *zap.Logger
+	stats   *counts.Stats
+	logged  retry.LogLimit
 }
 
-// fetcher returns a fetcher for a partition's records. It charges their memory to m; if m is nil, to no
-// account.
-func (s fetchSettings) fetcher(p *partition, r room, m *memory.Account) *fetch.Fetcher {
-	f := &fetch.Fetcher{
-		Transport: p.kafka.Transport, Addr: p.kafka.Addr, ClientID: kafkaconn.ClientID, Topic: p.Topic, Partition: p.Number,
-		MaxWait: s.wait, MaxBytes: int32(min(int64(s.bytes), r.maxBatch/2)), MaxBatch: r.maxBatch,
+// ms returns the operator's limit in ms; without a limit, more than any two times can differ.
+func (d *disorder) ms() int64 {
+	if d.allowed == nil {
+		return math.MaxInt64
 	}
-	if m != nil {
-		f.Memory = m
+	return d.allowed.Milliseconds()
+}
+
+// disorderLogged is the minimum interval between two log lines about records that exceed the limit.
+const disorderLogged = time.Minute
+
+// broken counts and logs a record that exceeds the operator's limit.
+func (d *disorder) broken(offset, by int64) {
+	d.stats.Disordered.Add(1)
+	if !d.logged.Due(disorderLogged) {
+		return
 	}
-	return f
+	d.log.Warn("a record's time lies further before that of an earlier one than disorder says: windows may be taken for complete that aren't",
+		zap.Int64("offset", offset), zap.Duration("behind", time.Duration(min(by, math.MaxInt64/int64(time.Millisecond)))*time.Millisecond),
+		zap.Duration("disorder", *d.allowed))
+}
+
+// denied logs that a record contradicts the trail, which therefore belongs to another log.
+func (d *disorder) denied(offset int64) {
+	d.log.Warn("a record is later than what the group's offsets say of its log, which was truncated or made again: what they say is dropped, and windows count as incomplete up to now",
+		zap.Int64("offset", offset))
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
@@ -57,17 +59,17 @@ func (w *world) originTime() (ms int64) {
 }
 
 // starts returns where a rebuild would start.
-func (w *world) starts(from start.From, change func(*Config)) ReplayStart {
+func (w *world) starts(from start.From, change func(*Config)) replay.Start {
 	w.t.Helper()
 	cfg := w.config
-	cfg.Standings, cfg.Stats = newFake().standings(), new(Stats)
+	cfg.Standings, cfg.Stats = newFake().standings(), new(counts.Stats)
 	if change != nil {
 		change(&cfg)
 	}
-	all, err := NewReplay(cfg).Starts(w.t.Context(), ReplayFrom{From: from}, w.states(), []string{"events/0"})
+	all, err := NewReplay(cfg).Starts(w.t.Context(), replay.From{From: from}, w.states(), []string{"events/0"})
 	require.NoError(w.t, err)
 	require.Len(w.t, all, int(of))
-	least := slices.MinFunc(all, func(a, b []ReplayStart) int { return cmp.Compare(a[0].Origin.Time, b[0].Origin.Time) })
+	least := slices.MinFunc(all, func(a, b []replay.Start) int { return cmp.Compare(a[0].Origin.Time, b[0].Origin.Time) })
 	for shard, s := range all {
 		require.Len(w.t, s, 1)
 		require.Equal(w.t, least[0].At, s[0].At, "shard %d", shard)
@@ -128,8 +130,8 @@ func TestTheMomentThatBoundsIsNoEarlierThanKafkasAnswer(t *testing.T) {
 			slept(&live[i])
 		}
 		cfg := w.config
-		cfg.Standings, cfg.Stats = newFake().standings(), new(Stats)
-		all, err := NewReplay(cfg).Starts(t.Context(), ReplayFrom{From: start.FromEarliest}, live, []string{"events/0"})
+		cfg.Standings, cfg.Stats = newFake().standings(), new(counts.Stats)
+		all, err := NewReplay(cfg).Starts(t.Context(), replay.From{From: start.FromEarliest}, live, []string{"events/0"})
 		require.NoError(t, err)
 		for shard := range live {
 			require.Greater(t, all[shard][0].Origin.Time, now.UnixMilli())
@@ -232,7 +234,7 @@ func TestATrailOutlivesARollback(t *testing.T) {
 	restore()
 	w.reaches(0)
 	r.stop(t)
-	require.Equal(t, int64(1), r.stats.Moves(MoveRolledBack))
+	require.Equal(t, int64(1), r.stats.Moves(counts.MoveRolledBack))
 	latest, ok := r.pipeline.carried.trail.Latest(20)
 	require.True(t, ok)
 	require.Equal(t, old.Add(sinceThen).UnixMilli(), latest)

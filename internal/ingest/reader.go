@@ -7,11 +7,16 @@ import (
 	"io"
 	"sync/atomic"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/shards"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
@@ -21,9 +26,9 @@ import (
 // reader fetches, decodes and folds a partition from a position, up to its endpoint if it has one. It runs in
 // its own goroutine, and passes its batches to the sweeper's goroutine through handoff.
 type reader struct {
-	*partition
-	source      *source
-	turn        *turn
+	*source.Handle
+	source      *source.Source
+	turn        *source.Turn
 	records     recordbatch.Reader
 	decoder     *event.Decoder // by the rules of the reading
 	event       event.Event
@@ -37,14 +42,14 @@ type reader struct {
 	known       *lookBack   // of the reading; nil: no duplicate detection
 	judge       *fold.Batch // judges times if no batch is open; set with known
 	status      *health.Status
-	until       endpoint
-	stats       *Stats
+	until       replay.Endpoint
+	stats       *counts.Stats
 
-	borders   *borders
-	books     *rulebooks
+	borders   *shards.Borders
+	books     *rulebook.Books
 	remembers *lookBack
-	inherited inherited
-	by        *rulebook // of the reading
+	inherited rulebook.Inherited
+	by        *rulebook.Book // of the reading
 
 	reading ledger.Reading
 	began   ledger.Positions // the positions of the shards when the reading started
@@ -60,9 +65,9 @@ var errFull = errors.New("the batch is full")
 // step fetches one response and folds its records into the open batch: those before the offset limit, or all if
 // limit is negative. It returns the offset from which to continue.
 func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
-	resp, err := r.source.fetch(ctx, offset)
-	if errors.Is(err, errNoMemory) {
-		return offset, r.turn.wait(ctx)
+	resp, err := r.source.Fetch(ctx, offset)
+	if errors.Is(err, source.ErrNoMemory) {
+		return offset, r.turn.Wait(ctx)
 	}
 	if err != nil {
 		return offset, err
@@ -71,8 +76,8 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 	more := resp.More()
 	b := r.batches.open()
 	if b == nil {
-		if r.turn.used { // its batch is being swept: let the next worker have its turn
-			r.turn.end()
+		if r.turn.Used { // its batch is being swept: let the next worker have its turn
+			r.turn.End()
 		}
 		b = r.fresh(offset, r.began)
 	}
@@ -86,7 +91,7 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 			r.batches.recycle(b)
 			return offset, flushed
 		}
-		full, short := errors.Is(err, errFull), errors.Is(err, errNoMemory)
+		full, short := errors.Is(err, errFull), errors.Is(err, source.ErrNoMemory)
 		switch {
 		case full:
 			if err := r.close(ctx, b); err != nil {
@@ -95,9 +100,9 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 			offset, b = end, r.fresh(end, r.began)
 			continue
 		case b.To() > b.From():
-			r.turn.used = r.turn.taken
+			r.turn.Used = r.turn.Taken
 			r.batches.put(b)
-		case short && r.turn.taken && !r.turn.used: // a whole reserve did not suffice for one record
+		case short && r.turn.Taken && !r.turn.Used: // a whole reserve did not suffice for one record
 			r.batches.recycle(b)
 			return end, r.tooLarge(end)
 		default:
@@ -105,10 +110,10 @@ func (r *reader) step(ctx context.Context, offset, limit int64) (int64, error) {
 		}
 		if short {
 			resp.Release()
-			return end, r.turn.wait(ctx)
+			return end, r.turn.Wait(ctx)
 		}
 		if !more { // the next request may wait for long: don't hold a reserve meanwhile
-			r.turn.end()
+			r.turn.End()
 		}
 		return end, err
 	}
@@ -127,7 +132,7 @@ func (r *reader) trailAt(offset int64) trail.Trail {
 // tooLarge returns the halt for a batch at an offset that can't be read with all the memory that one partition
 // may use.
 func (r *reader) tooLarge(offset int64) *health.Halt {
-	return &health.Halt{Reason: health.HaltTooLarge, What: fmt.Sprintf("the record batch of %s at offset %d takes more than %d bytes to read", r.field, offset, r.turn.budget.Reserve()),
+	return &health.Halt{Reason: health.HaltTooLarge, What: fmt.Sprintf("the record batch of %s at offset %d takes more than %d bytes to read", r.Field, offset, r.turn.Budget.Reserve()),
 		Remedy: "raise fold_memory, of which one partition can have a third"}
 }
 
@@ -135,16 +140,16 @@ func (r *reader) tooLarge(offset int64) *health.Halt {
 // positions. One is always free: of the two batches, the sweeper has at most one.
 func (r *reader) fresh(from int64, at ledger.Positions) *batch {
 	b := <-r.batches.free
-	b.tally, b.records, b.newest, b.oldest, b.again = tally{}, 0, 0, 0, false
-	b.by, b.exact = r.by, r.by != r.books.own
-	b.By(&r.by.fold)
+	b.Tally, b.records, b.newest, b.oldest, b.again = counts.Tally{}, 0, 0, 0, false
+	b.by, b.exact = r.by, r.by != r.books.Own
+	b.By(&r.by.Fold)
 	b.Reset(from, r.reading, r.began, at)
 	return b
 }
 
 // close hands over a batch, and ends the reader's turn, if it has one.
 func (r *reader) close(ctx context.Context, b *batch) error {
-	r.turn.end()
+	r.turn.End()
 	if err := r.batches.close(ctx, b); err != nil {
 		r.batches.recycle(b)
 		return err
@@ -167,7 +172,7 @@ func (r *reader) foldOnce(ctx context.Context, b *batch, resp *fetch.Response, f
 		end = tallied
 	}
 	to, err := r.fold(ctx, b, resp, from, end)
-	b.tally = b.repeat()
+	b.Tally = b.Repeat()
 	return to, err
 }
 
@@ -213,13 +218,13 @@ func (r *reader) ended(end int64, err error) (int64, error) {
 	case err == io.EOF: //nolint:errorlint // it comes bare
 		return at, nil
 	case errors.Is(err, recordbatch.ErrNoMemory):
-		return at, errNoMemory
+		return at, source.ErrNoMemory
 	}
 	return at, r.failed(err)
 }
 
 // failed returns an error of the records as a halt if it is permanent; else unchanged.
-func (r *reader) failed(err error) error { return haltOfRecords(err, r.Partition, &r.records) }
+func (r *reader) failed(err error) error { return source.HaltOfRecords(err, r.Partition, &r.records) }
 
 // one folds one record. It returns errFull or errNoMemory if the batch has no room for the record.
 func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) error {
@@ -232,7 +237,7 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 		b.oldest = rec.Time
 	}
 	if rec.Value == nil && rec.Oversize == 0 {
-		b.skipped++
+		b.Skipped++
 		return nil
 	}
 	if rec.Whole != nil {
@@ -262,7 +267,7 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 	}
 	result, err := b.Add(e)
 	for u, ok := errors.AsType[*fold.UnsettledError](err); ok; u, ok = errors.AsType[*fold.UnsettledError](err) {
-		if err := r.borders.settle(ctx, u.Borders); err != nil {
+		if err := r.borders.Settle(ctx, u.Borders); err != nil {
 			return err
 		}
 		result, err = b.Add(e)
@@ -274,13 +279,13 @@ func (r *reader) one(ctx context.Context, b *batch, rec *recordbatch.Record) err
 	case fold.Full:
 		return errFull
 	case fold.NoMemory:
-		return errNoMemory
+		return source.ErrNoMemory
 	case fold.Late:
-		b.late++
+		b.Late++
 	case fold.Early:
-		b.early++
+		b.Early++
 	case fold.Repeated:
-		b.repeated++
+		b.Repeated++
 	case fold.Elsewhere:
 		b.records-- // it belongs to another reading
 	}
@@ -303,16 +308,16 @@ func decode(d *event.Decoder, rec *recordbatch.Record, into *event.Event) *event
 // bad handles a record that can't count. id is the event's id, or nil if it is unknown.
 func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
 	if !r.deadLettersWritten && !r.written.Has(rec.Offset) {
-		r.deadLetters.Final = r.turn.taken && (b.Resumed() || b.records == 0)
+		r.deadLetters.Final = r.turn.Taken && (b.Resumed() || b.records == 0)
 		err := r.deadLetters.Add(ctx, rec, id, reason, message)
 		if errors.Is(err, deadletter.ErrNoMemory) {
-			return errNoMemory
+			return source.ErrNoMemory
 		}
 		if err != nil {
 			return err
 		}
 	}
-	b.dead[reasonIndex(reason)]++
+	b.Dead[counts.ReasonIndex(reason)]++
 	return nil
 }
 
@@ -323,7 +328,7 @@ func (r *reader) wholeBatch(ctx context.Context, b *batch, rec *recordbatch.Reco
 	if err := r.bad(ctx, b, rec, nil, event.TooLarge, rec.TooLarge("fold_memory")); err != nil {
 		return err
 	}
-	b.dead[reasonIndex(event.TooLarge)] += w.Count - 1
+	b.Dead[counts.ReasonIndex(event.TooLarge)] += w.Count - 1
 	b.records += w.Count - 1
 	return nil
 }

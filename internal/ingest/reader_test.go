@@ -21,10 +21,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
@@ -49,13 +52,13 @@ type answer struct {
 func scripted(w *worker) (*reader, *script) {
 	s := &script{answers: func(int) answer { return answer{} }}
 	p := w.pipeline
-	f := &fetch.Fetcher{Transport: s, Topic: topic, MaxWait: p.fetch.wait}
-	own := new(rulebook) // if nothing is decoded
+	f := &fetch.Fetcher{Transport: s, Topic: topic, MaxWait: p.fetch.Wait}
+	own := new(rulebook.Book) // if nothing is decoded
 	if p.books != nil {
-		own = p.books.own
+		own = p.books.Own
 	}
-	r := &reader{partition: w.partition, books: &rulebooks{own: own}, remembers: new(lookBack), by: own, decoder: own.decoder, deadLetters: &deadletter.Writer{}, written: &p.carried.written, tallied: &p.carried.tallied, stats: w.stats}
-	r.turn = &turn{field: w.field, budget: p.memory, fetcher: f, waits: w.status.Reading, holds: r.holds}
+	r := &reader{Handle: w.Handle, books: &rulebook.Books{Own: own}, remembers: new(lookBack), by: own, decoder: own.Decoder, deadLetters: &deadletter.Writer{}, written: &p.carried.written, tallied: &p.carried.tallied, stats: w.stats}
+	r.turn = &source.Turn{Field: w.Field, Budget: p.Budget, Fetcher: f, Waits: w.status.Reading, Holds: r.holds}
 	r.source = p.source(f, r.turn, w.status.Reading, r.written)
 	return r, s
 }
@@ -104,11 +107,11 @@ func (a *scriptAnswer) Read(p []byte) (int, error) {
 func TestAnswersThatComeEmptyAtOnceAreNotAskedForAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := quiet()
-		w.pipeline.fetch.wait = 200 * time.Millisecond
+		w.pipeline.fetch.Wait = 200 * time.Millisecond
 		r, script := scripted(w)
 		began := time.Now()
 		for time.Since(began) < time.Second {
-			resp, err := r.source.fetch(t.Context(), 5)
+			resp, err := r.source.Fetch(t.Context(), 5)
 			require.NoError(t, err)
 			require.Empty(t, resp.Records)
 			resp.Release()
@@ -259,7 +262,7 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	config := &Config{
 		Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly),
 		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
-		Stats:  new(Stats), Log: zap.NewNop(),
+		Stats:  new(counts.Stats), Log: zap.NewNop(),
 	}
 	account := memory.New(256<<20, 64<<20).Account()
 	r := folding(config, account)
@@ -270,7 +273,7 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	require.Equal(t, int64(3*lookAfter), at)
 	require.Equal(t, int64(3*lookAfter), b.records, "what was folded is whole")
 	// A rereading for refused members stops in the same way.
-	o := &rereading{partition: r.partition, decoder: r.decoder, batch: b, deadLetters: r.deadLetters, written: r.written, records: recordbatch.Reader{Memory: account}}
+	o := &rereading{Handle: r.Handle, decoder: r.decoder, batch: b, deadLetters: r.deadLetters, written: r.written, records: recordbatch.Reader{Memory: account}}
 	b.MoveTo(records)
 	require.Error(t, o.response(&counted{t.Context(), 2}, response, 0))
 	require.Equal(t, int64(2*lookAfter), o.records.Position())

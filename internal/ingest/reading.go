@@ -6,7 +6,12 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/rulebook"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
@@ -24,12 +29,12 @@ func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 		// Don't wait for the memory of an abandoned call: it is released when the call ends.
 		now, cancel := context.WithCancel(ctx)
 		cancel()
-		_ = r.source.fetcher.Drop(now)
+		_ = r.source.Fetcher.Drop(now)
 		if ctx.Err() == nil {
 			err = errors.Join(err, r.batches.drain(ctx))
 		}
 	}()
-	for !r.until.reached(at) && at.Sweeping() {
+	for !r.until.Reached(at) && at.Sweeping() {
 		if err := r.begin(at); err != nil {
 			return err
 		}
@@ -37,7 +42,7 @@ func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 			return err
 		}
 	}
-	if at.Lowest() < r.inherited.level {
+	if at.Lowest() < r.inherited.Level {
 		if at, err = r.level(ctx, at); err != nil {
 			return err
 		}
@@ -45,17 +50,17 @@ func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 	if err := r.begin(at); err != nil {
 		return err
 	}
-	if r.until.before(r.reading.From) {
+	if r.until.Before(r.reading.From) {
 		if err := r.look(ctx, r.reading.From); err != nil {
 			return err
 		}
 	}
-	r.source.end = start.LogEnd{} // the log's end in a sweep was observed at another offset
-	for offset := r.reading.From; r.until.before(offset); {
-		if r.until.given() && r.source.end.Confirmed() {
-			return start.Truncated(r.field, *r.until.at, kafkaconn.Log{End: offset})
+	r.source.End = start.LogEnd{} // the log's end in a sweep was observed at another offset
+	for offset := r.reading.From; r.until.Before(offset); {
+		if r.until.Given() && r.source.End.Confirmed() {
+			return start.Truncated(r.Field, *r.until.At, kafkaconn.Log{End: offset})
 		}
-		if offset, err = r.step(ctx, offset, r.until.limit()); err != nil {
+		if offset, err = r.step(ctx, offset, r.until.Limit()); err != nil {
 			return err
 		}
 	}
@@ -69,36 +74,36 @@ func (r *reader) begin(at ledger.Positions) error {
 	if r.began != nil && next.From < r.reading.From {
 		r.written.Begin(next.From)
 	}
-	own := r.books.own
+	own := r.books.Own
 	switch {
-	case next.Resumes() && (next.Rules != 0 || r.until.given()):
+	case next.Resumes() && (next.Rules != 0 || r.until.Given()):
 	case next.Resumes():
-		if own.id() != 0 {
-			r.log.Warn("a version that didn't note its rules began this sweep: finishing it by this process's", zap.Stringer("position", at))
+		if own.ID() != 0 {
+			r.Log.Warn("a version that didn't note its rules began this sweep: finishing it by this process's", zap.Stringer("position", at))
 		}
-		next.Rules = own.id()
-	case next.From < r.inherited.level:
-		next.Rules = r.inherited.rules
+		next.Rules = own.ID()
+	case next.From < r.inherited.Level:
+		next.Rules = r.inherited.Rules
 	default:
-		next.Rules = own.id()
+		next.Rules = own.ID()
 	}
 	r.reading, r.began, r.deadLettersWritten = next, at, false
-	r.by = r.books.of(next.Rules)
+	r.by = r.books.Of(next.Rules)
 	if r.by != own {
 		r.stats.OtherRules.Add(1)
-		r.log.Info("finishing a sweep by the rules of the process that began it, which differ from this process's", zap.Stringer("rules", r.by.id()), zap.Stringer("position", at))
+		r.Log.Info("finishing a sweep by the rules of the process that began it, which differ from this process's", zap.Stringer("rules", r.by.ID()), zap.Stringer("position", at))
 	}
 	r.goBy(r.by)
 	return nil
 }
 
 // goBy selects the rules by which the reader reads.
-func (r *reader) goBy(by *rulebook) {
-	r.decoder = by.decoder
-	r.records.MaxCodec = max(r.records.MaxCodec, eventCodec(int64(by.events.MaxEventBytes)))
+func (r *reader) goBy(by *rulebook.Book) {
+	r.decoder = by.Decoder
+	r.records.MaxCodec = max(r.records.MaxCodec, memory.EventCodec(int64(by.Events.MaxEventBytes)))
 	r.remembers.by(by, r.status)
 	if r.known = nil; r.remembers.set != nil {
-		r.known, r.judge = r.remembers, fold.New(&by.fold, r.turn.account, 0)
+		r.known, r.judge = r.remembers, fold.New(&by.Fold, r.turn.Account, 0)
 	}
 }
 
@@ -108,14 +113,14 @@ func (r *reader) level(ctx context.Context, at ledger.Positions) (ledger.Positio
 	if err := r.begin(at); err != nil {
 		return at, err
 	}
-	to := r.inherited.level
+	to := r.inherited.Level
 	if err := r.look(ctx, r.reading.From); err != nil {
 		return at, err
 	}
-	r.source.end = start.LogEnd{}
+	r.source.End = start.LogEnd{}
 	for offset := r.reading.From; offset < to; {
-		if r.source.end.Confirmed() {
-			return at, r.until.shortLog(r.field, offset, ledger.Reading{From: r.reading.From, To: to})
+		if r.source.End.Confirmed() {
+			return at, r.until.ShortLog(r.Field, offset, ledger.Reading{From: r.reading.From, To: to})
 		}
 		var err error
 		if offset, err = r.step(ctx, offset, to); err != nil {
@@ -132,8 +137,8 @@ func (r *reader) finish(ctx context.Context, at ledger.Positions) error {
 	if err := r.batches.drain(ctx); err != nil {
 		return err
 	}
-	if until := *r.until.at; until.Sweeping() && !r.until.reached(at) {
-		at = r.until.sweep(at)
+	if until := *r.until.At; until.Sweeping() && !r.until.Reached(at) {
+		at = r.until.Sweep(at)
 		if err := r.begin(at); err != nil {
 			return err
 		}
@@ -141,7 +146,7 @@ func (r *reader) finish(ctx context.Context, at ledger.Positions) error {
 			return err
 		}
 	}
-	return errEndpointReached
+	return replay.ErrReached
 }
 
 // resume continues the sweeps that another owner started, or that this worker started before. It reads their
@@ -149,21 +154,21 @@ func (r *reader) finish(ctx context.Context, at ledger.Positions) error {
 // memory, it reads the range several times, each time for the lowest hashes that fit. It returns the positions
 // after the last reading. A replay that ends in the same sweep stops at its endpoint.
 func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positions, error) {
-	r.log.Info("going on with a sweep", zap.Stringer("position", at))
-	for again := true; again && !r.until.reached(at); {
+	r.Log.Info("going on with a sweep", zap.Stringer("position", at))
+	for again := true; again && !r.until.Reached(at); {
 		if err := r.look(ctx, r.reading.From); err != nil {
 			return at, err
 		}
 		b := r.fresh(r.reading.From, at)
-		b.Below(r.until.below(at))
+		b.Below(r.until.Below(at))
 		err := r.reread(ctx, b)
 		if err != nil {
 			r.batches.recycle(b)
-			if !errors.Is(err, errNoMemory) {
+			if !errors.Is(err, source.ErrNoMemory) {
 				return at, err
 			}
 			r.deadLetters.Forget()
-			if err := r.turn.wait(ctx); err != nil {
+			if err := r.turn.Wait(ctx); err != nil {
 				return at, err
 			}
 			continue
@@ -172,7 +177,7 @@ func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positi
 		b.trail = r.trailAt(r.reading.To)
 		at = b.Ends(at)
 		if again = b.Cut(); again {
-			b.again, b.tally = true, tally{} // only the last reading counts them
+			b.again, b.Tally = true, counts.Tally{} // only the last reading counts them
 		}
 		if err := r.close(ctx, b); err != nil {
 			return at, err
@@ -193,13 +198,13 @@ func (r *reader) resume(ctx context.Context, at ledger.Positions) (ledger.Positi
 // it waits for a broker. If others want the memory and the broker has not answered for outagePatience or
 // throttlePatience, it releases both (see turn.yields).
 func (r *reader) reread(ctx context.Context, b *batch) error {
-	r.source.end, r.sweep, r.halved = start.LogEnd{}, b, false
+	r.source.End, r.sweep, r.halved = start.LogEnd{}, b, false
 	defer func() { r.sweep = nil }()
 	for offset := r.reading.From; offset < r.reading.To; {
-		if r.source.end.Confirmed() {
-			return r.until.shortLog(r.field, offset, r.reading)
+		if r.source.End.Confirmed() {
+			return r.until.ShortLog(r.Field, offset, r.reading)
 		}
-		resp, err := r.source.fetch(ctx, offset)
+		resp, err := r.source.Fetch(ctx, offset)
 		if err == nil {
 			before := b.records
 			offset, err = r.foldOnce(ctx, b, resp, offset, r.reading.To)
@@ -208,12 +213,12 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 		}
 		switch {
 		case err == nil:
-		case errors.Is(err, errFull), errors.Is(err, errNoMemory):
+		case errors.Is(err, errFull), errors.Is(err, source.ErrNoMemory):
 			switch {
-			case !r.turn.taken && r.holds():
-				return errNoMemory
-			case !r.turn.taken:
-				if err := r.turn.wait(ctx); err != nil {
+			case !r.turn.Taken && r.holds():
+				return source.ErrNoMemory
+			case !r.turn.Taken:
+				if err := r.turn.Wait(ctx); err != nil {
 					return err
 				}
 				continue
@@ -227,11 +232,11 @@ func (r *reader) reread(ctx context.Context, b *batch) error {
 			if !b.Halve() {
 				return r.tooLarge(offset)
 			}
-			b.tally, b.records, r.halved = tally{}, 0, true
+			b.Tally, b.records, r.halved = counts.Tally{}, 0, true
 			if err := r.look(ctx, r.reading.From); err != nil {
 				return err
 			}
-			offset, r.source.end = r.reading.From, start.LogEnd{}
+			offset, r.source.End = r.reading.From, start.LogEnd{}
 		default:
 			return err
 		}

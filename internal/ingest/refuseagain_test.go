@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/source"
 )
 
 const (
@@ -87,7 +88,7 @@ func TestLettersOfRefusedMembersAreWrittenOnceThoughTheirReadingIsDoneAgain(t *t
 			defer box.mu.Unlock()
 			if box.writes > int(outages.Load()) && offset < richEvents { // one set more than at the last outage
 				outages.Add(1)
-				until = time.Now().Add(outagePatience + 5*time.Second)
+				until = time.Now().Add(source.OutagePatience + 5*time.Second)
 			}
 			if time.Now().Before(until) {
 				return int16(kafka.NotLeaderForPartition)
@@ -136,8 +137,8 @@ func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
 				stop := b.run()
 				defer stop()
 				release := overflowing(b, n)
-				hog := b.consumer.memory.Account()
-				require.True(t, hog.Take(b.consumer.memory.Total()-b.consumer.memory.Used()))
+				hog := b.consumer.Budget.Account()
+				require.True(t, hog.Take(b.consumer.Budget.Total()-b.consumer.Budget.Used()))
 				b.logs.mu.Lock()
 				begin(b, box, time.Now().Add(10*time.Minute))
 				b.logs.mu.Unlock()
@@ -151,7 +152,7 @@ func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
 				began := time.Now()
 				for b.standings.at(n) != fmt.Sprint(more) {
 					time.Sleep(time.Second)
-					require.Less(t, time.Since(began), 45*time.Second, "it is at %s, %d wait for memory, and %v", b.standings.at(n), b.consumer.memory.Waiting(), b.workers[n].status.Line())
+					require.Less(t, time.Since(began), 45*time.Second, "it is at %s, %d wait for memory, and %v", b.standings.at(n), b.consumer.Budget.Waiting(), b.workers[n].status.Line())
 				}
 				for key, times := range box.all() {
 					require.Equal(t, 1, times, key)
@@ -175,7 +176,7 @@ func TestABatchGoesToOthersThoughAQuotaHoldsBackItsLetters(t *testing.T) {
 		stop := b.run()
 		defer stop()
 		release := overflowing(b, 1)
-		budget := b.consumer.memory
+		budget := b.consumer.Budget
 		hog, held := budget.Account(), budget.Used()
 		require.True(t, hog.Take(budget.Total()-budget.Reserve()-held/2), "a reserve and half of the batch")
 		release()

@@ -11,8 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -24,11 +26,11 @@ type moment struct {
 }
 
 // replay returns a replay of all partitions, and its shadow. All partitions have begun.
-func (w *world) replay(partitions int, change func(*Config)) (*Replay, *fake) {
+func (w *world) replay(partitions int, change func(*Config)) (*replay.Replay, *fake) {
 	w.t.Helper()
 	shadow := newFake()
 	cfg := w.config
-	cfg.Standings, cfg.Stats = shadow.standings(), new(Stats)
+	cfg.Standings, cfg.Stats = shadow.standings(), new(counts.Stats)
 	if change != nil {
 		change(&cfg)
 	}
@@ -40,15 +42,15 @@ func (w *world) replay(partitions int, change func(*Config)) (*Replay, *fake) {
 }
 
 // begins starts a partition in all shards of the shadow.
-func (w *world) begins(r *Replay, at ledger.StartPosition) {
+func (w *world) begins(r *replay.Replay, at ledger.StartPosition) {
 	w.t.Helper()
-	for shard := range r.watched {
+	for shard := range int(of) {
 		require.NoError(w.t, r.Begin(w.t.Context(), shard, at))
 	}
 }
 
 // to moves partition 0 to its position in each shard of a shadow, one shard after another.
-func to(ctx context.Context, r *Replay, all ledger.Positions) error {
+func to(ctx context.Context, r *replay.Replay, all ledger.Positions) error {
 	for shard, at := range all {
 		if err := r.To(ctx, shard, map[string]ledger.Position{"events/0": at}); err != nil {
 			return err
@@ -58,7 +60,7 @@ func to(ctx context.Context, r *Replay, all ledger.Positions) error {
 }
 
 // toAll does the same for one position, which it maps to the shards' ranges.
-func toAll(ctx context.Context, r *Replay, at ledger.Position) error {
+func toAll(ctx context.Context, r *replay.Replay, at ledger.Position) error {
 	return to(ctx, r, spread(at, of))
 }
 
@@ -140,7 +142,7 @@ func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
 					continue
 				}
 				if of > 1 && i%2 == 0 { // first to the lowest position, in one reading for all shards
-					require.NoError(t, r.To(t.Context(), AllShards, lowestOfAll(t, m.ledgers)))
+					require.NoError(t, r.To(t.Context(), replay.AllShards, lowestOfAll(t, m.ledgers)))
 				}
 				for shard, texts := range m.ledgers {
 					limits := limitsOf(t, texts)
@@ -159,7 +161,7 @@ func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
 			require.Positive(t, sweeps, "some lay in the middle of a sweep")
 			require.Equal(t, deadLetters, w.end(event.DeadLetterTopic(topic), 0)+w.end(event.DeadLetterTopic(topic), 1), "a replay writes no dead letters")
 			require.Zero(t, r.Stats().DeadLetters.Load())
-			eventually(t, "all memory is given back", func() bool { return r.consumer.memory.Used() == 0 })
+			eventually(t, "all memory is given back", func() bool { return r.Resolver(topic).Room.Budget.Used() == 0 })
 		})
 	}
 }
@@ -224,7 +226,7 @@ func TestAPositionOnlyLeadsToThoseThatASweepCanComeTo(t *testing.T) {
 		{sweep(5, 9, 3), ledger.At(9), true},
 		{sweep(5, 9, 3), sweep(9, 12, 1), true},
 	} {
-		require.Equal(t, c.leads, Leads(c.from, c.to), "%v to %v", c.from, c.to)
+		require.Equal(t, c.leads, replay.Leads(c.from, c.to), "%v to %v", c.from, c.to)
 	}
 }
 
@@ -244,7 +246,7 @@ func TestAReplayThatIsPastItsEndSaysThatTheLiveLedgerWentBack(t *testing.T) {
 	}
 	require.Equal(t, 15, weekly)
 	for shard := range int(of) {
-		require.ErrorIs(t, r.To(t.Context(), shard, map[string]ledger.Position{"events/0": ledger.At(14)}), ErrWentBack)
+		require.ErrorIs(t, r.To(t.Context(), shard, map[string]ledger.Position{"events/0": ledger.At(14)}), replay.ErrWentBack)
 	}
 }
 
@@ -259,7 +261,7 @@ func TestAReplayWhoseShadowIsGoneEnds(t *testing.T) {
 		}
 		return reply{}
 	}
-	require.ErrorIs(t, toAll(t.Context(), r, ledger.At(2000)), ErrShadowLost)
+	require.ErrorIs(t, toAll(t.Context(), r, ledger.At(2000)), replay.ErrShadowLost)
 }
 
 func TestAReplayOfWhatTheLogNoLongerHasSaysSo(t *testing.T) {
@@ -268,7 +270,7 @@ func TestAReplayOfWhatTheLogNoLongerHasSaysSo(t *testing.T) {
 	w.send(0, some("m", 20, 1)...)
 	r, _ := w.replay(1, nil)
 	w.truncate(10)
-	require.ErrorIs(t, toAll(t.Context(), r, ledger.At(20)), ErrLogMoved)
+	require.ErrorIs(t, toAll(t.Context(), r, ledger.At(20)), replay.ErrLogMoved)
 }
 
 func TestAReplayOfALogThatEndsTooEarlyHalts(t *testing.T) {

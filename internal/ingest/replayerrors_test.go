@@ -14,15 +14,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
 
 // damages makes every fetch return the log's current bytes, with the very last byte changed.
-func (w *world) damages(r *Replay, end int64) {
+func (w *world) damages(r *replay.Replay, end int64) {
 	w.t.Helper()
 	require.Equal(w.t, end, w.end(topic, 0))
-	got, err := r.consumer.worker(topic, 0, nil).locator.resolver.fetcher().Fetch(w.t.Context(), 0)
+	got, err := r.Resolver(topic).Fetcher().Fetch(w.t.Context(), 0)
 	require.NoError(w.t, err)
 	all := bytes.Clone(got.Records)
 	got.Release()

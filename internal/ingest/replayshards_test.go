@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -19,11 +21,11 @@ func TestAReplayForAllShardsBringsThoseAlongThatAreBehindAndLeavesTheOthers(t *t
 		w.send(0, earned{User: "u" + strconv.Itoa(i%40), Points: int64(i), At: time.Now().UnixMilli()})
 	}
 	const end, mid = 300, 120
-	to := func(r *Replay, shard int, at ledger.Position) error {
+	to := func(r *replay.Replay, shard int, at ledger.Position) error {
 		return r.To(t.Context(), shard, map[string]ledger.Position{"events/0": at})
 	}
 	one, reference := w.replay(1, nil)
-	require.NoError(t, to(one, AllShards, ledger.At(end)))
+	require.NoError(t, to(one, replay.AllShards, ledger.At(end)))
 
 	fake := newFakeOf(3)
 	at := func(shard int) string { return fake.shards[shard].ledger["events/0"] }
@@ -34,12 +36,12 @@ func TestAReplayForAllShardsBringsThoseAlongThatAreBehindAndLeavesTheOthers(t *t
 	require.NoError(t, to(r, 2, ledger.At(end)))
 	require.Equal(t, "0", at(0), "what is read for one shard is for that one")
 
-	require.NoError(t, to(r, AllShards, ledger.At(mid)))
+	require.NoError(t, to(r, replay.AllShards, ledger.At(mid)))
 	require.Equal(t, []string{"120", sweep.String(), "300"}, []string{at(0), at(1), at(2)})
-	require.ErrorIs(t, to(r, 2, ledger.At(mid)), ErrWentBack)
+	require.ErrorIs(t, to(r, 2, ledger.At(mid)), replay.ErrWentBack)
 
 	r.Leave(1)
-	require.NoError(t, to(r, AllShards, ledger.At(end)))
+	require.NoError(t, to(r, replay.AllShards, ledger.At(end)))
 	require.Equal(t, []string{"300", sweep.String(), "300"}, []string{at(0), at(1), at(2)})
 	require.NoError(t, to(r, 1, ledger.At(end)))
 
@@ -60,9 +62,9 @@ func TestAPositionThatNoSweepOfAShardCanBeAtIsAnErrorAndNothingIsReadToIt(t *tes
 	of := ledger.Shards(3)
 	for _, hash := range []uint64{1, of.From(1), of.From(2), of.From(2) + 1, 1<<64 - 1} {
 		until := ledger.Position{From: 0, To: end, Hash: hash}
-		var unreachable *UnreachableError
+		var unreachable *replay.UnreachableError
 		require.ErrorAs(t, r.To(t.Context(), 1, map[string]ledger.Position{"events/0": until}), &unreachable, "%x", hash)
-		require.Equal(t, UnreachableError{Field: "events/0", Shard: 1, Of: 3, Until: until, At: ledger.At(0)}, *unreachable)
+		require.Equal(t, replay.UnreachableError{Field: "events/0", Shard: 1, Of: 3, Until: until, At: ledger.At(0)}, *unreachable)
 		require.Equal(t, "0", fake.shards[1].ledger["events/0"])
 	}
 	for _, hash := range []uint64{of.From(1) + 1, of.From(2) - 1} {
@@ -80,11 +82,11 @@ func TestAShardThatIsNotAtItsEndpointOnceAllIsReadIsAnErrorUnlessThatIsTheLowest
 		lowest bool
 		ok     bool
 	}{{until, false, true}, {ledger.At(50), false, false}, {ledger.At(60), false, false}, {ledger.At(60), true, true}} {
-		w := &replayWorker{
-			partition: &partition{field: "events/0"}, shards: newFakeOf(2).standings(),
-			pipeline: &pipeline{carried: &carried{stood: ledger.Positions{c.stood, beyond}}},
+		w := &replayer{
+			Handle: &source.Handle{Field: "events/0"}, shards: newFakeOf(2).standings(),
+			pipeline: &pipeline{carried: &carried{stood: ledger.Positions{c.stood, replay.Beyond}}},
 		}
-		err := w.through(endpoint{at: &until, lowest: c.lowest})
+		err := w.through(replay.Endpoint{At: &until, Lowest: c.lowest})
 		if c.ok {
 			require.NoError(t, err, "%v", c)
 			continue

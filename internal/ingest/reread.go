@@ -5,11 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
+	"time"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/locate"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
@@ -18,13 +24,13 @@ import (
 // rereader reads a sweeper's batch again and writes dead letters for the events of refused members. It runs in
 // the sweeper's goroutine.
 type rereader struct {
-	*partition
-	room
+	*source.Handle
+	memory.Room
 	carried *carried
 	outbox  *deadletter.Outbox
 	rereads *rereads
 	status  *health.Status
-	source  func() *source // outside of the memory budget
+	source  func() *source.Source // outside of the memory budget
 }
 
 func (*rereader) accept(ledger.Refusal) error { return nil }
@@ -53,14 +59,14 @@ func (r *rereader) write(ctx context.Context, b *batch) error {
 	// The worker's own reader runs meanwhile, so this reading must not touch its state.
 	r.carried.writtenRefused.Begin(b.From())
 	second := &rereading{
-		partition: r.partition, source: r.source(), records: recordbatch.Reader{MaxRecord: r.maxRecord, MaxCodec: r.maxCodec},
-		decoder: event.NewDecoder(b.by.events), batch: b, deadLetters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
+		Handle: r.Handle, source: r.source(), records: recordbatch.Reader{MaxRecord: r.MaxRecord, MaxCodec: r.MaxCodec},
+		decoder: event.NewDecoder(b.by.Events), batch: b, deadLetters: r.outbox.Writer(r.status.Writing), written: &r.carried.writtenRefused,
 	}
 	defer second.records.Close()
 	second.deadLetters.Once = true
 	second.deadLetters.Written = second.written
 	second.deadLetters.Patience = fetch.MaxThrottle
-	second.deadLetters.Wanted = func() bool { return r.memory.Wanted() || r.rereads.wanted() }
+	second.deadLetters.Wanted = func() bool { return r.Budget.Wanted() || r.rereads.wanted() }
 	if err := second.read(ctx); err != nil {
 		return err
 	}
@@ -71,18 +77,18 @@ func (r *rereader) write(ctx context.Context, b *batch) error {
 // takeTurn acquires the token, or ends the flow if others want the memory that the batch holds.
 func (r *rereader) takeTurn(ctx context.Context) error {
 	return r.rereads.await(ctx, r.status.Writing, func() error {
-		if !r.memory.Wanted() {
+		if !r.Budget.Wanted() {
 			return nil
 		}
 		r.carried.lostTurn = true
-		return fmt.Errorf("%s: %w: %w", r.field, errTurn, errLocateAgain)
+		return fmt.Errorf("%s: %w: %w", r.Field, errTurn, locate.ErrAgain)
 	})
 }
 
 // rereading is a second reading of a batch, for the events of refused members.
 type rereading struct {
-	*partition
-	source      *source
+	*source.Handle
+	source      *source.Source
 	records     recordbatch.Reader
 	decoder     *event.Decoder // the worker's own is in use by its reader
 	deadLetters *deadletter.Writer
@@ -96,10 +102,10 @@ type rereading struct {
 func (o *rereading) read(ctx context.Context) error {
 	from, to := o.batch.From(), o.batch.To()
 	for from < to && o.found < o.batch.PendingEvents() {
-		if o.source.end.Confirmed() {
-			return fmt.Errorf("%s: the log ends at offset %d, in the middle of what was read as [%d, %d): %w", o.field, from, o.batch.From(), to, errLocateAgain)
+		if o.source.End.Confirmed() {
+			return fmt.Errorf("%s: the log ends at offset %d, in the middle of what was read as [%d, %d): %w", o.Field, from, o.batch.From(), to, locate.ErrAgain)
 		}
-		resp, err := o.source.fetch(ctx, from)
+		resp, err := o.source.Fetch(ctx, from)
 		if err != nil {
 			return err
 		}
@@ -107,13 +113,13 @@ func (o *rereading) read(ctx context.Context) error {
 		from = o.records.Position()
 		resp.Release()
 		if !errors.Is(err, io.EOF) {
-			return haltOfRecords(err, o.Partition, &o.records)
+			return source.HaltOfRecords(err, o.Partition, &o.records)
 		}
 	}
 	if wanted := o.batch.PendingEvents(); o.found != wanted {
 		// Without the dead letters of their events, no member may be taken out.
 		return fmt.Errorf("%s: %d events of members who are refused were found again in [%d, %d), and %d were read at first",
-			o.field, o.found, o.batch.From(), to, wanted)
+			o.Field, o.found, o.batch.From(), to, wanted)
 	}
 	return o.deadLetters.Flush(ctx)
 }
@@ -153,6 +159,58 @@ func (o *rereading) one(ctx context.Context, rec *recordbatch.Record) error {
 	if o.written.Has(rec.Offset) {
 		return nil
 	}
-	return o.deadLetters.Add(ctx, rec, o.decoder.ID(), refusalReasons[why],
+	return o.deadLetters.Add(ctx, rec, o.decoder.ID(), counts.RefusalReasons[why],
 		o.batch.refusalMessage(o.event.User, why))
+}
+
+// The rest of this file has the token for reading a batch again because of refused members. If its holder waits for Kafka
+// while others want memory, these events follow each other:
+//
+//	sweeper, with a batch       worker, with nothing        memory
+//	waits for the token                                     wanted
+//	ends the flow               releases everything         goes to the waiting partitions
+//	                            waits for the token,
+//	                            returns it
+//	                            flow starts at the ledger
+
+var errTurn = errors.New("another partition reads a batch again, for members who are refused")
+
+// rereads holds the token with which one partition of a process at a time reads a batch again.
+type rereads struct {
+	token   chan struct{}
+	waiting atomic.Int32 // number of partitions that wait for the token
+}
+
+func newRereads() *rereads { return &rereads{token: make(chan struct{}, 1)} }
+
+// wanted reports whether another partition waits for the token.
+func (t *rereads) wanted() bool { return t.waiting.Load() > 0 }
+
+// end releases the token.
+func (t *rereads) end() { <-t.token }
+
+// await waits for the token. It calls look at intervals, and returns its error.
+func (t *rereads) await(ctx context.Context, waits func(error), look func() error) error {
+	select {
+	case t.token <- struct{}{}:
+		return nil
+	default:
+	}
+	waits(errTurn) // the holder may have to wait for Kafka
+	t.waiting.Add(1)
+	defer t.waiting.Add(-1)
+	now := time.NewTicker(source.OutagePatience) // a waiter that wakes up to look moves to the end of the queue
+	defer now.Stop()
+	for {
+		select {
+		case t.token <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-now.C:
+			if err := look(); err != nil {
+				return err
+			}
+		}
+	}
 }

@@ -5,13 +5,14 @@ package ingest
 import (
 	"time"
 
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
 // Snapshot is a consumer's state at a moment.
 type Snapshot struct {
-	Membership
+	group.Membership
 	Partitions []PartitionSnapshot // those currently assigned to this member
 	Memory     Memory
 }
@@ -44,11 +45,11 @@ func (c *Consumer) Snapshot() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := Snapshot{
-		Membership: c.membership.get(),
-		Memory:     Memory{Limit: c.memory.Total(), Used: c.memory.Used(), High: c.memory.High(), Waiting: c.memory.Waiting()},
+		Membership: c.membership.Get(),
+		Memory:     Memory{Limit: c.Budget.Total(), Used: c.Budget.Used(), High: c.Budget.High(), Waiting: c.Budget.Waiting()},
 	}
 	for _, w := range c.workers {
-		p := PartitionSnapshot{Topic: w.Topic, Partition: w.Number, Field: w.field, Lag: w.lag.Lag()}
+		p := PartitionSnapshot{Topic: w.Topic, Partition: w.Number, Field: w.Field, Lag: w.lag.Lag()}
 		p.Line, p.Since, p.Beat = w.status.Shown()
 		p.Refill, p.Shards = w.lag.Refilling(), w.status.Shards()
 		s.Partitions = append(s.Partitions, p)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/locate"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/retry"
@@ -88,10 +90,10 @@ func TestRetriesAreCountedByWhatTheyWentTo(t *testing.T) {
 	require.True(t, w.ended(ctx, errors.New("a connection to a broker is gone"), retry.ForEver.Start(), 0))
 	require.Equal(t, int64(2), w.stats.Retries.Load())
 	require.Equal(t, int64(1), w.stats.KafkaTries.Load())
-	require.True(t, w.ended(ctx, errLocateAgain, retry.ForEver.Start(), 0))
+	require.True(t, w.ended(ctx, locate.ErrAgain, retry.ForEver.Start(), 0))
 	require.True(t, w.ended(ctx, &movedError{"events/0", ledger.At(5), ""}, retry.ForEver.Start(), 0))
 	w.pipeline.carried.compare([]ledger.State{{}})
-	require.Equal(t, int64(1), w.stats.Moves(MoveEmptied))
+	require.Equal(t, int64(1), w.stats.Moves(counts.MoveEmptied))
 	require.Equal(t, int64(3), w.stats.Retries.Load()+w.stats.KafkaTries.Load(), "neither is a retry")
 	require.ErrorIs(t, health.StandingsError(0, errLost), errLost)
 	require.NoError(t, health.StandingsError(0, nil))

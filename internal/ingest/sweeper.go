@@ -9,7 +9,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/commits"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -19,15 +22,15 @@ import (
 // The next batch begins only when every shard has applied the current one. So an unavailable shard stops all
 // shards, and no more memory is held meanwhile than with one shard.
 type sweeper struct {
-	*partition
+	*source.Handle
 	lanes       []*lane
 	calls       *calls // shared by all lanes
 	batches     *handoff
 	refuser     *refuser
-	commits     *commits
+	commits     *commits.Pending
 	status      *health.Status
 	lag         *health.LagTracker
-	stats       *Stats
+	stats       *counts.Stats
 	reconnected *atomic.Int64 // counts new connections to the standings
 	exact       bool          // every shard is moved to the end of every batch
 	pause       *Pause
@@ -120,9 +123,9 @@ func (s *sweeper) compare(ctx context.Context) error {
 	}
 	if at := s.positions(); !at.Sweeping() && s.commits != nil {
 		if lagged {
-			s.commits.at(s.Topic, s.Number, at.Lowest(), s.trail)
+			s.commits.At(s.Topic, s.Number, at.Lowest(), s.trail)
 		} else {
-			s.commits.still(s.Topic, s.Number, at.Lowest(), s.trail)
+			s.commits.Still(s.Topic, s.Number, at.Lowest(), s.trail)
 		}
 	}
 	return nil
@@ -140,7 +143,7 @@ func (s *sweeper) moveLagging(ctx context.Context) {
 		}
 		return l.move(ctx)
 	})
-	s.commits.at(s.Topic, s.Number, s.positions().Lowest(), s.trail)
+	s.commits.At(s.Topic, s.Number, s.positions().Lowest(), s.trail)
 }
 
 // lags reports whether any shard lags.
@@ -211,15 +214,15 @@ func (s *sweeper) sweep(ctx context.Context, b *batch) error {
 				l.through = b.To()
 			}
 		}
-		s.stats.swept(&b.tally, b.records, s.taken.Load(), b.newest, time.Now())
+		s.stats.CountBatch(&b.Tally, b.records, s.taken.Load(), b.newest, time.Now())
 		s.taken.Store(0)
 		if t := s.tallied.Load(); b.From() <= t && b.To() > t {
 			s.tallied.Store(b.To())
 		}
 		if s.lag.Counts(s.counted(), b.newest) {
-			s.log.Info("refilled: the events that counted before have been read again, as far as the log has them", zap.Int64("offset", s.counted()))
+			s.Log.Info("refilled: the events that counted before have been read again, as far as the log has them", zap.Int64("offset", s.counted()))
 		}
-		s.commits.at(s.Topic, s.Number, s.positions().Lowest(), s.trail)
+		s.commits.At(s.Topic, s.Number, s.positions().Lowest(), s.trail)
 	}
 	return nil
 }
@@ -245,4 +248,76 @@ func (s *sweeper) each(ctx context.Context, lanes []*lane, do func(context.Conte
 	}
 	together.Wait()
 	return first
+}
+
+// Pause stops a consumer between two batches, with all shards of a partition at the same offset, so that a
+// reshard can copy their contents. It is safe for concurrent use. A nil Pause never pauses.
+type Pause struct {
+	mu    sync.Mutex
+	why   error
+	ended chan struct{} // nil: no pause is in progress
+}
+
+// Begin pauses the partitions, each as soon as it is between two batches. Their status reports why.
+func (p *Pause) Begin(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.why = why; p.ended == nil {
+		p.ended = make(chan struct{})
+	}
+}
+
+// End ends the pause.
+func (p *Pause) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended != nil {
+		close(p.ended)
+	}
+	p.ended = nil
+}
+
+// underWay returns a channel that is closed when the pause ends, or nil if there is no pause, and the pause's
+// reason.
+func (p *Pause) underWay() (ended <-chan struct{}, why error) {
+	if p == nil {
+		return nil, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended, p.why
+}
+
+// paused waits while there is a pause. A partition first continues until its shards are level, so that it
+// finishes a sweep that it has taken over. It compares its ledgers while it waits.
+func (s *sweeper) paused(ctx context.Context, look <-chan time.Time) error {
+	for waited := false; ; waited = true {
+		ended, why := s.pause.underWay()
+		if ended == nil || !s.level() {
+			if waited {
+				s.status.Writing(nil)
+			}
+			return nil
+		}
+		if err := s.compare(ctx); err != nil { // moves lagging ledgers
+			return err
+		}
+		s.status.Writing(why)
+		select {
+		case <-ended:
+		case <-look:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// level reports whether the same events count in all shards.
+func (s *sweeper) level() bool {
+	for _, l := range s.lanes {
+		if l.at.Sweeping() || l.counted() != s.lanes[0].counted() {
+			return false
+		}
+	}
+	return true
 }

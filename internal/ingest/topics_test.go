@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/topics"
 )
 
 func TestATopicThatDoesNotExistYetIsAwaited(t *testing.T) {
@@ -42,7 +43,7 @@ func TestATopicThatCompactsIsRefused(t *testing.T) {
 		w := newWorld(t, 1)
 		require.NoError(t, w.cluster.CreateTopic("compacted", 1, map[string]string{"cleanup.policy": policy}))
 		w.config.Topics, w.transport.MetadataTopics = []string{"compacted"}, []string{"compacted"}
-		var compact *CompactError
+		var compact *topics.CompactError
 		require.ErrorAs(t, New(w.config).Run(t.Context()), &compact)
 		require.Contains(t, compact.Error(), policy)
 	}

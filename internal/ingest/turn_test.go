@@ -49,8 +49,8 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 					for p := range n {
 						b.standings.stands(field(p), position)
 					}
-					hog := b.consumer.memory.Account()
-					require.True(t, hog.Take(b.consumer.memory.Total()))
+					hog := b.consumer.Budget.Account()
+					require.True(t, hog.Take(b.consumer.Budget.Total()))
 					stop := b.run()
 					defer stop()
 					for p := range n + 1 {
@@ -58,17 +58,17 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 						time.Sleep(time.Second)
 					}
 					synctest.Wait()
-					require.Equal(t, n+1, b.consumer.memory.Waiting())
+					require.Equal(t, n+1, b.consumer.Budget.Waiting())
 					b.logs.mu.Lock()
 					begin(b, time.Now().Add(outage))
 					b.logs.mu.Unlock()
-					hog.Release(b.consumer.memory.Total())
+					hog.Release(b.consumer.Budget.Total())
 					time.Sleep(5 * time.Second)
 					require.Equal(t, int64(500), b.consumer.Stats.Count().Applied, "whoever has a broker is served")
 					time.Sleep(2 * time.Minute)
 					synctest.Wait()
 					require.Equal(t, workers.StateWaiting, b.workers[0].status.Line().State)
-					require.Zero(t, b.consumer.memory.Waiting())
+					require.Zero(t, b.consumer.Budget.Waiting())
 					b.send(n, 0, some(fmt.Sprintf("%0200d-again-", 0), 500, 5)...)
 					time.Sleep(5 * time.Second)
 					require.Equal(t, int64(1000), b.consumer.Stats.Count().Applied, "and is from then on")
@@ -90,13 +90,13 @@ func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) 
 		for i := range batches {
 			b.send(0, 0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
 		}
-		hog := b.consumer.memory.Account()
+		hog := b.consumer.Budget.Account()
 		asked := map[int64]int{}
 		b.logs.answer = func(_ context.Context, _ int32, offset int64) int16 {
 			if asked[offset]++; offset < batches*each/2 || asked[offset] > 2 {
 				return 0
 			}
-			hog.Take(b.consumer.memory.Total() - b.consumer.memory.Used())
+			hog.Take(b.consumer.Budget.Total() - b.consumer.Budget.Used())
 			if asked[offset] == 2 {
 				return 0
 			}
@@ -106,7 +106,7 @@ func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) 
 		defer stop()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		require.Equal(t, 1, b.consumer.memory.Waiting())
+		require.Equal(t, 1, b.consumer.Budget.Waiting())
 		require.Positive(t, hog.Held())
 		b.logs.mu.Lock()
 		b.logs.answer = nil

@@ -8,7 +8,12 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/locate"
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/shards"
+	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -18,20 +23,20 @@ import (
 // The worker's goroutine locates, sweeps, and waits after a flow has ended; the reader of a flow runs in a
 // second goroutine. status and lag are safe for concurrent use, since other goroutines show them.
 type worker struct {
-	*partition
-	shards   shards
-	stats    *Stats
+	*source.Handle
+	shards   shards.All
+	stats    *counts.Stats
 	status   *health.Status
 	lag      *health.LagTracker
-	locator  *locator
+	locator  *locate.Locator
 	pipeline *pipeline
 	flows    atomic.Pointer[flow] // the current flow
 }
 
 // run consumes the partition until the generation ends.
 func (w *worker) run(ctx context.Context) {
-	w.log.Debug("partition assigned")
-	defer w.log.Debug("partition released")
+	w.Log.Debug("partition assigned")
+	defer w.Log.Debug("partition released")
 	defer w.pipeline.known.free()
 	defer w.pipeline.carried.reportMove(false)
 	wait := retry.ForEver.Start()
@@ -53,12 +58,12 @@ func (w *worker) run(ctx context.Context) {
 
 // ended reacts to the end of a flow before the next one starts. It returns false if the generation has ended.
 func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took time.Duration) bool {
-	if differs, ok := errors.AsType[*boundsError](err); ok {
+	if differs, ok := errors.AsType[*shards.BoundsError](err); ok {
 		if err = w.pipeline.differ(differs); err == nil {
 			return retry.Sleep(ctx, 10*time.Millisecond) == nil
 		}
 	}
-	if halt, ok := errors.AsType[*health.Halt](haltOf(err, w.field, w.shards)); ok {
+	if halt, ok := errors.AsType[*health.Halt](source.HaltOf(err, w.Field, w.shards)); ok {
 		pause := time.Second
 		if known := w.status.Halted(halt); known {
 			// Verifying the cause may require reading a sweep again, so the worker doesn't do it all the time.
@@ -75,16 +80,16 @@ func (w *worker) ended(ctx context.Context, err error, wait *retry.Backoff, took
 		final, open, err = sealed.learn(w.pipeline.sealed)
 		if err == nil {
 			if len(final) > 0 {
-				w.log.Info("events have come for windows that are final: they are late for them", zap.Strings("windows", final))
+				w.Log.Info("events have come for windows that are final: they are late for them", zap.Strings("windows", final))
 			}
 			if len(open) > 0 {
-				w.log.Info("windows that were final take events again", zap.Strings("windows", open))
+				w.Log.Info("windows that were final take events again", zap.Strings("windows", open))
 			}
 			return retry.Sleep(ctx, 10*time.Millisecond) == nil
 		}
 	}
-	if errors.Is(err, errLocateAgain) {
-		w.log.Debug("looking at the ledger again", zap.Error(err))
+	if errors.Is(err, locate.ErrAgain) {
+		w.Log.Debug("looking at the ledger again", zap.Error(err))
 	} else {
 		w.status.Waiting(err)
 		if health.IsStandings(err) {
@@ -102,16 +107,16 @@ func (w *worker) flow(ctx context.Context) error {
 	if err := w.ready(ctx); err != nil {
 		return err
 	}
-	at, err := w.locator.locate(ctx)
+	at, err := w.locator.Locate(ctx)
 	if err != nil {
 		return err
 	}
-	w.pipeline.inherited = w.locator.inherited
+	w.pipeline.inherited = w.locator.Inherited
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w.flows.Store(&flow{w.locator.topic, cancel})
+	w.flows.Store(&flow{w.locator.TopicID, cancel})
 	defer w.flows.Store(nil)
-	return w.pipeline.run(ctx, at, endpoint{})
+	return w.pipeline.run(ctx, at, replay.Endpoint{})
 }
 
 // ready waits for the resource whose absence ended the last flow.

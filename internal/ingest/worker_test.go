@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
@@ -155,7 +156,7 @@ func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
 	w.standings.do(func() { w.standings.position, w.standings.state = nil, nil })
 	w.reaches(0)
 	require.Equal(t, int64(1), w.stats.AllMoves(), "it is one of all shards")
-	require.Equal(t, int64(1), w.stats.Moves(MoveRolledBack))
+	require.Equal(t, int64(1), w.stats.Moves(counts.MoveRolledBack))
 	w.said(1, "the ledger moved")
 }
 
@@ -328,9 +329,9 @@ func TestATornLedgerHaltsUntilItIsMended(t *testing.T) {
 	w.send(0, some("a", 10, 5)...)
 	r := w.worker(0, nil)
 	w.reaches(0)
-	w.standings.do(func() { w.standings.stands(r.field, ledger.Torn(ledger.At(10))) })
+	w.standings.do(func() { w.standings.stands(r.Field, ledger.Torn(ledger.At(10))) })
 	eventually(t, "it is seen", func() bool { return r.status.Line().Reason == health.HaltTorn })
-	w.standings.do(func() { w.standings.stands(r.field, "10") })
+	w.standings.do(func() { w.standings.stands(r.Field, "10") })
 	w.send(0, some("b", 10, 5)...)
 	w.reaches(0)
 	w.said(1, "partition halted")
@@ -405,7 +406,7 @@ func TestAGenerationsEndStopsAfterThePieceInFlight(t *testing.T) {
 			require.NoError(t, calls[0].err)
 		}
 	})
-	require.Zero(t, r.consumer.memory.Used())
+	require.Zero(t, r.consumer.Budget.Used())
 	w.standings.apply = nil
 	w.worker(0, nil)
 	w.reaches(0)
@@ -422,17 +423,17 @@ func TestAWorkerOnAReserveGivesItBackOnceItHasNothingToRead(t *testing.T) {
 	c := New(cfg)
 	// Another account holds nearly all memory until the partitions without records have noticed that, and the
 	// others wait for a reserve.
-	hog, held := c.memory.Account(), c.memory.Total()-4096
+	hog, held := c.Budget.Account(), c.Budget.Total()-4096
 	require.True(t, hog.Take(held))
 	for p := range 6 {
 		r := w.workerOf(c, p)
 		if p < 4 {
 			eventually(t, "it has nothing to read", r.status.CaughtUp.Load)
 		} else {
-			eventually(t, "it waits for a reserve", func() bool { return c.memory.Waiting() == p-3 })
+			eventually(t, "it waits for a reserve", func() bool { return c.Budget.Waiting() == p-3 })
 		}
 	}
 	hog.Release(held)
 	w.reaches(0, 1, 2, 3, 4, 5)
-	eventually(t, "nobody keeps a reserve", func() bool { return c.memory.Used() < c.memory.Reserve() })
+	eventually(t, "nobody keeps a reserve", func() bool { return c.Budget.Used() < c.Budget.Reserve() })
 }

@@ -24,8 +24,11 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/standings/standings/internal/ingest/commits"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
@@ -79,7 +82,7 @@ type world struct {
 	client    *kgo.Client
 	transport *kafka.Transport
 	standings *fake
-	stats     *Stats
+	stats     *counts.Stats
 	logs      *observer.ObservedLogs
 	config    Config
 	want      board // the expected boards
@@ -108,7 +111,7 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
 	core, logs := observer.New(zapcore.DebugLevel)
-	w := &world{t: t, cluster: cluster, transport: transport, standings: newFake(), stats: new(Stats), logs: logs, want: board{}, calendar: calendar}
+	w := &world{t: t, cluster: cluster, transport: transport, standings: newFake(), stats: new(counts.Stats), logs: logs, want: board{}, calendar: calendar}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("shards: %d", of)
@@ -306,7 +309,7 @@ func (w *world) worker(partition int, change func(*Config)) *running {
 }
 
 func (w *world) workerOf(c *Consumer, partition int) *running {
-	com := newCommits(func(all map[string]map[int]kafkaconn.Commit) error {
+	com := commits.New(func(all map[string]map[int]kafkaconn.Commit) error {
 		w.committed.Lock()
 		defer w.committed.Unlock()
 		if w.committed.err != nil {
@@ -320,7 +323,7 @@ func (w *world) workerOf(c *Consumer, partition int) *running {
 		}
 		return nil
 	}, c.Log)
-	all := c.assigned(&Generation{Assignments: map[string][]int{topic: {partition}}}, com)
+	all := c.assigned(&group.Generation{Assignments: map[string][]int{topic: {partition}}}, com)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r := &running{worker: all[0], consumer: c, cancel: cancel, done: make(chan struct{})}
 	live, _ := w.live.LoadOrStore(c, new(atomic.Int32))
@@ -344,12 +347,12 @@ func (r *running) stop(t testing.TB) {
 	addsUp(t, r.stats)
 	if r.live.Load() == 0 {
 		// The memory of an abandoned fetch is released when its connection ends.
-		eventually(t, "all memory is given back", func() bool { return r.consumer.memory.Used() == 0 })
+		eventually(t, "all memory is given back", func() bool { return r.consumer.Budget.Used() == 0 })
 	}
 }
 
 // addsUp compares the counts of events with the number of consumed events. It may be called at any time.
-func addsUp(t testing.TB, s *Stats) {
+func addsUp(t testing.TB, s *counts.Stats) {
 	t.Helper()
 	c := s.Count()
 	sum := c.Applied + c.Late + c.Early + c.Skipped + c.Repeated + c.Duplicates

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/shadow"
@@ -21,7 +21,7 @@ import (
 // earlier attempt finished is only locked.
 type attempt struct {
 	*Job
-	reads  *ingest.Replay
+	reads  *replay.Replay
 	parts  []*part // one per shard
 	result *Result
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/shadow"
 )
@@ -140,7 +140,7 @@ func (a *attempt) round(ctx context.Context) error {
 			limits[field] = at
 		}
 	}
-	return a.reads.To(ctx, ingest.AllShards, limits)
+	return a.reads.To(ctx, replay.AllShards, limits)
 }
 
 // lowest returns the offset up to which a partition is read for several shards together: below it, all live

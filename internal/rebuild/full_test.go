@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/shadow"
@@ -56,7 +56,7 @@ func TestARebuildThatDoesNotFitIntoRedisMakesRoomForTheConsumersAndSaysSo(t *tes
 func TestAHoldOrASwapWithoutRoomEndsTheRebuildToo(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlaceOn(t, testenv.PrivateRedis(t).Client(t), of, 100, 10)
-		p.job.From = ingest.ReplayFrom{From: start.FromEarliest}
+		p.job.From = replay.From{From: start.FromEarliest}
 		p.job.Watch.Reading = func(int64, func() int64) func() {
 			return func() { require.NoError(t, p.redis.ConfigSet(t.Context(), "maxmemory", "1").Err()) }
 		}

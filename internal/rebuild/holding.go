@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/retry"
@@ -29,7 +29,7 @@ func (p *part) finish(ctx context.Context) error {
 	var at ledger.Position // the position that still refers to
 	for n := 1; ; n++ {
 		missed, err := p.held(ctx)
-		unreachable, stuck := errors.AsType[*ingest.UnreachableError](err)
+		unreachable, stuck := errors.AsType[*replay.UnreachableError](err)
 		switch {
 		case stuck:
 			if still == nil || at != unreachable.Until {
@@ -100,7 +100,7 @@ func (p *part) held(ctx context.Context) (missed, err error) {
 			err = inTime.Err() // after the hold's end the plan may mix two instants
 		}
 	}
-	_, stuck := errors.AsType[*ingest.UnreachableError](err)
+	_, stuck := errors.AsType[*replay.UnreachableError](err)
 	switch {
 	case err != nil && !stuck && inTime.Err() != nil && ctx.Err() == nil:
 		return errLate, nil

@@ -9,8 +9,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/rules"
 	"github.com/standings/standings/test/testenv"
@@ -20,16 +21,16 @@ import (
 // that name.
 func (p *place) by(name string) {
 	p.t.Helper()
-	counting := func(name string) ingest.Counting {
+	counting := func(name string) rulebook.Counting {
 		fields, err := event.NewFields(event.Paths{Points: name})
 		require.NoError(p.t, err)
-		c := ingest.Counting{Events: p.settings.Events, Windows: p.settings.Rules}
+		c := rulebook.Counting{Events: p.settings.Events, Windows: p.settings.Rules}
 		c.Events.Fields = fields
 		return c
 	}
 	c := counting(name)
 	p.settings.Events, p.settings.RulesText = c.Events, name
-	p.settings.ReadRules = func(text string) (ingest.Counting, error) { return counting(text), nil }
+	p.settings.ReadRules = func(text string) (rulebook.Counting, error) { return counting(text), nil }
 }
 
 func fingerprint(t *testing.T, text string) ledger.Fingerprint {
@@ -90,7 +91,7 @@ func TestARebuildByOtherRulesSettlesInASweepByThoseItWasBegunBy(t *testing.T) {
 		p.nothingLeft()
 
 		// The consumer has rules of its own, and finishes the sweep by the old ones.
-		require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(events)}))
+		require.NoError(t, p.consumer().To(t.Context(), replay.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(events)}))
 		require.Equal(t, counts(func(uint64) bool { return true }), p.points())
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -18,11 +18,11 @@ import (
 type part struct {
 	*Job
 	*shadow.Rebuild
-	reads    *ingest.Replay
+	reads    *replay.Replay
 	shard    int
 	live     *ranking.Store
 	result   *ShardResult
-	starts   []ingest.ReplayStart
+	starts   []replay.Start
 	begun    map[string]int64 // by field, the first offset to read
 	orphaned bool             // the live ledger is empty: the group's offsets replace it
 	until    map[string]int64
@@ -37,9 +37,9 @@ func (p *part) state(ctx context.Context) (s ledger.State, err error) {
 }
 
 // begin writes the starts of those partitions into the shadow that the live ledger has.
-func (p *part) begin(ctx context.Context, starts []ingest.ReplayStart, live *ledger.State) error {
+func (p *part) begin(ctx context.Context, starts []replay.Start, live *ledger.State) error {
 	if !p.orphaned {
-		starts = slices.DeleteFunc(starts, func(s ingest.ReplayStart) bool { _, ok := live.Ledger[s.Field]; return !ok })
+		starts = slices.DeleteFunc(starts, func(s replay.Start) bool { _, ok := live.Ledger[s.Field]; return !ok })
 	}
 	var all []ledger.StartPosition
 	for _, s := range starts {
@@ -93,7 +93,7 @@ func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Positi
 	limits := map[string]ledger.Position{}
 	if p.orphaned {
 		if len(live.Ledger) > 0 {
-			return nil, fmt.Errorf("the ledger that was lost is there again: %w", ingest.ErrWentBack)
+			return nil, fmt.Errorf("the ledger that was lost is there again: %w", replay.ErrWentBack)
 		}
 		for field, end := range p.until {
 			limits[field] = ledger.At(end)
@@ -113,11 +113,11 @@ func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Positi
 			return nil, fmt.Errorf("the ledger of %s: %w", field, err)
 		}
 		stands := p.reads.Position(p.shard, field)
-		if !ingest.Leads(stands, at) {
-			return nil, fmt.Errorf("%s is at %v, and the rebuild at %v: %w", field, at, stands, ingest.ErrWentBack)
+		if !replay.Leads(stands, at) {
+			return nil, fmt.Errorf("%s is at %v, and the rebuild at %v: %w", field, at, stands, replay.ErrWentBack)
 		}
 		if at.Sweeping() && !exact && (!p.result.Plan.Keeps() || last[field] != text || !ledger.Shards(len(p.Live)).CanBeAt(p.shard, at)) {
-			if at = ledger.At(at.From); !ingest.Leads(stands, at) {
+			if at = ledger.At(at.From); !replay.Leads(stands, at) {
 				continue // the shadow is in that sweep already
 			}
 		}
@@ -130,7 +130,7 @@ func (p *part) limits(ctx context.Context, exact bool) (map[string]ledger.Positi
 func (p *part) take(ctx context.Context, live ledger.State) error {
 	for field := range p.begun {
 		if _, ok := live.Ledger[field]; !ok {
-			return fmt.Errorf("%s is gone from the live ledger: %w", field, ingest.ErrWentBack)
+			return fmt.Errorf("%s is gone from the live ledger: %w", field, replay.ErrWentBack)
 		}
 	}
 	var added []string
@@ -145,7 +145,7 @@ func (p *part) take(ctx context.Context, live ledger.State) error {
 	slices.Sort(added)
 	from := p.From
 	if from.Offsets != nil { // the offsets were written before these partitions existed
-		from = ingest.ReplayFrom{From: start.FromEarliest}
+		from = replay.From{From: start.FromEarliest}
 	}
 	starts, err := p.reads.Starts(ctx, from, []ledger.State{live}, added)
 	if err != nil {

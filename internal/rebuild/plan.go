@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/shadow"
 )
@@ -16,7 +16,7 @@ import (
 // entry for each different action that the shards take on it.
 type Plan struct {
 	*shadow.Plan
-	Starts []ingest.ReplayStart
+	Starts []replay.Start
 	Until  map[string]int64 // by field, the live ledger's position at the start
 	Of     int              // number of shards; 0 means one
 	// Shards lists the shards of each entry of Windows; an entry is nil if all shards take the same action.
@@ -59,7 +59,7 @@ func together(plans []*Plan) *Plan {
 		return plans[0]
 	}
 	all := &Plan{Plan: &shadow.Plan{Live: map[string]string{}, Shadow: map[string]string{}}, Until: map[string]int64{}, Of: len(plans)}
-	starts := map[string]ingest.ReplayStart{}
+	starts := map[string]replay.Start{}
 	refused := map[string][]int{}
 	planned := false
 	for shard, p := range plans {
@@ -100,7 +100,7 @@ func together(plans []*Plan) *Plan {
 
 // further merges a partition's starts on two shards: the lower offset, and the later time from which its
 // events were read.
-func further(starts map[string]ingest.ReplayStart, s ingest.ReplayStart) ingest.ReplayStart {
+func further(starts map[string]replay.Start, s replay.Start) replay.Start {
 	was, ok := starts[s.Field]
 	if !ok {
 		return s

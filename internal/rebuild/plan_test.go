@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/shadow"
 )
@@ -22,7 +22,7 @@ func drawPlan(t *rapid.T) *Plan {
 	for _, field := range []string{"a/0", "a/1"} {
 		if rapid.Bool().Draw(t, "there") {
 			at := rapid.Int64Range(0, 9).Draw(t, "at")
-			p.Starts = append(p.Starts, ingest.ReplayStart{Field: field, At: at, Origin: ledger.Origin{Offset: at, Time: rapid.Int64Range(0, 9).Draw(t, "since")}})
+			p.Starts = append(p.Starts, replay.Start{Field: field, At: at, Origin: ledger.Origin{Offset: at, Time: rapid.Int64Range(0, 9).Draw(t, "since")}})
 			p.Until[field] = at + rapid.Int64Range(0, 9).Draw(t, "ahead")
 			p.Shadow[field] = strconv.FormatInt(p.Until[field], 10)
 		}
@@ -82,7 +82,7 @@ func TestThePlanOfAllShardsSaysOfEachWhatItsOwnSays(t *testing.T) {
 				want = append(want, fmt.Sprint(shard, w.Board, w.Action, w.Why))
 			}
 			for _, s := range p.Starts {
-				i := slices.IndexFunc(all.Starts, func(one ingest.ReplayStart) bool { return one.Field == s.Field })
+				i := slices.IndexFunc(all.Starts, func(one replay.Start) bool { return one.Field == s.Field })
 				require.LessOrEqual(t, all.Starts[i].At, s.At)
 				require.GreaterOrEqual(t, all.Starts[i].Origin.Time, s.Origin.Time, "complete on every shard since then")
 				require.LessOrEqual(t, all.Until[s.Field], p.Until[s.Field])
@@ -125,7 +125,7 @@ func TestTheLimitOfSeveralShardsIsWhatAllOfThemHave(t *testing.T) {
 		require.False(t, limit.Sweeping())
 		some := false
 		for _, at := range live {
-			require.True(t, ingest.Leads(limit, at), "%v is never past %v", limit, at)
+			require.True(t, replay.Leads(limit, at), "%v is never past %v", limit, at)
 			some = some || limit.From == at.From
 		}
 		require.True(t, some, "and no lower than it has to be")

@@ -6,7 +6,7 @@
 //	 │ rolled back    │              └─▶ hold ─▶ read the rest ─▶ swap ────────┘
 //	 └─── again       └─── release ◀───────┘ not in time, or the ledger moved
 //
-// A rebuild runs the consumer's own worker without a group (ingest.Replay), which writes through the same
+// A rebuild runs the consumer's own worker without a group (replay.Replay), which writes through the same
 // script into separate keys (shadow.Rebuild). It never reads past the live ledger, since a counted event
 // cannot be removed again. All its keys in Redis have a lease, so a rebuild that is killed at any point
 // leaves the live boards unchanged.
@@ -28,7 +28,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/shadow"
 )
@@ -37,12 +37,12 @@ import (
 type Job struct {
 	Live []*ranking.Store // one per shard, in order
 	// Replay returns a replay into the given shadows, one per shard.
-	Replay func(into []*shadow.Store) (*ingest.Replay, error)
+	Replay func(into []*shadow.Store) (*replay.Replay, error)
 	// Bans, if not nil, applies the bans topic to the live boards. It is called before anything is read and
 	// before each hold. The shadow hides the members that the live boards hide: if Redis had lost the bans,
 	// the rebuilt boards would show banned members until a consumer restores the bans.
 	Bans   func(context.Context) error
-	From   ingest.ReplayFrom
+	From   replay.From
 	Choice shadow.Choice
 	Owner  string // the owner's name, shown to others
 
@@ -103,7 +103,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		err := j.attempt(ctx, r, began, try)
 		r.sum()
 		r.Took = time.Since(began)
-		if try == tries || !errors.Is(err, ingest.ErrWentBack) && !errors.Is(err, ingest.ErrLogMoved) {
+		if try == tries || !errors.Is(err, replay.ErrWentBack) && !errors.Is(err, replay.ErrLogMoved) {
 			return r, err
 		}
 		j.Watch.notef("beginning anew: %v", err)

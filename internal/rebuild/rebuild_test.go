@@ -24,8 +24,11 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/shards"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
@@ -51,7 +54,7 @@ type place struct {
 	prefix   string
 	job      *Job
 	settings ingest.Config // of replays
-	replay   func(into ...ingest.Standings) *ingest.Replay
+	replay   func(into ...shards.Standings) *replay.Replay
 	notes    []string
 }
 
@@ -109,13 +112,13 @@ func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, va
 		Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000}, FoldMemory: 44 << 20, PieceTime: 5 * time.Millisecond,
 		Log: zap.NewNop(),
 	}
-	p.replay = func(into ...ingest.Standings) *ingest.Replay {
+	p.replay = func(into ...shards.Standings) *replay.Replay {
 		c := p.settings
-		c.Standings, c.Stats = into, new(ingest.Stats)
+		c.Standings, c.Stats = into, new(counts.Stats)
 		return ingest.NewReplay(c)
 	}
 	p.job = &Job{
-		Live: p.live, Replay: p.into, From: ingest.ReplayFrom{From: start.FromWindow, SinceOrigin: true}, Owner: "the test",
+		Live: p.live, Replay: p.into, From: replay.From{From: start.FromWindow, SinceOrigin: true}, Owner: "the test",
 		MaxHold: 10 * time.Second, Lease: time.Minute, Watch: Watch{Note: func(line string) { p.notes = append(p.notes, line) }},
 	}
 	t.Cleanup(func() {
@@ -127,7 +130,7 @@ func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, va
 	if events > 0 { // a replay into the live boards replaces a consumer
 		p.send(events, value)
 		p.begin()
-		require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(int64(events))}))
+		require.NoError(t, p.consumer().To(t.Context(), replay.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(int64(events))}))
 	}
 	return p
 }
@@ -168,8 +171,8 @@ func (p *place) commit(at int64) {
 }
 
 // into returns a replay into shadows.
-func (p *place) into(shadows []*shadow.Store) (*ingest.Replay, error) {
-	var all []ingest.Standings
+func (p *place) into(shadows []*shadow.Store) (*replay.Replay, error) {
+	var all []shards.Standings
 	for _, s := range shadows {
 		all = append(all, s)
 	}
@@ -177,8 +180,8 @@ func (p *place) into(shadows []*shadow.Store) (*ingest.Replay, error) {
 }
 
 // consumer returns a replay into the live boards.
-func (p *place) consumer() *ingest.Replay {
-	var all []ingest.Standings
+func (p *place) consumer() *replay.Replay {
+	var all []shards.Standings
 	for _, s := range p.live {
 		all = append(all, standings{s})
 	}
@@ -453,7 +456,7 @@ func TestALedgerThatGoesBackHasItBeginAnewAndNotForEver(t *testing.T) {
 			}
 		}
 		_, err := p.job.Run(t.Context())
-		require.ErrorIs(t, err, ingest.ErrWentBack)
+		require.ErrorIs(t, err, replay.ErrWentBack)
 		require.Equal(t, tries, plans)
 		require.Len(t, p.notes, tries-1)
 		require.Contains(t, p.notes[0], "beginning anew")
@@ -507,7 +510,7 @@ func TestAPartitionThatIsAddedWhileAFileOfOffsetsIsReadBeginsWhereItsLogDoes(t *
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		t.Parallel()
 		p := newPlace(t, of, 20)
-		p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 0}}
+		p.job.From = replay.From{Offsets: map[string]int64{topic + "/0": 0}}
 		p.job.Watch.Planned = func(*Plan) {
 			require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/1", "0").Err())
 		}
@@ -520,7 +523,7 @@ func TestAPartitionThatIsAddedWhileAFileOfOffsetsIsReadBeginsWhereItsLogDoes(t *
 		// is reported.
 		_, err = p.job.Run(t.Context())
 		require.ErrorContains(t, err, "no offset is given for "+topic+"/1")
-		p.job.From = ingest.ReplayFrom{From: start.FromEarliest}
+		p.job.From = replay.From{From: start.FromEarliest}
 		require.NoError(t, p.redis.HSet(t.Context(), p.key("ledger"), topic+"/2", "0").Err())
 		_, err = p.job.Run(t.Context())
 		require.ErrorContains(t, err, "Kafka has only 2 partitions of "+topic+": its events can't be read again")

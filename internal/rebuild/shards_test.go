@@ -17,8 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -127,7 +127,7 @@ func TestEachShardIsRebuiltToTheVeryPositionOfItsOwnLedger(t *testing.T) {
 	p.nothingLeft()
 
 	// The live consumer continues to the log's end.
-	require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(events)}))
+	require.NoError(t, p.consumer().To(t.Context(), replay.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(events)}))
 	clear(counts)
 	for i := range events {
 		counts[fmt.Sprintf("m%d", i%members)] += int64(i)

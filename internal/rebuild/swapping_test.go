@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/lua"
@@ -82,7 +82,7 @@ func TestAShardThatIsTornUnderTheHoldIsRefusedAtOnceWithItsReasons(t *testing.T)
 			require.NoError(t, p.redis.HSet(t.Context(), p.key("windows"), name, listing).Err())
 			require.NoError(t, p.redis.ZAdd(t.Context(), p.key(name), redis.Z{Score: 1, Member: "m"}).Err())
 		}
-		p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 5}}
+		p.job.From = replay.From{Offsets: map[string]int64{topic + "/0": 5}}
 		done := p.meddle(func(c *redis.Client) {
 			require.NoError(t, c.HSet(context.Background(), p.key("ledger"), topic+"/0", "torn:20").Err())
 		})

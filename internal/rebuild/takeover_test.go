@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -36,7 +36,7 @@ func TestAWindowThatIsListedMeanwhileAndHasToBeKeptHasItPauseAfterAll(t *testing
 			require.NoError(t, p.redis.HDel(t.Context(), p.key("windows"), name).Err())
 			require.NoError(t, p.redis.Del(t.Context(), p.key(name)).Err())
 		}
-		p.job.From = ingest.ReplayFrom{Offsets: map[string]int64{topic + "/0": 5}}
+		p.job.From = replay.From{Offsets: map[string]int64{topic + "/0": 5}}
 		p.job.Watch.Reading = func(int64, func() int64) func() {
 			name := "global:weekly:old"
 			require.NoError(t, p.redis.HSet(t.Context(), p.key("windows"), name, listed(now-30*day, now-23*day, now+30*day)).Err())

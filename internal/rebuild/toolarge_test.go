@@ -15,7 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -40,7 +42,7 @@ func (p *place) run(until int64) int64 {
 	transport := &kafka.Transport{MetadataTTL: time.Second, MetadataTopics: []string{topic, event.DeadLetterTopic(topic)}}
 	defer transport.CloseIdleConnections()
 	c := p.settings
-	c.Transport, c.Stats, c.Start = transport, new(ingest.Stats), start.Where{From: start.FromEarliest}
+	c.Transport, c.Stats, c.Start = transport, new(counts.Stats), start.Where{From: start.FromEarliest}
 	c.Dialer, c.Refusal = &kafka.Dialer{Timeout: 20 * time.Second}, func(context.Context) error { return nil }
 	c.SessionTimeout, c.Heartbeat, c.CommitInterval, c.ShutdownTime = 20*time.Second, 200*time.Millisecond, 50*time.Millisecond, 50*time.Second
 	for _, s := range p.live {
@@ -78,7 +80,7 @@ func TestARebuildPassesABatchThatTakesTooMuchMemoryAsAConsumerDoes(t *testing.T)
 			}
 		}
 		letters := p.end(event.DeadLetterTopic(topic))
-		p.job.From = ingest.ReplayFrom{From: start.FromEarliest}
+		p.job.From = replay.From{From: start.FromEarliest}
 		r, err := p.job.Run(t.Context())
 		require.NoError(t, err)
 		require.True(t, r.Swapped)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -30,7 +30,7 @@ func TestALedgerThatStaysWhereNoSweepOfItsShardCanBeEndsTheRebuildWithAllThatIsK
 			began := time.Now()
 			r, err := p.job.Run(t.Context())
 			require.Less(t, time.Since(began), within)
-			unreachable, ok := errors.AsType[*ingest.UnreachableError](err)
+			unreachable, ok := errors.AsType[*replay.UnreachableError](err)
 			require.True(t, ok, "%v", err)
 			require.Equal(t, text, unreachable.Until.String())
 			for _, part := range []string{"shard 2 of 5", topic + "/0 is at " + text, "the rebuild at 0", "6666666666666667", "9999999999999999", "delete the ledger"} {

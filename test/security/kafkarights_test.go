@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/topics"
 	"github.com/standings/standings/test/harness"
 )
 
@@ -152,7 +152,7 @@ func (s *secured) theLeastRightsAreEnough(t *testing.T) {
 func (s *secured) oneRightLessIsRefused(t *testing.T) {
 	least := leastRights(t, "run")
 	var needed []string
-	for _, r := range ingest.Needs("standings", "points") {
+	for _, r := range topics.Needs("standings", "points") {
 		if !r.Optional {
 			needed = append(needed, r.Operation.String()+" "+r.Resource())
 		}

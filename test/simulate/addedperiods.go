@@ -27,6 +27,8 @@ import (
 
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -100,7 +102,7 @@ func (p *plan) added() {
 	s.Added = a
 	s.MaxPoints, s.Ahead, s.Less = 99_999_999, 0, 0
 	for i := range s.Processes { // to finish a sweep under others' rules, a process needs the minimum of fold_memory
-		s.Processes[i].foldMemory = ingest.LeastMemory(maxEventBytes)
+		s.Processes[i].foldMemory = memory.LeastMemory(maxEventBytes)
 	}
 	s.Bans, s.BannedBefore = false, nil
 	unlike := []string{leap, bansMember, unbans, erases, bansAway}
@@ -200,12 +202,12 @@ func (p *process) addsRules(c *ingest.Config) {
 	texts := map[bool]string{false: withoutIt, true: withIt}
 	events := c.Events
 	c.RulesText = texts[p.has]
-	c.ReadRules = func(text string) (ingest.Counting, error) {
+	c.ReadRules = func(text string) (rulebook.Counting, error) {
 		has := text == withIt
 		if has && !p.has {
-			return ingest.Counting{}, errors.New("a period isn't enabled here")
+			return rulebook.Counting{}, errors.New("a period isn't enabled here")
 		}
-		return ingest.Counting{Events: events, Windows: p.windows(has), Duplicates: c.Duplicates}, nil
+		return rulebook.Counting{Events: events, Windows: p.windows(has), Duplicates: c.Duplicates}, nil
 	}
 }
 

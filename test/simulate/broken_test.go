@@ -43,7 +43,7 @@ var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, brokenNa
 			ingestDir + "sweeper.go", "	lanes := s.lanes[:0:0]\n",
 			`	lanes := s.lanes[:0:0]
 	if broken("commit before apply") {
-		s.commits.at(s.Topic, s.Number, b.To(), s.trail)
+		s.commits.At(s.Topic, s.Number, b.To(), s.trail)
 	}
 `,
 		}},
@@ -180,7 +180,7 @@ if not found or number(found) < number(expected) then return`,
 		name: "worker stops when the ledger is ahead", what: "its own late call, or a zombie's, stops the partition until the next rebalance",
 		source: []patch{{
 			ingestDir + "worker.go", "	if errors.Is(err, errMoved) {\n",
-			`	if moved, is := errors.AsType[*movedError](err); is && moved.cause() == MoveAdvanced && broken("worker stops when the ledger is ahead") {
+			`	if moved, is := errors.AsType[*movedError](err); is && moved.cause() == counts.MoveAdvanced && broken("worker stops when the ledger is ahead") {
 		<-ctx.Done()
 		return false
 	}
@@ -251,17 +251,17 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "start resolved per partition", what: "partitions of one topic start at different times",
 		source: []patch{
-			{ingestDir + "begin.go", "	\"fmt\"\n", "	\"fmt\"\n	\"maps\"\n"},
+			{ingestDir + "locate/begin.go", "	\"fmt\"\n", "	\"fmt\"\n	\"maps\"\n"},
 			{
-				ingestDir + "begin.go", "	if s == start.Recover {\n		log.Warn(",
+				ingestDir + "locate/begin.go", "	if s == start.Recover {\n		log.Warn(",
 				`	if broken("start resolved per partition") {
 		set = slices.DeleteFunc(set, func(b ledger.StartPosition) bool { return b.Partition != l.Partition })
-		maps.DeleteFunc(offsets, func(p int, _ progress) bool { return p != l.Number })
+		maps.DeleteFunc(offsets, func(p int, _ commits.Progress) bool { return p != l.Number })
 	}
 	if s == start.Recover {
 		log.Warn(`,
 			},
-			{ingestDir + "begin.go", "	if start.AllHaveTopic(states, l.Topic) {\n		return errLocateAgain", "	if start.AllHaveTopic(states, l.Topic) && !broken(\"start resolved per partition\") {\n		return errLocateAgain"},
+			{ingestDir + "locate/begin.go", "	if start.AllHaveTopic(states, l.Topic) {\n		return ErrAgain", "	if start.AllHaveTopic(states, l.Topic) && !broken(\"start resolved per partition\") {\n		return ErrAgain"},
 			{
 				startDir + "start.go", "	case f.Others:\n",
 				`	case f.Others && broken("start resolved per partition"):
@@ -276,9 +276,9 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "end asked after the time", what: "what is published between the two questions is never read",
 		source: []patch{{
-			ingestDir + "resolve.go", "	all := make([]start.Beginning, partitions)\n",
+			ingestDir + "locate/resolve.go", "	all := make([]start.Beginning, partitions)\n",
 			`	if broken("end asked after the time") {
-		if logs, err = kafkaconn.Logs(ctx, r.kafka, r.Topic, kafkaconn.UpTo(partitions)...); err != nil {
+		if logs, err = kafkaconn.Logs(ctx, r.Kafka, r.Topic, kafkaconn.UpTo(partitions)...); err != nil {
 			return nil, err
 		}
 	}
@@ -443,8 +443,8 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "empty is the end", what: "an answer without records is taken for the log's end, in the middle of a sweep",
 		source: []patch{{
-			ingestDir + "reading.go", "		resp, err := r.source.fetch(ctx, offset)\n",
-			`		resp, err := r.source.fetch(ctx, offset)
+			ingestDir + "reading.go", "		resp, err := r.source.Fetch(ctx, offset)\n",
+			`		resp, err := r.source.Fetch(ctx, offset)
 		if err == nil && len(resp.Records) == 0 && broken("empty is the end") {
 			break
 		}
@@ -465,8 +465,8 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	{
 		name: "a reading starts over after an error", what: "who goes on with a sweep reads it from its beginning after every error, and never gets through",
 		source: []patch{{
-			ingestDir + "source.go", "			if err = haltOfFetch(err, s.field, offset); !passes(err) {",
-			`			if err = haltOfFetch(err, s.field, offset); !passes(err) || broken("a reading starts over after an error") {`,
+			ingestDir + "source/source.go", "			if err = HaltOfFetch(err, s.Field, offset); !Passes(err) {",
+			`			if err = HaltOfFetch(err, s.Field, offset); !Passes(err) || broken("a reading starts over after an error") {`,
 		}},
 		wrong: "it never comes to rest",
 		seed:  411,

@@ -24,21 +24,21 @@ var brokenAdded = []broken{
 	{
 		name: "what another began is finished without the added period", what: "a shard that Redis has lost begins with the period, and its windows lack what it is brought along by",
 		source: []patch{{
-			ingestDir + "rulebook.go", "	counting.Windows = counting.Windows.With(&all.own.fold)\n",
-			"	if !broken(\"what another began is finished without the added period\") {\n		counting.Windows = counting.Windows.With(&all.own.fold)\n	}\n",
+			ingestDir + "rulebook/rulebook.go", "	counting.Windows = counting.Windows.With(&all.Own.Fold)\n",
+			"	if !broken(\"what another began is finished without the added period\") {\n		counting.Windows = counting.Windows.With(&all.Own.Fold)\n	}\n",
 		}},
 		wrong: "the standings differ from the oracle's",
 		seed:  addedFrom + 16,
 	},
 	{
 		name: "a period is added at the start alone", what: "partitions halt once Redis goes back to before the period was added",
-		source: []patch{{ingestDir + "locate.go", "	for i := range states {\n		st := states[i]", "	for i := range states {\n		if broken(\"a period is added at the start alone\") {\n			break\n		}\n		st := states[i]"}},
+		source: []patch{{ingestDir + "locate/locate.go", "	for i := range states {\n		st := states[i]", "	for i := range states {\n		if broken(\"a period is added at the start alone\") {\n			break\n		}\n		st := states[i]"}},
 		wrong:  `partition 0 is halted as "schema", and nothing asks`,
 		seed:   addedFrom + 6,
 	},
 	{
 		name: "late is early", what: "an event that came too late for all periods before one was added is counted as early",
-		source: []patch{{ingestDir + "reader.go", "		b.late++\n", "		if broken(\"late is early\") {\n			b.early++\n			break\n		}\n		b.late++\n"}},
+		source: []patch{{ingestDir + "reader.go", "		b.Late++\n", "		if broken(\"late is early\") {\n			b.Early++\n			break\n		}\n		b.Late++\n"}},
 		wrong:  "the processes count 50 applied,",
 		seed:   72164676923181,
 	},

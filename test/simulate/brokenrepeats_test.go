@@ -34,7 +34,7 @@ var brokenRepeats = []broken{
 		source: []patch{{
 			ingestDir + "lookback.go", "	first := max(0, next-l.records)\n",
 			`	first := max(0, next-l.records)
-	if broken("rebuild doesn't look back") && r.until.given() {
+	if broken("rebuild doesn't look back") && r.until.Given() {
 		first = next
 	}
 `,
@@ -47,7 +47,7 @@ var brokenRepeats = []broken{
 		source: []patch{{
 			ingestDir + "lookback.go", "	first := max(0, next-l.records)\n",
 			`	first := max(0, next-l.records)
-	if broken("start doesn't look back") && !r.until.given() {
+	if broken("start doesn't look back") && !r.until.Given() {
 		first = next
 	}
 `,

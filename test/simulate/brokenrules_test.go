@@ -76,8 +76,8 @@ var brokenRules = []broken{
 	{
 		name: "whoever takes over goes by its own rules", what: "one half of a sweep's members counts by other rules than the other",
 		source: []patch{{
-			ingestDir + "rulebook.go", "	if b := all.others[id]; b != nil && id != all.own.id() {\n",
-			"	if b := all.others[id]; b != nil && id != all.own.id() && !broken(\"whoever takes over goes by its own rules\") {\n",
+			ingestDir + "rulebook/rulebook.go", "	if b := all.others[id]; b != nil && id != all.Own.ID() {\n",
+			"	if b := all.others[id]; b != nil && id != all.Own.ID() && !broken(\"whoever takes over goes by its own rules\") {\n",
 		}},
 		wrong: "the standings differ from the oracle's",
 		seed:  booksFrom + 1,
@@ -94,9 +94,9 @@ var brokenRules = []broken{
 	{
 		name: "a rebuild goes by its own rules", what: "the sweep that it settles in counts by others than what consumers add to it",
 		source: []patch{{
-			ingestDir + "reading.go", "	r.by = r.books.of(next.Rules)\n",
-			`	r.by = r.books.of(next.Rules)
-	if broken("a rebuild goes by its own rules") && r.until.given() {
+			ingestDir + "reading.go", "	r.by = r.books.Of(next.Rules)\n",
+			`	r.by = r.books.Of(next.Rules)
+	if broken("a rebuild goes by its own rules") && r.until.Given() {
 		r.by = own
 	}
 `,

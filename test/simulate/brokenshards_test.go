@@ -6,8 +6,8 @@ var brokenShards = []broken{
 	{
 		name: "the plan of a first start isn't followed", what: "events that have come since a start was written first are in no board",
 		source: []patch{{
-			ingestDir + "resolve.go", "	if s == start.Begin {\n		r.terms.Follow(",
-			"	if s == start.Begin && !broken(\"the plan of a first start isn't followed\") {\n		r.terms.Follow(",
+			ingestDir + "locate/resolve.go", "	if s == start.Begin {\n		r.Terms.Follow(",
+			"	if s == start.Begin && !broken(\"the plan of a first start isn't followed\") {\n		r.Terms.Follow(",
 		}},
 		wrong: "partition 0 was to begin",
 		small: of(startsAgain), seed: 3,
@@ -37,14 +37,14 @@ var brokenShards = []broken{
 	{
 		name: "the highest shard is committed", what: "the offset is committed before the events of another shard count",
 		source: []patch{{
-			ingestDir + "sweeper.go", "		s.commits.at(s.Topic, s.Number, s.positions().Lowest(), s.trail)\n	}\n	return nil\n}\n\n// each",
+			ingestDir + "sweeper.go", "		s.commits.At(s.Topic, s.Number, s.positions().Lowest(), s.trail)\n	}\n	return nil\n}\n\n// each",
 			`		lowest := s.positions().Lowest()
 		for _, p := range s.positions() {
 			if broken("the highest shard is committed") {
 				lowest = max(lowest, p.From)
 			}
 		}
-		s.commits.at(s.Topic, s.Number, lowest, s.trail)
+		s.commits.At(s.Topic, s.Number, lowest, s.trail)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ package simulate
 var brokenZones = []broken{
 	{
 		name: "every process has its own borders", what: "replicas with other time zone data halt at each other's windows",
-		source: []patch{{ingestDir + "borders.go", "		known[u.Border] = at\n", "		known[u.Border] = map[bool]int64{false: at, true: u.At}[broken(\"every process has its own borders\")]\n"}},
+		source: []patch{{ingestDir + "shards/borders.go", "		known[u.Border] = at\n", "		known[u.Border] = map[bool]int64{false: at, true: u.At}[broken(\"every process has its own borders\")]\n"}},
 		wrong:  `partition 1 is halted as "window_bounds"`,
 		seed:   zonesFrom + 6,
 	},

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/zoneinfo"
 	"github.com/standings/standings/test/oracle"
 )
@@ -335,7 +335,7 @@ func (w *world) uncommitted() []int {
 // of its calls and nothing went back, it also checks that the processes count the same events as the
 // oracle.
 func (w *world) checkAccounts(o referee) {
-	var total ingest.Count
+	var total counts.Count
 	dead := int64(0)
 	for _, p := range w.processes {
 		c := p.stats.Count()

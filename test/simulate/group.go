@@ -13,7 +13,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
@@ -42,7 +42,7 @@ type member struct {
 
 // generation is a generation as one member sees it.
 type generation struct {
-	*ingest.Generation
+	*group.Generation
 	ending
 
 	mu      sync.Mutex
@@ -74,7 +74,7 @@ func (e ending) Err() error {
 	}
 }
 
-func (p *process) join(config kafka.ConsumerGroupConfig) (ingest.Group, error) {
+func (p *process) join(config kafka.ConsumerGroupConfig) (group.Group, error) {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	p.member.config = config
@@ -82,7 +82,7 @@ func (p *process) join(config kafka.ConsumerGroupConfig) (ingest.Group, error) {
 }
 
 // Next joins, and waits for the assignment.
-func (m *member) Next(outer context.Context) (*ingest.Generation, error) {
+func (m *member) Next(outer context.Context) (*group.Generation, error) {
 	m.w.mu.Lock()
 	g := m.current
 	m.w.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *member) Next(outer context.Context) (*ingest.Generation, error) {
 		m.waits, m.dealt, m.current = false, nil, nil
 		return nil, err
 	}
-	dealt, ok := value.(*ingest.Generation)
+	dealt, ok := value.(*group.Generation)
 	if !ok {
 		panic("simulate: no generation was dealt")
 	}
@@ -229,7 +229,7 @@ func (c *coordinator) deal(w *world) {
 			assignments[t] = slices.Sorted(slices.Values(partitions))
 		}
 		id, name := c.generation, m.name
-		g.Generation = &ingest.Generation{
+		g.Generation = &group.Generation{
 			ID: id, Member: name, Assignments: assignments, Start: g.start,
 			Commit: func(offsets map[string]map[int]kafkaconn.Commit) error { return m.commit(id, name, offsets) },
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -43,7 +43,7 @@ type truth struct {
 
 // read starts a reader of boards.
 func (w *world) read() {
-	p := &process{w: w, topics: topics[:w.setup.topics()], has: w.plan.seed%2 == 0, id: firstReader + len(w.readers), swept: map[sweeping]int64{}, stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, topics: topics[:w.setup.topics()], has: w.plan.seed%2 == 0, id: firstReader + len(w.readers), swept: map[sweeping]int64{}, stats: new(counts.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &reading{process: p}
 	w.mu.Lock()
 	w.readers = append(w.readers, r)

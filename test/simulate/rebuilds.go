@@ -13,6 +13,8 @@ import (
 	starts "github.com/standings/standings/internal/ingest/start"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/test/simulate/redissim"
@@ -37,9 +39,9 @@ func (w *world) rebuild(s size) {
 	r := w.visitor(s)
 	p := r.process
 	job := &rebuild.Job{
-		From:  ingest.ReplayFrom{From: starts.FromWindow, SinceOrigin: true},
+		From:  replay.From{From: starts.FromWindow, SinceOrigin: true},
 		Owner: p.name(),
-		Replay: func(into []*shadow.Store) (*ingest.Replay, error) {
+		Replay: func(into []*shadow.Store) (*replay.Replay, error) {
 			c := p.config(s)
 			c.Standings = nil
 			for _, one := range into {
@@ -64,7 +66,7 @@ const firstRebuild = 101
 
 // visitor starts a process for one task.
 func (w *world) visitor(s size) *rebuilding {
-	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, has: w.adds, id: firstRebuild + len(w.rebuilds), stats: new(ingest.Stats), done: make(chan struct{}), ending: newEnding()}
+	p := &process{w: w, size: s, shadow: map[int][]counted{}, swept: map[sweeping]int64{}, topics: w.topics, book: w.book, has: w.adds, id: firstRebuild + len(w.rebuilds), stats: new(counts.Stats), done: make(chan struct{}), ending: newEnding()}
 	r := &rebuilding{process: p}
 	w.mu.Lock()
 	w.rebuilds = append(w.rebuilds, r)

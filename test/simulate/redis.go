@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/shards"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -73,7 +73,7 @@ func (p *process) store(sh *shard) *ranking.Store {
 }
 
 // standings returns the stores of all shards, as in the product.
-func (p *process) standings() (all []ingest.Standings) {
+func (p *process) standings() (all []shards.Standings) {
 	for _, sh := range p.w.shards {
 		if s := (standings{p.store(sh)}); p.keeper != nil {
 			all = append(all, alignedStandings{s, p, sh.number})

@@ -22,6 +22,8 @@ import (
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/memory"
+	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	boardrules "github.com/standings/standings/internal/rules"
@@ -197,7 +199,7 @@ func (p *plan) changes(d *drawer) {
 	s.Shards, s.Masters, s.Beheaded, s.Duplicates, s.Start = 0, 0, 0, 0, starts.FromEarliest
 	s.Less = 0
 	for i := range s.Processes { // to finish a sweep under others' rules, a process needs the minimum of fold_memory
-		s.Processes[i].foldMemory = ingest.LeastMemory(maxEventBytes)
+		s.Processes[i].foldMemory = memory.LeastMemory(maxEventBytes)
 	}
 	unlike := map[string]bool{truncate: true, gapOpens: true, wipe: true, leap: true}
 	p.events = slices.DeleteFunc(p.events, func(f fault) bool { return unlike[f.kind] })
@@ -261,18 +263,18 @@ func (p *process) rules(c *ingest.Config) {
 	counting := p.w.counting(p.book)
 	c.Rules, c.Events, c.Duplicates = counting.Windows, counting.Events, counting.Duplicates
 	c.RulesText = rulesText(p.book)
-	c.ReadRules = func(text string) (ingest.Counting, error) {
+	c.ReadRules = func(text string) (rulebook.Counting, error) {
 		n := 0
 		if _, err := fmt.Sscanf(text, "configuration %d", &n); err != nil {
-			return ingest.Counting{}, fmt.Errorf("read %q: %w", text, err)
+			return rulebook.Counting{}, fmt.Errorf("read %q: %w", text, err)
 		}
 		return p.w.counting(n), nil
 	}
 }
 
-func (w *world) counting(n int) ingest.Counting {
+func (w *world) counting(n int) rulebook.Counting {
 	b, s := w.setup.bookOf(n), w.setup
-	c := ingest.Counting{
+	c := rulebook.Counting{
 		Events:     event.Rules{MaxEventBytes: maxEventBytes, MaxPoints: s.MaxPoints, MaxFuture: b.maxFuture.Milliseconds(), Boards: b.boards, Others: boardrules.Boards{}},
 		Windows:    fold.Rules{Boards: map[string]*fold.Board{}},
 		Duplicates: b.duplicates,

@@ -35,6 +35,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
@@ -126,7 +127,7 @@ type process struct {
 	shadow   map[int][]counted // of a rebuild: the configurations by which it has counted records
 	id       int
 	consumer *ingest.Consumer
-	stats    *ingest.Stats
+	stats    *counts.Stats
 	keeping
 	clients []redis.UniversalClient // one per master
 	member  *member
@@ -242,7 +243,7 @@ func (w *world) launch(s size) { w.launchAs(s, w.adds) }
 
 // launchAs starts a process, with the added period or without.
 func (w *world) launchAs(s size, has bool) {
-	p := &process{w: w, size: s, topics: w.topics, book: w.book, has: has, swept: map[sweeping]int64{}, id: len(w.processes) + 1, stats: new(ingest.Stats), done: make(chan struct{})}
+	p := &process{w: w, size: s, topics: w.topics, book: w.book, has: has, swept: map[sweeping]int64{}, id: len(w.processes) + 1, stats: new(counts.Stats), done: make(chan struct{})}
 	p.member = &member{w: w, from: p}
 	w.mu.Lock()
 	w.processes = append(w.processes, p)

@@ -19,6 +19,7 @@ import (
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
@@ -169,5 +170,5 @@ func dryConsumer(r *app.Reader, client *kafka.Client, cluster string) (*ingest.C
 	if !ok {
 		return nil, fmt.Errorf("a transport of type %T", client.Transport)
 	}
-	return app.NewConsumer(cfg, settings, transport, all, nil, app.BeforeCounting{}, zap.NewNop(), new(ingest.Stats))
+	return app.NewConsumer(cfg, settings, transport, all, nil, app.BeforeCounting{}, zap.NewNop(), new(counts.Stats))
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/clitest"
@@ -185,7 +185,7 @@ func (w *checked) consumes(t *testing.T, change ...string) (stop func()) {
 	all, err := app.NewBoards(cfg, client, brokers.Cluster)
 	require.NoError(t, err)
 	transport := app.NewTransport(cfg, settings)
-	consumer, err := app.NewConsumer(cfg, settings, transport, all, nil, app.BeforeCounting{}, zap.NewNop(), new(ingest.Stats))
+	consumer, err := app.NewConsumer(cfg, settings, transport, all, nil, app.BeforeCounting{}, zap.NewNop(), new(counts.Stats))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

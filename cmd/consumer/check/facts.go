@@ -10,8 +10,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 
 	"github.com/standings/standings/cmd/consumer/shards"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/locate"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -77,7 +77,7 @@ type topicFacts struct {
 	logsErr      error
 	committed    map[int]kafkaconn.Commit
 	committedErr error
-	outlook      []ingest.Outlook // where its partitions would start
+	outlook      []locate.Outlook // where its partitions would start
 	outlookErr   error
 	deadLetters  *topicFacts
 }

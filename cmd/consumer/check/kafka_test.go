@@ -9,9 +9,10 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/locate"
+	"github.com/standings/standings/internal/ingest/topics"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/units"
@@ -39,7 +40,7 @@ func aTopic() topicFacts {
 	return topicFacts{
 		name: "points", partitions: []kafka.Partition{whole(0), whole(1)}, settings: settings(),
 		logs: []kafkaconn.Log{{Start: 0, End: 500}, {Start: 0, End: 7}}, committed: map[int]kafkaconn.Commit{},
-		outlook:     []ingest.Outlook{{Why: ingest.FromLedger, At: 480}, {Why: ingest.FromLedger, At: 7}},
+		outlook:     []locate.Outlook{{Why: locate.FromLedger, At: 480}, {Why: locate.FromLedger, At: 7}},
 		deadLetters: &topicFacts{name: "points.dlq", partitions: []kafka.Partition{whole(0), whole(1)}, settings: settings()},
 	}
 }
@@ -188,9 +189,9 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 			"dead letters", "warning: cleanup.policy=compact"},
 
 		{"rights", func(*kafkaFacts, *wanted) {}, "rights", "ok: none is missing"},
-		{"a right is missing", func(f *kafkaFacts, _ *wanted) { f.missing = ingest.Needs("g", "points")[:1] }, "rights",
+		{"a right is missing", func(f *kafkaFacts, _ *wanted) { f.missing = topics.Needs("g", "points")[:1] }, "rights",
 			"wrong: no right to Read, which is needed to share the partitions and commit → kafka-acls --add --allow-principal User:… --operation Read --group g"},
-		{"a right that is only useful", func(f *kafkaFacts, _ *wanted) { f.missing = ingest.Needs("g", "points")[3:4] }, "rights", "warning: no right to DescribeConfigs"},
+		{"a right that is only useful", func(f *kafkaFacts, _ *wanted) { f.missing = topics.Needs("g", "points")[3:4] }, "rights", "warning: no right to DescribeConfigs"},
 		{"rights that aren't told", func(f *kafkaFacts, _ *wanted) { f.rightsErr = refused }, "rights", "not checked: connection refused"},
 		{"a broker that refuses", func(f *kafkaFacts, _ *wanted) { f.bootstrap[0].err = &kafkaconn.Refusal{}; f.err = refused }, "brokers", "wrong: …docs/security.md"},
 
@@ -235,22 +236,22 @@ func TestWhatCheckSaysOfStarts(t *testing.T) {
 	}{
 		{"from the ledger", func(*topicFacts, *wanted) {}, "ok: continues from the ledger: partitions 0 at 480, 1 at 7; 20 records to read"},
 		{"first", func(f *topicFacts, _ *wanted) {
-			f.outlook = []ingest.Outlook{{Why: ingest.First, At: 100, Partial: partial}, {Why: ingest.First}}
+			f.outlook = []locate.Outlook{{Why: locate.First, At: 100, Partial: partial}, {Why: locate.First}}
 		}, "ok: first start (start: window): partitions 0 at 100, 1 at 0; 407 records to read; windows that began before 2100-03-10 12:00:00Z"},
 		{"lost, and added", func(f *topicFacts, _ *wanted) {
-			f.outlook = []ingest.Outlook{{Why: ingest.Lost, At: 100}, {Why: ingest.Added}}
+			f.outlook = []locate.Outlook{{Why: locate.Lost, At: 100}, {Why: locate.Added}}
 		}, "ok: added partitions start: partition 1 at 0; 7 records to read\nwarning: Redis has no position…partition 0 at 100"},
-		{"over a gap", func(f *topicFacts, _ *wanted) { f.outlook[0].Why = ingest.OverGap },
+		{"over a gap", func(f *topicFacts, _ *wanted) { f.outlook[0].Why = locate.OverGap },
 			"ok: continues from the ledger: partition 1…\nwarning: events are gone from the log; continues because of on_gap: partition 0 at 480"},
-		{"a halt", func(f *topicFacts, _ *wanted) { f.outlook[0] = ingest.Outlook{Why: ingest.Halts, Halt: gap} },
+		{"a halt", func(f *topicFacts, _ *wanted) { f.outlook[0] = locate.Outlook{Why: locate.Halts, Halt: gap} },
 			"ok: …partition 1 at 7…\nwrong: partition 0 would halt (gap): the events of points/0 are gone → restore them"},
 		{"halts", func(f *topicFacts, _ *wanted) {
-			f.outlook[0], f.outlook[1] = ingest.Outlook{Why: ingest.Halts, Halt: gap}, ingest.Outlook{Why: ingest.Halts, Halt: gap}
+			f.outlook[0], f.outlook[1] = locate.Outlook{Why: locate.Halts, Halt: gap}, locate.Outlook{Why: locate.Halts, Halt: gap}
 		},
 			"wrong: partition 0 and 1 more would halt (gap)"},
 		{"another schema", func(f *topicFacts, _ *wanted) {
 			h := &health.Halt{Reason: health.HaltSchema, What: "long", Remedy: "words"}
-			f.outlook[0], f.outlook[1] = ingest.Outlook{Why: ingest.Halts, Halt: h}, ingest.Outlook{Why: ingest.Halts, Halt: h}
+			f.outlook[0], f.outlook[1] = locate.Outlook{Why: locate.Halts, Halt: h}, locate.Outlook{Why: locate.Halts, Halt: h}
 		}, "wrong: partition 0 and 1 more would halt (schema): see schema, below"},
 		{"without Redis", func(f *topicFacts, w *wanted) {
 			f.committed[1], w.notRedis = kafkaconn.Commit{Offset: 7}, errors.New("away")
@@ -261,7 +262,7 @@ func TestWhatCheckSaysOfStarts(t *testing.T) {
 		{"many", func(f *topicFacts, _ *wanted) {
 			f.logs, f.outlook = nil, nil
 			for range 40 {
-				f.logs, f.outlook = append(f.logs, kafkaconn.Log{End: 9}), append(f.outlook, ingest.Outlook{Why: ingest.FromLedger, At: 8})
+				f.logs, f.outlook = append(f.logs, kafkaconn.Log{End: 9}), append(f.outlook, locate.Outlook{Why: locate.FromLedger, At: 8})
 			}
 		}, "5 at 8 and 34 more; 40 records to read"},
 	} {

@@ -18,8 +18,8 @@ import (
 
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/topics"
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
@@ -98,7 +98,7 @@ func (a *kafkaQueries) gather(ctx context.Context) *kafkaFacts {
 // queryRights asks for the rights that run checks at start. It leaves out the group's rights if no group
 // was ever used.
 func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
-	needs := ingest.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
+	needs := topics.Needs(a.cfg.Kafka.Group, a.cfg.Kafka.Topics...)
 	if f.bans != nil && f.bans.err == nil {
 		needs = append(needs, app.BansRights(a.cfg)...)
 	}

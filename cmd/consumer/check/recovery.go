@@ -13,13 +13,14 @@ import (
 
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/locate"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/units"
 )
 
 // lossFacts holds what decides the cost of losing Redis.
 type lossFacts struct {
-	reach   ingest.Reach
+	reach   locate.Reach
 	windows []ledger.Window // listed in Redis, with retention not yet over
 	now     time.Time       // by Redis's clock
 }

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/locate"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/units"
 )
@@ -39,7 +39,7 @@ func reportStarts(topics []topicFacts, state *ledger.State) []startReport {
 	return all
 }
 
-func (r *startReport) addOutlook(o *ingest.Outlook) {
+func (r *startReport) addOutlook(o *locate.Outlook) {
 	why := string(o.Why)
 	r.Start = &why
 	if o.Halt != nil {
@@ -71,14 +71,14 @@ func judgeStarts(s *section, t *topicFacts, start string, notRedis error) {
 		s.unchecked(check, t.name, t.outlookErr.Error(), "")
 		return
 	}
-	for _, why := range []ingest.Why{ingest.FromLedger, ingest.Added, ingest.First, ingest.Lost, ingest.OverGap} {
+	for _, why := range []locate.Why{locate.FromLedger, locate.Added, locate.First, locate.Lost, locate.OverGap} {
 		t.judgeStart(s, why, start)
 	}
 	t.judgeHalts(s)
 }
 
 // judgeStart reports the partitions that would start for a given reason, if there are any.
-func (t *topicFacts) judgeStart(s *section, why ingest.Why, start string) {
+func (t *topicFacts) judgeStart(s *section, why locate.Why, start string) {
 	const check = "start"
 	var offsets []string
 	var lag, partial int64
@@ -97,19 +97,19 @@ func (t *topicFacts) judgeStart(s *section, why ingest.Why, start string) {
 		where += "; windows that began before " + time.UnixMilli(partial).UTC().Format("2006-01-02 15:04:05Z") + " will be shown as incomplete"
 	}
 	switch why {
-	case ingest.FromLedger:
+	case locate.FromLedger:
 		s.ok(check, t.name, "continues from the ledger: "+where)
-	case ingest.Added:
+	case locate.Added:
 		s.ok(check, t.name, "added partitions start: "+where)
-	case ingest.First:
+	case locate.First:
 		s.ok(check, t.name, fmt.Sprintf("first start (start: %s): %s", start, where))
-	case ingest.Lost:
+	case locate.Lost:
 		s.warn(check, t.name, "Redis has no position of a topic that this group has read: the live windows would be read again: "+where,
 			"if Redis was not lost, check redis.addresses, redis.db and redis.prefix")
-	case ingest.OverGap:
+	case locate.OverGap:
 		s.warn(check, t.name, "events are gone from the log; continues because of on_gap: "+where,
 			"restore the events first if you can: afterwards they cannot be counted")
-	case ingest.Halts:
+	case locate.Halts:
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/topics"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/units"
 )
@@ -95,7 +95,7 @@ func partitionsOf(all []string) string {
 
 func judgeCleanup(s *section, t *topicFacts) {
 	policy := t.settings["cleanup.policy"]
-	if _, compacted := errors.AsType[*ingest.CompactError](ingest.CheckCompaction(t.name, t.settings)); compacted {
+	if _, compacted := errors.AsType[*topics.CompactError](topics.CheckCompaction(t.name, t.settings)); compacted {
 		s.wrong("cleanup.policy", t.name, policy+": events with equal keys would vanish before they are counted or counted again", "set cleanup.policy=delete")
 		return
 	}
@@ -114,7 +114,7 @@ func judgeRetention(s *section, t *topicFacts, want *wanted) {
 		return
 	}
 	kept := "events are kept for " + units.ShortDuration(retention)
-	forgets := ingest.Forgets(t.settings, &want.rules)
+	forgets := topics.Forgets(t.settings, &want.rules)
 	if len(forgets) == 0 {
 		s.ok(check, t.name, kept+": longer than any window is open")
 		return

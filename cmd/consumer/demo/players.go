@@ -13,6 +13,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/produce"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/retry"
 	"github.com/standings/standings/internal/sample"
@@ -26,7 +27,7 @@ type players struct {
 	events    *sample.Generator
 	luck      *rand.Rand
 	someone   string // the id of one player
-	stats     *ingest.Stats
+	stats     *counts.Stats
 	consumer  atomic.Pointer[ingest.Consumer] // nil until the consumer runs
 	published atomic.Int64
 }
@@ -56,7 +57,7 @@ func newPlayers(f *flags) (*players, error) {
 	}
 	first, _ := events.Next(nil)
 	return &players{
-		rate: f.rate, events: events, luck: rand.New(rand.NewPCG(f.seed, 1)), someone: string(first.Key), stats: new(ingest.Stats),
+		rate: f.rate, events: events, luck: rand.New(rand.NewPCG(f.seed, 1)), someone: string(first.Key), stats: new(counts.Stats),
 	}, nil
 }
 

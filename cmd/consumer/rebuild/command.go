@@ -18,8 +18,8 @@ import (
 	"github.com/standings/standings/cmd/consumer/complete"
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/health"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/internal/redisconn"
@@ -125,7 +125,7 @@ report the outcome, and 2 for an invalid command line or configuration.`,
 }
 
 // run runs the rebuild. It writes the progress to stderr and the result to stdout.
-func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from ingest.ReplayFrom) error {
+func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from replay.From) error {
 	zone, err := zoneinfo.Load(cfg.TimeZone)
 	if err != nil {
 		return fmt.Errorf("time_zone: %w", err)
@@ -194,7 +194,7 @@ func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Resu
 			"consumer rebuild --dry-run shows what still differs: %w", err)
 	case ctx.Err() != nil:
 		return errors.New("interrupted: the boards are unchanged")
-	case errors.Is(err, shadow.ErrLost), errors.Is(err, ingest.ErrShadowLost):
+	case errors.Is(err, shadow.ErrLost), errors.Is(err, replay.ErrShadowLost):
 		return fmt.Errorf("the boards are unchanged, and the rebuilt ones are lost: %w", err)
 	case errors.Is(err, rebuild.ErrNothing), halted:
 		if halted {

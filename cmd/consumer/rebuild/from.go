@@ -13,34 +13,34 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
 
 // parseFrom parses --from. A value that is neither a keyword nor a time is the name of a file.
-func parseFrom(text string) (ingest.ReplayFrom, error) {
+func parseFrom(text string) (replay.From, error) {
 	switch text {
 	case "":
-		return ingest.ReplayFrom{From: start.FromWindow, SinceOrigin: true}, nil
+		return replay.From{From: start.FromWindow, SinceOrigin: true}, nil
 	case "window":
-		return ingest.ReplayFrom{From: start.FromWindow}, nil
+		return replay.From{From: start.FromWindow}, nil
 	case "earliest":
-		return ingest.ReplayFrom{From: start.FromEarliest}, nil
+		return replay.From{From: start.FromEarliest}, nil
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return ingest.ReplayFrom{From: start.FromTime, Time: at}, nil
+		return replay.From{From: start.FromTime, Time: at}, nil
 	}
 	file, err := os.Open(text)
 	if err != nil {
-		return ingest.ReplayFrom{}, fmt.Errorf("--from %q is neither window, earliest, a time like 2026-11-01T00:00:00Z, nor a file that can be read: %w", text, err)
+		return replay.From{}, fmt.Errorf("--from %q is neither window, earliest, a time like 2026-11-01T00:00:00Z, nor a file that can be read: %w", text, err)
 	}
 	defer file.Close() //nolint:errcheck // it is only read
 	offsets, err := readOffsets(file)
 	if err != nil {
-		return ingest.ReplayFrom{}, fmt.Errorf("--from %s: %w", text, err)
+		return replay.From{}, fmt.Errorf("--from %s: %w", text, err)
 	}
-	return ingest.ReplayFrom{Offsets: offsets}, nil
+	return replay.From{Offsets: offsets}, nil
 }
 
 // byteOrderMark appears at the start of files from some editors and spreadsheets.

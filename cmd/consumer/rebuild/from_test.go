@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
@@ -19,7 +19,7 @@ import (
 func TestARebuildBeginsAtAWordATimeOrTheOffsetsOfAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "offsets.csv")
 	require.NoError(t, os.WriteFile(file, []byte("points,0,480\r\npoints, 1, 12\n\"a.b\",2,0\n"), 0o600))
-	for text, want := range map[string]ingest.ReplayFrom{
+	for text, want := range map[string]replay.From{
 		"":                          {From: start.FromWindow, SinceOrigin: true},
 		"window":                    {From: start.FromWindow},
 		"earliest":                  {From: start.FromEarliest},

@@ -15,7 +15,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/logging"
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -92,7 +92,7 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 	opened = append(opened, endBans)
 	job = &rebuild.Job{
 		Live: all.Shards(), Bans: align, Owner: app.Owner(), Lease: lease,
-		Replay: func(into []*shadow.Store) (*ingest.Replay, error) {
+		Replay: func(into []*shadow.Store) (*replay.Replay, error) {
 			return app.NewReplay(cfg, settings, transport, into, log)
 		},
 		Watch: rebuild.Watch{Planned: shown.planned, Reading: shown.reading, Note: shown.note},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/rebuild"
 )
 
@@ -20,7 +20,7 @@ const theWindows = `[
 
 func TestTheReportAsJSONHasAllOfIt(t *testing.T) {
 	r := result()
-	r.Plan.Starts = append(r.Plan.Starts, ingest.ReplayStart{Field: "points/2", At: 7}) // added later
+	r.Plan.Starts = append(r.Plan.Starts, replay.Start{Field: "points/2", At: 7}) // added later
 	text, err := json.Marshal(reportOf(r, &flags{dryRun: true, diff: true}, nil))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"swapped":false,"dry_run":true,"refused":[],"records":2093179,"too_large":0,"took_ms":41840,"holds":1,"held_ms":17,

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/standings/standings/cmd/consumer/sides"
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/internal/terminal"
@@ -54,7 +54,7 @@ func (s *show) planned(p *rebuild.Plan) {
 	_ = terminal.Write(s.w, b.String()) // a failed write to stderr cannot be reported
 }
 
-func completeSince(s ingest.ReplayStart) string {
+func completeSince(s replay.Start) string {
 	if s.Origin.Time == 0 {
 		return "the beginning"
 	}

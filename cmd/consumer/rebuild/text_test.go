@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/logging"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/shadow"
@@ -29,7 +29,7 @@ func planned() *rebuild.Plan {
 			{Window: ledger.Window{Board: "us", Period: "weekly", Name: "2026-W47"}, Action: shadow.Dropped},
 			{Window: ledger.Window{Board: "us", Period: "yearly", Name: "2026"}, Action: shadow.Replaced, Incomplete: true},
 		}},
-		Starts: []ingest.ReplayStart{
+		Starts: []replay.Start{
 			{Field: "points/0", At: 0},
 			{Field: "points/1", At: 310_002, LogStart: true, Origin: ledger.Origin{Offset: 310_002, Time: 1795248930123}},
 		},

@@ -9,7 +9,7 @@ import (
 	"github.com/standings/standings/cmd/consumer/logging"
 	"github.com/standings/standings/internal/app/run"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 )
 
 // Command returns the run command for a program.
@@ -23,7 +23,7 @@ partitions.`,
 		Args: cli.ExactArgs(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return logging.Run(p, func(cfg *config.Config, log *zap.Logger) error {
-				return run.Consume(c.Context(), cfg, log, new(ingest.Stats), nil)
+				return run.Consume(c.Context(), cfg, log, new(counts.Stats), nil)
 			})
 		},
 	}

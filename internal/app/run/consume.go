@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
@@ -30,7 +31,7 @@ import (
 // Consume runs a consumer until the context ends. ready, if not nil, receives the consumer before it starts.
 // The last log line has the counts: after every orderly end, even if the process still waits for Kafka or
 // Redis, and after any end of a consumer that ran.
-func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer)) error {
+func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *counts.Stats, ready func(*ingest.Consumer)) error {
 	var consumer atomic.Pointer[ingest.Consumer]
 	err := begin(ctx, cfg, log, stats, ready, &consumer)
 	if ctx.Err() != nil && consumer.Load() == nil && errors.Is(err, context.Canceled) {
@@ -45,7 +46,7 @@ func Consume(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *in
 	return err
 }
 
-func sayStopped(log *zap.Logger, stats *ingest.Stats) {
+func sayStopped(log *zap.Logger, stats *counts.Stats) {
 	log.Info("stopped", zap.Int64("consumed", stats.Consumed()), zap.Int64("applied", stats.Applied.Load()),
 		zap.Int64("dead_lettered", stats.DeadLettered()), zap.Int64("late", stats.Late.Load()), zap.Int64("early", stats.Early.Load()),
 		zap.Int64("skipped", stats.Skipped.Load()), zap.Int64("repeated", stats.Repeated.Load()), zap.Int64("duplicates", stats.Duplicates.Load()),
@@ -54,7 +55,7 @@ func sayStopped(log *zap.Logger, stats *ingest.Stats) {
 }
 
 // begin opens everything that a consumer needs throughout its life, and consumes.
-func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *ingest.Stats, ready func(*ingest.Consumer), consumer *atomic.Pointer[ingest.Consumer]) error {
+func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *counts.Stats, ready func(*ingest.Consumer), consumer *atomic.Pointer[ingest.Consumer]) error {
 	log.Info("time zone data", zap.String("version", zoneinfo.Current().Version), zap.String("source", zoneinfo.Current().Source))
 	if err := sayLayouts(cfg, log); err != nil {
 		return err
@@ -127,7 +128,7 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *inge
 // process has everything that outlives a change of the number of shards.
 type process struct {
 	log       *zap.Logger
-	stats     *ingest.Stats
+	stats     *counts.Stats
 	ready     func(*ingest.Consumer)
 	client    redis.UniversalClient
 	ops       *operations

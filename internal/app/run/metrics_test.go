@@ -26,6 +26,8 @@ import (
 	"github.com/standings/standings/internal/bans"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/test/testenv"
@@ -36,7 +38,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	now := func() ingest.Snapshot {
 		return ingest.Snapshot{
-			Membership: ingest.Membership{Joined: true},
+			Membership: group.Membership{Joined: true},
 			Partitions: []ingest.PartitionSnapshot{{Topic: "points", Line: workers.Line{State: workers.StateRunning}, Lag: workers.Lag{Known: true}}},
 		}
 	}
@@ -55,7 +57,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	led.ran("seal", nil)
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = client.Close() })
-	cfg, stats := config.Defaults(), new(ingest.Stats)
+	cfg, stats := config.Defaults(), new(counts.Stats)
 	stats.Shard(0)
 	all, err := app.NewBoards(cfg, client, "")
 	if err != nil {

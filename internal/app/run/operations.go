@@ -16,6 +16,7 @@ import (
 	"github.com/standings/standings/internal/app/serve"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/metrics"
 	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -47,7 +48,7 @@ type operations struct {
 
 // openOperations opens the port and serves it until close. It returns an error if the port cannot be opened. If
 // the port fails later, that is logged, and the process continues.
-func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *ingest.Stats, port *serve.Port) (*operations, error) {
+func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *counts.Stats, port *serve.Port) (*operations, error) {
 	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
 		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), published: newPublished(), reach: newReported(logReach), jobs: newJobMetrics(), bans: new(bansCollector), has: new(masters), windows: windowRoom{most: cfg.MaxWindows}, stop: func() {}}
 	if cfg.Listen == config.Off {
@@ -91,7 +92,7 @@ func (o *operations) close() {
 }
 
 // newRegistry returns a registry of everything that /metrics reports.
-func newRegistry(cfg *config.Config, stats *ingest.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, beside ...prometheus.Collector) *prometheus.Registry {
+func newRegistry(cfg *config.Config, stats *counts.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, beside ...prometheus.Collector) *prometheus.Registry {
 	all := prometheus.NewRegistry()
 	all.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

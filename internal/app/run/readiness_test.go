@@ -10,6 +10,7 @@ import (
 	"github.com/standings/standings/internal/api"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger/workers"
 )
@@ -35,17 +36,17 @@ func isReadyOnceInItsGroup(t *testing.T) {
 	partition := func(field, state, reason string, since time.Time) ingest.PartitionSnapshot {
 		return ingest.PartitionSnapshot{Field: field, Line: workers.Line{State: state, Reason: reason, What: "what", Remedy: "remedy"}, Since: since}
 	}
-	in := ingest.Membership{Joined: true, Joins: 1, Since: ago(time.Hour)}
+	in := group.Membership{Joined: true, Joins: 1, Since: ago(time.Hour)}
 	for name, test := range map[string]struct {
 		now     ingest.Snapshot
 		leaving bool
 		want    string
 	}{
-		"not in its group yet":         {now: ingest.Snapshot{Membership: ingest.Membership{Since: ago(0)}}, want: "joining"},
+		"not in its group yet":         {now: ingest.Snapshot{Membership: group.Membership{Since: ago(0)}}, want: "joining"},
 		"a member without a partition": {now: ingest.Snapshot{Membership: in}},
-		"a rebalance":                  {now: ingest.Snapshot{Membership: ingest.Membership{Joins: 3, Since: ago(patience / 2)}}},
-		"a rebalance that lasts":       {now: ingest.Snapshot{Membership: ingest.Membership{Joins: 3, Since: ago(2 * patience)}}, want: "joining"},
-		"leaving":                      {now: ingest.Snapshot{Membership: ingest.Membership{Joins: 3, Since: ago(2 * patience)}}, leaving: true},
+		"a rebalance":                  {now: ingest.Snapshot{Membership: group.Membership{Joins: 3, Since: ago(patience / 2)}}},
+		"a rebalance that lasts":       {now: ingest.Snapshot{Membership: group.Membership{Joins: 3, Since: ago(2 * patience)}}, want: "joining"},
+		"leaving":                      {now: ingest.Snapshot{Membership: group.Membership{Joins: 3, Since: ago(2 * patience)}}, leaving: true},
 		"partitions that run":          {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", workers.StateRunning, "", time.Time{})}}},
 		"one that waits for a moment":  {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", workers.StateWaiting, "", ago(patience/2))}}},
 		"one that waits for long":      {now: ingest.Snapshot{Membership: in, Partitions: []ingest.PartitionSnapshot{partition("t/0", workers.StateWaiting, "", ago(2*patience))}}, want: "waiting t/0"},
@@ -63,7 +64,7 @@ func isReadyOnceInItsGroup(t *testing.T) {
 	if want := (api.Reason{Reason: "waiting", Cause: "memory", Partition: "t/0", What: "for 7s: what", Remedy: "remedy"}); len(waits) != 1 || waits[0] != want {
 		t.Errorf("%+v, want %+v", waits, want)
 	}
-	got := ofConsumer(ingest.Snapshot{Membership: ingest.Membership{Since: ago(0), Err: errors.New("topic points doesn't exist yet")}}, "group", false)
+	got := ofConsumer(ingest.Snapshot{Membership: group.Membership{Since: ago(0), Err: errors.New("topic points doesn't exist yet")}}, "group", false)
 	if want := "it has not joined group group yet: topic points doesn't exist yet"; got[0].What != want {
 		t.Errorf("%q, want %q", got[0].What, want)
 	}

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -36,7 +36,7 @@ func TestAConsumerWarnsOfTokensThatCannotBeReadAnyMore(t *testing.T) {
 	core, logged := observer.New(zap.InfoLevel)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Consume(ctx, l.Config, zap.New(core), new(ingest.Stats), nil) }()
+	go func() { ended <- Consume(ctx, l.Config, zap.New(core), new(counts.Stats), nil) }()
 	defer func() { cancel(); require.NoError(t, <-ended) }()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	eventually := func(path, text string, there bool) {

@@ -1,6 +1,6 @@
 // Package metrics exports a consumer's counters to Prometheus.
 //
-// It counts nothing itself: ingest.Stats and the consumer hold the numbers, and a Collector reads them at each
+// It counts nothing itself: counts.Stats and the consumer hold the numbers, and a Collector reads them at each
 // scrape. There is therefore one count of everything, which the last log line and the tests use as well. A
 // partition that has moved to another process is no longer exported.
 package metrics
@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger/workers"
@@ -19,13 +20,13 @@ import (
 
 // Collector exports the metrics of one consumer.
 type Collector struct {
-	stats *ingest.Stats
+	stats *counts.Stats
 	now   func() ingest.Snapshot
 }
 
 // New returns a Collector. now returns the consumer's current state; before the consumer starts, that is the
 // zero Snapshot.
-func New(stats *ingest.Stats, now func() ingest.Snapshot) *Collector {
+func New(stats *counts.Stats, now func() ingest.Snapshot) *Collector {
 	return &Collector{stats: stats, now: now}
 }
 
@@ -128,7 +129,7 @@ func (to sender) gauge(d *prometheus.Desc, v float64, labels ...string) {
 }
 
 // histogram sends a distribution. one is the value of the distribution that equals one unit of the metric.
-func (to sender) histogram(d *prometheus.Desc, h ingest.Distribution, one float64) {
+func (to sender) histogram(d *prometheus.Desc, h counts.Distribution, one float64) {
 	buckets := map[float64]uint64{}
 	for i, bound := range h.Bounds {
 		buckets[float64(bound)/one] = uint64(h.Counts[i])
@@ -136,7 +137,7 @@ func (to sender) histogram(d *prometheus.Desc, h ingest.Distribution, one float6
 	to <- prometheus.MustNewConstHistogram(d, uint64(h.Count), float64(h.Sum)/one, buckets)
 }
 
-func (to sender) events(n ingest.Count) {
+func (to sender) events(n counts.Count) {
 	dead := int64(0)
 	for _, r := range event.Reasons() {
 		to.count(deadLettered, n.Dead[r], string(r))
@@ -152,7 +153,7 @@ func (to sender) events(n ingest.Count) {
 	to.count(events, n.Duplicates, "duplicate")
 }
 
-func (to sender) work(s *ingest.Stats) {
+func (to sender) work(s *counts.Stats) {
 	to.count(deadLetters, s.DeadLetters.Load())
 	to.count(records, s.Records.Load())
 	to.count(fetched, s.FetchBytes.Load())
@@ -161,7 +162,7 @@ func (to sender) work(s *ingest.Stats) {
 	to.histogram(pieces, s.PieceUpdates(), 1)
 	to.histogram(apply, s.ApplyTime(), float64(time.Second))
 	to.histogram(standing, s.StandingTime(), float64(time.Second))
-	for _, cause := range ingest.MoveCauses() {
+	for _, cause := range counts.MoveCauses() {
 		to.count(moves, s.Moves(cause), cause)
 	}
 	to.count(others, s.OtherRules.Load())
@@ -200,7 +201,7 @@ func (to sender) stands(s ingest.Snapshot, now time.Time) {
 }
 
 // shards sends the metrics of each shard.
-func (to sender) shards(all []*ingest.ShardStats, s ingest.Snapshot, now time.Time) {
+func (to sender) shards(all []*counts.Shard, s ingest.Snapshot, now time.Time) {
 	type why struct {
 		shard  int
 		reason string

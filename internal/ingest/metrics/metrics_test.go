@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest"
+	"github.com/standings/standings/internal/ingest/counts"
+	"github.com/standings/standings/internal/ingest/group"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger/workers"
 )
@@ -22,7 +24,7 @@ func aConsumer() ingest.Snapshot {
 		return ingest.PartitionSnapshot{Topic: "points", Partition: n, Line: workers.Line{State: state, Reason: reason}, Lag: lag}
 	}
 	return ingest.Snapshot{
-		Membership: ingest.Membership{Joined: true, Generation: 7, Joins: 3},
+		Membership: group.Membership{Joined: true, Generation: 7, Joins: 3},
 		Partitions: []ingest.PartitionSnapshot{
 			partition(0, workers.StateRunning, "", workers.Lag{Known: true}),
 			partition(1, workers.StateWaiting, health.WaitsMemory, workers.Lag{Known: true, Records: 12, Since: time.Now().Add(-90 * time.Second)}),
@@ -32,7 +34,7 @@ func aConsumer() ingest.Snapshot {
 	}
 }
 
-func gather(t *testing.T, stats *ingest.Stats, now func() ingest.Snapshot) map[string]*dto.MetricFamily {
+func gather(t *testing.T, stats *counts.Stats, now func() ingest.Snapshot) map[string]*dto.MetricFamily {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	require.NoError(t, r.Register(New(stats, now)))
@@ -59,13 +61,13 @@ func values(f *dto.MetricFamily) map[string]float64 {
 }
 
 func TestNamesUnitsAndHelpAreAsPrometheusAsks(t *testing.T) {
-	problems, err := testutil.CollectAndLint(New(new(ingest.Stats), aConsumer))
+	problems, err := testutil.CollectAndLint(New(new(counts.Stats), aConsumer))
 	require.NoError(t, err)
 	require.Empty(t, problems)
 }
 
 func TestEverythingThatIsDescribedIsShown(t *testing.T) {
-	stats := new(ingest.Stats)
+	stats := new(counts.Stats)
 	stats.Shard(0)
 	found := gather(t, stats, aConsumer)
 	require.Len(t, found, len(all), "%v", slices.Sorted(maps.Keys(found)))
@@ -73,7 +75,7 @@ func TestEverythingThatIsDescribedIsShown(t *testing.T) {
 
 func TestStandsByThePartitionsOfThisProcess(t *testing.T) {
 	began := time.Now()
-	found := gather(t, new(ingest.Stats), aConsumer)
+	found := gather(t, new(counts.Stats), aConsumer)
 	took := time.Since(began)
 	require.Equal(t, map[string]float64{"": 3}, values(found["standings_assigned_partitions"]))
 	require.Equal(t, map[string]float64{"": 1}, values(found["standings_group_member"]))
@@ -101,15 +103,15 @@ func TestStandsByThePartitionsOfThisProcess(t *testing.T) {
 }
 
 func TestPartitionsThatAreReadAgainSinceRedisWasLostAreCounted(t *testing.T) {
-	require.Equal(t, map[string]float64{"": 0}, values(gather(t, new(ingest.Stats), aConsumer)["standings_refilling_partitions"]))
+	require.Equal(t, map[string]float64{"": 0}, values(gather(t, new(counts.Stats), aConsumer)["standings_refilling_partitions"]))
 	refilling := aConsumer()
 	refilling.Partitions[0].Refill, refilling.Partitions[2].Refill = 7, 1
-	found := gather(t, new(ingest.Stats), func() ingest.Snapshot { return refilling })
+	found := gather(t, new(counts.Stats), func() ingest.Snapshot { return refilling })
 	require.Equal(t, map[string]float64{"": 2}, values(found["standings_refilling_partitions"]))
 }
 
 func TestAProcessThatLostItsPartitionsShowsNoneOfThem(t *testing.T) {
-	found := gather(t, new(ingest.Stats), func() ingest.Snapshot { return ingest.Snapshot{} })
+	found := gather(t, new(counts.Stats), func() ingest.Snapshot { return ingest.Snapshot{} })
 	for _, name := range []string{"standings_lag_records", "standings_lag_seconds", "standings_partition_state"} {
 		require.NotContains(t, found, name)
 	}
@@ -117,7 +119,7 @@ func TestAProcessThatLostItsPartitionsShowsNoneOfThem(t *testing.T) {
 }
 
 func TestEveryCounterStandsAtZeroBeforeItsFirst(t *testing.T) {
-	found := gather(t, new(ingest.Stats), aConsumer)
+	found := gather(t, new(counts.Stats), aConsumer)
 	for name, n := range map[string]int{
 		"standings_events_total": 7, "standings_events_dead_lettered_total": 7, "standings_ledger_moves_total": 6, "standings_retries_total": 2,
 	} {
@@ -127,7 +129,7 @@ func TestEveryCounterStandsAtZeroBeforeItsFirst(t *testing.T) {
 
 // Shard 1 is unavailable for two partitions and full for another, and a rebuild holds shard 2.
 func TestAShardThatIsWaitedForIsShownWithTheReasonAndTheLongestWait(t *testing.T) {
-	stats := new(ingest.Stats)
+	stats := new(counts.Stats)
 	for i, updates := range []int64{100, 200, 300} {
 		of := stats.Shard(i)
 		of.Updates.Add(updates)
