@@ -95,17 +95,27 @@ func consumerConfig(cfg *config.Config, settings kafkaconn.Settings, transport *
 	}
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: kafkaconn.Robust(transport), Timeout: cfg.Kafka.Timeout}
 	return ingest.Config{
-		Brokers: cfg.Kafka.Brokers, Transport: transport,
-		Dialer: settings.Dialer(transport), GroupBrokers: []string{kafkaconn.AnyBroker},
-		Refusal: func(ctx context.Context) error { return settings.Diagnose(ctx, cfg.Kafka.Brokers...) },
-		Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group, Owner: Owner(), TimeZoneData: zoneinfo.Current().Version,
-		FetchBytes: int(cfg.Kafka.FetchBytes), FetchWait: fetchWait,
-		SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: heartbeat, Timeout: cfg.Kafka.Timeout,
-		CommitInterval: commitInterval, ShutdownTime: cfg.ShutdownTimeout,
-		Start: where, OnGap: onGap, Traces: traces(cfg, client), Disorder: cfg.Disorder, Rules: counting.Windows, Retention: kept,
-		Events: counting.Events, Duplicates: counting.Duplicates, RulesText: text, ReadRules: read,
-		FoldMemory: cfg.FoldMemory, PieceTime: pieceTime,
-		Standings: standings, Log: log, Stats: stats,
+		Kafka: ingest.Kafka{
+			Brokers: cfg.Kafka.Brokers, Transport: transport,
+			Dialer: settings.Dialer(transport), GroupBrokers: []string{kafkaconn.AnyBroker},
+			Refusal: func(ctx context.Context) error { return settings.Diagnose(ctx, cfg.Kafka.Brokers...) },
+			Topics:  cfg.Kafka.Topics, Group: cfg.Kafka.Group,
+			FetchBytes: int(cfg.Kafka.FetchBytes),
+		},
+		Timing: ingest.Timing{
+			FetchWait:      fetchWait,
+			SessionTimeout: cfg.Kafka.SessionTimeout, Heartbeat: heartbeat, Timeout: cfg.Kafka.Timeout,
+			CommitInterval: commitInterval, ShutdownTime: cfg.ShutdownTimeout,
+			PieceTime: pieceTime,
+		},
+		Starting: ingest.Starting{Start: where, OnGap: onGap, Traces: traces(cfg, client), Disorder: cfg.Disorder},
+		Counting: ingest.Counting{
+			Rules: counting.Windows, Retention: kept,
+			Events: counting.Events, Duplicates: counting.Duplicates, RulesText: text, ReadRules: read,
+		},
+		Owner: Owner(), TimeZoneData: zoneinfo.Current().Version,
+		FoldMemory: cfg.FoldMemory,
+		Standings:  standings, Log: log, Stats: stats,
 	}, nil
 }
 

@@ -45,9 +45,11 @@ func fetchToFold(b *testing.B, codec kgo.CompressionCodec) { //nolint:thelper //
 		b.Fatal(err)
 	}
 	config := &Config{
-		Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly, periods.Monthly, periods.Yearly),
-		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
-		Stats:  new(counts.Stats), Log: zap.NewNop(),
+		Counting: Counting{
+			Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly, periods.Monthly, periods.Yearly),
+			Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
+		},
+		Stats: new(counts.Stats), Log: zap.NewNop(),
 	}
 	account := memory.New(256<<20, 64<<20).Account()
 	r := folding(config, account)
@@ -79,9 +81,11 @@ func fetchToFoldComparing(b *testing.B, back int64) { //nolint:thelper // it is 
 		b.Fatal(err)
 	}
 	config := &Config{
-		Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly, periods.Monthly, periods.Yearly),
-		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
-		Stats:  new(counts.Stats), Log: zap.NewNop(),
+		Counting: Counting{
+			Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly, periods.Monthly, periods.Yearly),
+			Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
+		},
+		Stats: new(counts.Stats), Log: zap.NewNop(),
 	}
 	account := memory.New(256<<20, 64<<20).Account()
 	r := folding(config, account)
@@ -135,8 +139,10 @@ func moveOn(batches []byte, by int64, loop int) {
 // folding returns a reader for a single response.
 func folding(config *Config, account *memory.Account) *reader {
 	return &reader{
-		Handle: &source.Handle{Field: "events/0", Log: zap.NewNop()}, records: recordbatch.Reader{Memory: account}, turn: &source.Turn{},
-		decoder: event.NewDecoder(config.Events), deadLetters: &deadletter.Writer{}, written: &deadletter.Written{}, tallied: new(atomic.Int64), stats: config.Stats,
+		parsing: parsing{records: recordbatch.Reader{Memory: account}},
+		passage: passage{decoder: event.NewDecoder(config.Events)},
+		Handle:  &source.Handle{Field: "events/0", Log: zap.NewNop()}, turn: &source.Turn{},
+		deadLetters: &deadletter.Writer{}, written: &deadletter.Written{}, tallied: new(atomic.Int64), stats: config.Stats,
 	}
 }
 

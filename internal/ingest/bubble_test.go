@@ -217,12 +217,21 @@ func newBubble(t *testing.T, partitions int, change func(*Config)) *bubble {
 	require.NoError(t, err)
 	b := &bubble{t: t, logs: newLogs(), standings: newFake()}
 	cfg := Config{
-		Brokers: []string{"none:1"}, Transport: b.logs, Topics: []string{topic}, Group: "group", Owner: "me",
-		FetchBytes: 1 << 20, FetchWait: 500 * time.Millisecond, Timeout: 10 * time.Second,
-		Rules:      fold.BuiltIn(calendar, (400 * 24 * time.Hour).Milliseconds(), periods.Weekly, periods.Monthly),
-		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
-		FoldMemory: 32 << 20, PieceTime: 5 * time.Millisecond,
-		Standings: b.standings.standings(), Log: zap.NewNop(), Stats: new(counts.Stats),
+		Kafka: Kafka{
+			Brokers: []string{"none:1"}, Transport: b.logs, Topics: []string{topic}, Group: "group",
+			FetchBytes: 1 << 20,
+		},
+		Timing: Timing{
+			FetchWait: 500 * time.Millisecond, Timeout: 10 * time.Second,
+			PieceTime: 5 * time.Millisecond,
+		},
+		Counting: Counting{
+			Rules:  fold.BuiltIn(calendar, (400 * 24 * time.Hour).Milliseconds(), periods.Weekly, periods.Monthly),
+			Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
+		},
+		Owner:      "me",
+		FoldMemory: 32 << 20,
+		Standings:  b.standings.standings(), Log: zap.NewNop(), Stats: new(counts.Stats),
 	}
 	if change != nil {
 		change(&cfg)

@@ -148,17 +148,26 @@ func (c *Consumer) kept() []start.Kept {
 
 func (c *Consumer) pipeline(p *source.Handle, s *health.Status, l *health.LagTracker, com *commits.Pending) *pipeline {
 	return &pipeline{
-		Handle: p, Room: c.Room, carried: &carried{Handle: p, stats: c.Stats},
-		shards: c.shards, sealed: new(fold.Sealed), stats: c.Stats, status: s, lag: l, commits: com,
+		common: common{
+			shards: c.shards, stats: c.Stats,
+			rereads: c.rereads, reconnected: &c.reconnected,
+			borders:   c.borders,
+			pieceTime: c.PieceTime, pause: c.Pause,
+		},
+		lasting: lasting{
+			carried: &carried{Handle: p, stats: c.Stats},
+			sealed:  new(fold.Sealed),
+			known:   &lookBack{},
+			books:   &rulebook.Books{Field: p.Field, Own: c.ownBook(), Read: c.readRules, FoldMemory: c.FoldMemory},
+		},
+		Handle: p, Room: c.Room,
+		status: s, lag: l, commits: com,
 		outbox: &deadletter.Outbox{
 			Partition: p.Partition, Client: p.Kafka, Timeout: c.Timeout, Count: &c.Stats.DeadLetters, Tries: &c.Stats.KafkaTries,
 			Remake: c.deadLetters.Remake,
 		},
-		rereads: c.rereads, reconnected: &c.reconnected, known: &lookBack{},
-		borders: c.borders,
-		books:   &rulebook.Books{Field: p.Field, Own: c.ownBook(), Read: c.readRules, FoldMemory: c.FoldMemory}, fetch: c.fetchSettings(),
-		disorder:  &disorder{allowed: c.Disorder, log: p.Log, stats: c.Stats},
-		pieceTime: c.PieceTime, pause: c.Pause,
+		fetch:    c.fetchSettings(),
+		disorder: &disorder{allowed: c.Disorder, log: p.Log, stats: c.Stats},
 	}
 }
 

@@ -23,7 +23,7 @@ func quiet() (*worker, *observer.ObservedLogs) {
 	l := &health.LagTracker{}
 	s := health.NewStatus(p.Log, "me", "", l)
 	w := &worker{Handle: p, shards: newFake().standings(), stats: stats, status: s, lag: l}
-	w.pipeline = &pipeline{Handle: p, carried: &carried{Handle: p, stats: stats}, stats: stats, status: s, lag: l, fetch: source.Settings{Wait: 500 * time.Millisecond}}
+	w.pipeline = &pipeline{common: common{stats: stats}, lasting: lasting{carried: &carried{Handle: p, stats: stats}}, Handle: p, status: s, lag: l, fetch: source.Settings{Wait: 500 * time.Millisecond}}
 	return w, logs
 }
 

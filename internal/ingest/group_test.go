@@ -418,7 +418,7 @@ func TestARefusalThatIsNotSureIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	refusal := &kafkaconn.Refusal{Broker: "b:1", What: "refuses"}
 	var sure error
-	c := &Consumer{Config: Config{Refusal: func(context.Context) error { return sure }}}
+	c := &Consumer{Config: Config{Kafka: Kafka{Refusal: func(context.Context) error { return sure }}}}
 	require.NoError(t, c.final(t.Context(), kafka.SASLAuthenticationFailed))
 	sure = refusal
 	require.ErrorIs(t, c.final(t.Context(), kafka.SASLAuthenticationFailed), refusal)

@@ -107,6 +107,23 @@ import (
 
 // Config holds all settings of a consumer. Every field is required unless its comment defines nil or zero.
 type Config struct {
+	Kafka
+	Timing
+	Starting
+	Counting
+
+	Owner string // the name of this process in status lines
+	// TimeZoneData is the version of this process's time zone data. Its workers report it.
+	TimeZoneData string
+	FoldMemory   int64              // bytes
+	Standings    []shards.Standings // one per shard, in the order of the shards
+	Pause        *Pause             // nil: the consumer is never paused
+	Log          *zap.Logger
+	Stats        *counts.Stats
+}
+
+// Kafka is how a consumer reaches Kafka, and what it reads.
+type Kafka struct {
 	Brokers   []string
 	Transport kafka.RoundTripper
 	Dialer    *kafka.Dialer // for the group, which doesn't use Transport
@@ -115,21 +132,25 @@ type Config struct {
 	// Join joins the group; nil means through kafka-go.
 	Join func(kafka.ConsumerGroupConfig) (group.Group, error)
 	// Refusal asks the brokers why they refuse this user; it returns nil if the refusal isn't certain.
-	Refusal func(context.Context) error
-	Topics  []string
-	Group   string
-	Owner   string // the name of this process in status lines
-	// TimeZoneData is the version of this process's time zone data. Its workers report it.
-	TimeZoneData string
+	Refusal    func(context.Context) error
+	Topics     []string
+	Group      string
+	FetchBytes int // approximate size of a response, in bytes; at least 64 KiB
+}
 
-	FetchBytes     int           // approximate size of a response, in bytes; at least 64 KiB
+// Timing has the deadlines and intervals of a consumer.
+type Timing struct {
 	FetchWait      time.Duration // how long a broker may delay an empty answer
 	SessionTimeout time.Duration
 	Heartbeat      time.Duration // at most a third of SessionTimeout
 	Timeout        time.Duration // deadline of every other call to Kafka
 	CommitInterval time.Duration // between two commits of a generation
 	ShutdownTime   time.Duration // for the last commits and leaving the group
+	PieceTime      time.Duration // how long one call may occupy Redis
+}
 
+// Starting has the settings for where a partition starts.
+type Starting struct {
 	Start start.Where
 	OnGap start.OnGap
 	// Traces returns evidence that events were counted before, such as windows in the archive, or an empty
@@ -138,7 +159,11 @@ type Config struct {
 	Traces func(context.Context) (string, error)
 	// Disorder is the operator's limit on how far a record's time may lie before that of an earlier record; nil
 	// means no limit is configured.
-	Disorder  *time.Duration
+	Disorder *time.Duration
+}
+
+// Counting has the rules by which records count.
+type Counting struct {
 	Rules     fold.Rules
 	Retention map[periods.Period]time.Duration // how long a window lives after its end
 	Events    event.Rules
@@ -147,16 +172,7 @@ type Config struct {
 	// process wrote.
 	RulesText string
 	ReadRules func(text string) (rulebook.Counting, error)
-
 	// Duplicates is the number of offsets before an event in which an event with the same ids makes it a
 	// duplicate; 0 turns duplicate detection off.
 	Duplicates int64
-
-	FoldMemory int64         // bytes
-	PieceTime  time.Duration // how long one call may occupy Redis
-
-	Standings []shards.Standings // one per shard, in the order of the shards
-	Pause     *Pause             // nil: the consumer is never paused
-	Log       *zap.Logger
-	Stats     *counts.Stats
 }

@@ -35,13 +35,16 @@ type lane struct {
 
 	at      ledger.Position
 	through int64 // the end of the shard's last applied batch
-	// stopped is true if a piece was refused. refused is then the answer, and expects the position that the
-	// piece expects.
-	stopped bool
-	refused ledger.Answer
-	expects ledger.Position
-	by      *rulebook.Book     // of the batch
-	noted   ledger.Fingerprint // the rules that the shard has noted for the partition
+	refusal
+	by    *rulebook.Book     // of the batch
+	noted ledger.Fingerprint // the rules that the shard has noted for the partition
+}
+
+// refusal is where a lane has stopped: at a piece with members that the standings refuse.
+type refusal struct {
+	stopped bool            // a piece was refused
+	refused ledger.Answer   // the answer
+	expects ledger.Position // the position that the piece expects
 }
 
 // note returns the note of rules that is sent with a piece; nil if the shard has it already. The piece that
@@ -86,7 +89,7 @@ func (l *lane) takes(b *batch, always bool) bool {
 // sweep applies the batch's pieces for the shard, until all are applied or one is refused. It stops between two
 // pieces, never within one.
 func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
-	l.stopped, l.refused = false, ledger.Answer{}
+	l.refusal = refusal{}
 	for {
 		piece, events, ok := l.pieces.Next(l.pace.width())
 		if !ok {
@@ -99,7 +102,7 @@ func (l *lane) sweep(ctx context.Context, taken *atomic.Int64) error {
 			return err
 		}
 		if answer.Outcome == ledger.Refusing {
-			l.stopped, l.refused, l.expects = true, answer, piece.Expected
+			l.refusal = refusal{true, answer, piece.Expected}
 			return nil
 		}
 		l.pace.observe(width, took)

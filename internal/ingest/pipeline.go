@@ -33,25 +33,35 @@ import (
 type pipeline struct {
 	*source.Handle
 	memory.Room
-	carried     *carried
+	common
+	lasting
+
+	status   *health.Status
+	lag      *health.LagTracker
+	commits  *commits.Pending
+	outbox   *deadletter.Outbox
+	fetch    source.Settings
+	disorder *disorder
+}
+
+// common is what the pipelines of a process share.
+type common struct {
 	shards      shards.All
-	sealed      *fold.Sealed
 	stats       *counts.Stats
-	status      *health.Status
-	lag         *health.LagTracker
-	commits     *commits.Pending
-	outbox      *deadletter.Outbox
 	rereads     *rereads
 	reconnected *atomic.Int64 // counts new connections to the standings
-	known       *lookBack
+	borders     *shards.Borders
+	pause       *Pause
+	pieceTime   time.Duration
+}
 
-	borders   *shards.Borders
+// lasting is what one flow of a pipeline leaves to the next.
+type lasting struct {
+	carried   *carried
+	known     *lookBack
 	books     *rulebook.Books
 	inherited rulebook.Inherited // of the next flow
-	fetch     source.Settings
-	disorder  *disorder
-	pieceTime time.Duration
-	pause     *Pause
+	sealed    *fold.Sealed
 	pieces    []fold.Pieces
 	paces     []pace
 }
@@ -106,10 +116,14 @@ func (p *pipeline) reader(at ledger.Positions, until replay.Endpoint, account *m
 	deadLetters.Memory, deadLetters.Written, deadLetters.Wanted = account, &p.carried.written, p.Budget.Wanted
 	deadLetters.None = until.Given()
 	r := &reader{
-		Handle: p.Handle, books: p.books, borders: p.borders, inherited: p.inherited, decoder: p.books.Own.Decoder, remembers: p.known, status: p.status, batches: batches, deadLetters: deadLetters, written: &p.carried.written, tallied: &p.carried.tallied,
+		parsing: parsing{
+			records: recordbatch.Reader{MaxRecord: p.MaxRecord, MaxCodec: p.MaxCodec, Memory: account},
+			times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
+		},
+		passage: passage{decoder: p.books.Own.Decoder},
+		Handle:  p.Handle, books: p.books, borders: p.borders, inherited: p.inherited, remembers: p.known, status: p.status,
+		batches: batches, deadLetters: deadLetters, written: &p.carried.written, tallied: &p.carried.tallied,
 		until: until, stats: p.stats,
-		records: recordbatch.Reader{MaxRecord: p.MaxRecord, MaxCodec: p.MaxCodec, Memory: account},
-		times:   trail.Times{Disorder: p.disorder.ms(), Broken: p.disorder.broken, Denied: p.disorder.denied},
 	}
 	r.times.Begin(p.carried.trail, at.Next().From)
 	fetcher := p.fetch.Fetcher(p.Handle, p.Room, account)

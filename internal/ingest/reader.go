@@ -27,32 +27,41 @@ import (
 // its own goroutine, and passes its batches to the sweeper's goroutine through handoff.
 type reader struct {
 	*source.Handle
+	parsing
+	passage
+
 	source      *source.Source
 	turn        *source.Turn
-	records     recordbatch.Reader
-	decoder     *event.Decoder // by the rules of the reading
-	event       event.Event
-	folded      fold.Event
 	batches     *handoff
 	deadLetters *deadletter.Writer
 	written     *deadletter.Written // records whose dead letters are already written
 	tallied     *atomic.Int64       // see carried
-	times       trail.Times
-	lineage     trail.Lineage
-	known       *lookBack   // of the reading; nil: no duplicate detection
-	judge       *fold.Batch // judges times if no batch is open; set with known
 	status      *health.Status
 	until       replay.Endpoint
 	stats       *counts.Stats
+	borders     *shards.Borders
+	books       *rulebook.Books
+	remembers   *lookBack
+	inherited   rulebook.Inherited
+}
 
-	borders   *shards.Borders
-	books     *rulebook.Books
-	remembers *lookBack
-	inherited rulebook.Inherited
-	by        *rulebook.Book // of the reading
+// parsing is the state of reading records and decoding events.
+type parsing struct {
+	records recordbatch.Reader
+	event   event.Event
+	folded  fold.Event
+	times   trail.Times
+	lineage trail.Lineage
+}
 
+// passage is the state of one reading.
+type passage struct {
 	reading ledger.Reading
 	began   ledger.Positions // the positions of the shards when the reading started
+	by      *rulebook.Book
+	decoder *event.Decoder // by the rules of the reading
+	known   *lookBack      // nil: no duplicate detection
+	judge   *fold.Batch    // judges times if no batch is open; set with known
 
 	sweep              *batch // of a reread, which is swept only once its whole range was read; else nil
 	halved             bool   // the reread has left members to another reading

@@ -57,7 +57,7 @@ func scripted(w *worker) (*reader, *script) {
 	if p.books != nil {
 		own = p.books.Own
 	}
-	r := &reader{Handle: w.Handle, books: &rulebook.Books{Own: own}, remembers: new(lookBack), by: own, decoder: own.Decoder, deadLetters: &deadletter.Writer{}, written: &p.carried.written, tallied: &p.carried.tallied, stats: w.stats}
+	r := &reader{passage: passage{by: own, decoder: own.Decoder}, Handle: w.Handle, books: &rulebook.Books{Own: own}, remembers: new(lookBack), deadLetters: &deadletter.Writer{}, written: &p.carried.written, tallied: &p.carried.tallied, stats: w.stats}
 	r.turn = &source.Turn{Field: w.Field, Budget: p.Budget, Fetcher: f, Waits: w.status.Reading, Holds: r.holds}
 	r.source = p.source(f, r.turn, w.status.Reading, r.written)
 	return r, s
@@ -260,9 +260,11 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	calendar, err := periods.NewCalendar("UTC", "monday")
 	require.NoError(t, err)
 	config := &Config{
-		Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly),
-		Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
-		Stats:  new(counts.Stats), Log: zap.NewNop(),
+		Counting: Counting{
+			Rules:  fold.BuiltIn(calendar, 86_400_000, periods.Weekly),
+			Events: event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
+		},
+		Stats: new(counts.Stats), Log: zap.NewNop(),
 	}
 	account := memory.New(256<<20, 64<<20).Account()
 	r := folding(config, account)

@@ -84,7 +84,7 @@ func TestAShardThatIsNotAtItsEndpointOnceAllIsReadIsAnErrorUnlessThatIsTheLowest
 	}{{until, false, true}, {ledger.At(50), false, false}, {ledger.At(60), false, false}, {ledger.At(60), true, true}} {
 		w := &replayer{
 			Handle: &source.Handle{Field: "events/0"}, shards: newFakeOf(2).standings(),
-			pipeline: &pipeline{carried: &carried{stood: ledger.Positions{c.stood, replay.Beyond}}},
+			pipeline: &pipeline{lasting: lasting{carried: &carried{stood: ledger.Positions{c.stood, replay.Beyond}}}},
 		}
 		err := w.through(replay.Endpoint{At: &until, Lowest: c.lowest})
 		if c.ok {

@@ -122,16 +122,26 @@ func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
 	})
 	// Timeouts are longer than the machine may stall. A test of a timeout sets its own.
 	w.config = Config{
-		Brokers: []string{address}, Transport: transport, Dialer: &kafka.Dialer{Timeout: 20 * time.Second}, Refusal: func(context.Context) error { return nil },
-		Topics: []string{topic}, Group: "group", Owner: "me",
-		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, SessionTimeout: 20 * time.Second,
-		Heartbeat: 200 * time.Millisecond, Timeout: 20 * time.Second, CommitInterval: 50 * time.Millisecond,
-		ShutdownTime: 50 * time.Second, Start: start.Where{From: start.FromEarliest},
-		Rules:      fold.BuiltIn(calendar, (400 * 24 * time.Hour).Milliseconds(), periods.Weekly, periods.Monthly),
-		Retention:  map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour, periods.Monthly: 400 * 24 * time.Hour},
-		Events:     event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
-		FoldMemory: 44 << 20, PieceTime: 5 * time.Millisecond,
-		Standings: w.standings.standings(), Log: zap.New(core), Stats: w.stats,
+		Kafka: Kafka{
+			Brokers: []string{address}, Transport: transport, Dialer: &kafka.Dialer{Timeout: 20 * time.Second}, Refusal: func(context.Context) error { return nil },
+			Topics: []string{topic}, Group: "group",
+			FetchBytes: 64 << 10,
+		},
+		Timing: Timing{
+			FetchWait: 100 * time.Millisecond, SessionTimeout: 20 * time.Second,
+			Heartbeat: 200 * time.Millisecond, Timeout: 20 * time.Second, CommitInterval: 50 * time.Millisecond,
+			ShutdownTime: 50 * time.Second,
+			PieceTime:    5 * time.Millisecond,
+		},
+		Starting: Starting{Start: start.Where{From: start.FromEarliest}},
+		Counting: Counting{
+			Rules:     fold.BuiltIn(calendar, (400 * 24 * time.Hour).Milliseconds(), periods.Weekly, periods.Monthly),
+			Retention: map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour, periods.Monthly: 400 * 24 * time.Hour},
+			Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 1 << 40, MaxFuture: 300_000},
+		},
+		Owner:      "me",
+		FoldMemory: 44 << 20,
+		Standings:  w.standings.standings(), Log: zap.New(core), Stats: w.stats,
 	}
 	w.client = w.producer()
 	return w

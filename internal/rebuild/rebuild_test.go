@@ -98,19 +98,30 @@ func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, va
 	require.NoError(t, err)
 	p := &place{t: t, at: int(of) / 2, kafka: client, cluster: cluster, redis: on, prefix: "rebuild-" + strings.ToLower(rand.Text())}
 	p.config = ranking.Config{
-		Client: p.redis, Prefix: p.prefix, Shards: of, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
+		Timing: ranking.Timing{Timeout: 5 * time.Second},
+		Client: p.redis, Prefix: p.prefix, Shards: of, Cluster: "c", Calendar: calendar,
 		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
 	}
 	p.live = boards.New(p.config).Shards()
 	transport := &kafka.Transport{MetadataTTL: time.Second, MetadataTopics: []string{topic}}
 	t.Cleanup(transport.CloseIdleConnections)
 	p.settings = ingest.Config{
-		Brokers: cluster.ListenAddrs(), Transport: transport, Topics: []string{topic}, Group: "group", Owner: "test",
-		FetchBytes: 64 << 10, FetchWait: 100 * time.Millisecond, Timeout: 5 * time.Second,
-		Rules:     fold.BuiltIn(calendar, (24 * time.Hour).Milliseconds(), periods.Weekly),
-		Retention: map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour},
-		Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000}, FoldMemory: 44 << 20, PieceTime: 5 * time.Millisecond,
-		Log: zap.NewNop(),
+		Kafka: ingest.Kafka{
+			Brokers: cluster.ListenAddrs(), Transport: transport, Topics: []string{topic}, Group: "group",
+			FetchBytes: 64 << 10,
+		},
+		Timing: ingest.Timing{
+			FetchWait: 100 * time.Millisecond, Timeout: 5 * time.Second,
+			PieceTime: 5 * time.Millisecond,
+		},
+		Counting: ingest.Counting{
+			Rules:     fold.BuiltIn(calendar, (24 * time.Hour).Milliseconds(), periods.Weekly),
+			Retention: map[periods.Period]time.Duration{periods.Weekly: 60 * 24 * time.Hour},
+			Events:    event.Rules{MaxEventBytes: 1 << 20, MaxPoints: 99_999_999, MaxFuture: 300_000},
+		},
+		Owner:      "test",
+		FoldMemory: 44 << 20,
+		Log:        zap.NewNop(),
 	}
 	p.replay = func(into ...shards.Standings) *replay.Replay {
 		c := p.settings

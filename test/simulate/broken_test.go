@@ -53,7 +53,7 @@ var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, brokenNa
 	{
 		name: "one lateness", what: "a period's windows take events for as long as those of another",
 		source: []patch{{
-			foldDir + "targets.go", "switch lateness := r.Periods[i].Lateness; {",
+			foldDir + "rules.go", "switch lateness := r.Periods[i].Lateness; {",
 			"switch lateness := r.Periods[map[bool]int{false: i}[broken(\"one lateness\")]].Lateness; {",
 		}},
 		wrong: "the standings differ from the oracle's",
@@ -61,7 +61,7 @@ var allBroken = slices.Concat(brokenShards, brokenRepeats, brokenRules, brokenNa
 	},
 	{
 		name: "early is late", what: "an event that no period has begun for is counted as late",
-		source: []patch{{foldDir + "targets.go", "\t\treturn Early\n", "\t\treturn map[bool]Result{false: Early, true: Late}[broken(\"early is late\")]\n"}},
+		source: []patch{{foldDir + "rules.go", "\t\treturn Early\n", "\t\treturn map[bool]Result{false: Early, true: Late}[broken(\"early is late\")]\n"}},
 		wrong:  "the processes count 1 applied,",
 		seed:   14,
 	},

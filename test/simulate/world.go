@@ -271,21 +271,30 @@ func (p *process) config(s size) ingest.Config {
 		onGap = starts.GapContinues
 	}
 	c := ingest.Config{
-		Brokers: []string{"192.0.2.1:9092"}, Transport: &transport{w, p},
-		Dialer:  &kafka.Dialer{},
-		Join:    p.join,
-		Refusal: func(context.Context) error { return nil },
-		Topics:  p.topics, Group: "group", Owner: p.name(),
-		FetchBytes: setup.FetchBytes, FetchWait: time.Second,
-		SessionTimeout: sessionTimeout, Heartbeat: time.Second, Timeout: callTimeout,
-		CommitInterval: 500 * time.Millisecond, ShutdownTime: 10 * time.Second,
-		Start: starts.Where{From: setup.Start, Time: time.UnixMilli(setup.StartTime)}, OnGap: onGap,
-		Rules: p.windows(p.has), Retention: kept,
-		Events:     event.Rules{MaxEventBytes: maxEventBytes, MaxPoints: setup.MaxPoints, MaxFuture: maxFuture.Milliseconds()},
-		Duplicates: setup.Duplicates,
-		FoldMemory: s.foldMemory, PieceTime: s.pieceTime,
-		Standings: p.standings(),
-		Log:       zap.New(&logCore{p: p}), Stats: p.stats,
+		Kafka: ingest.Kafka{
+			Brokers: []string{"192.0.2.1:9092"}, Transport: &transport{w, p},
+			Dialer:  &kafka.Dialer{},
+			Join:    p.join,
+			Refusal: func(context.Context) error { return nil },
+			Topics:  p.topics, Group: "group",
+			FetchBytes: setup.FetchBytes,
+		},
+		Timing: ingest.Timing{
+			FetchWait:      time.Second,
+			SessionTimeout: sessionTimeout, Heartbeat: time.Second, Timeout: callTimeout,
+			CommitInterval: 500 * time.Millisecond, ShutdownTime: 10 * time.Second,
+			PieceTime: s.pieceTime,
+		},
+		Starting: ingest.Starting{Start: starts.Where{From: setup.Start, Time: time.UnixMilli(setup.StartTime)}, OnGap: onGap},
+		Counting: ingest.Counting{
+			Rules: p.windows(p.has), Retention: kept,
+			Events:     event.Rules{MaxEventBytes: maxEventBytes, MaxPoints: setup.MaxPoints, MaxFuture: maxFuture.Milliseconds()},
+			Duplicates: setup.Duplicates,
+		},
+		Owner:      p.name(),
+		FoldMemory: s.foldMemory,
+		Standings:  p.standings(),
+		Log:        zap.New(&logCore{p: p}), Stats: p.stats,
 	}
 	p.names(&c)
 	p.rules(&c)

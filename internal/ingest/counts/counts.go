@@ -27,7 +27,21 @@ import (
 // applied: the next owner finds that they count, and counts them as repeated.
 type Stats struct {
 	together sync.Mutex // held when several counts of events change together, so that a Count adds up
+	results
+	work
 
+	moves [len(moveCauses)]atomic.Int64
+
+	batchEvents  histogram // records per swept batch
+	pieceUpdates histogram // member-windows per piece
+	applyTime    histogram // duration of the call of a piece, in ns
+	standingTime histogram // time from the newest record of a batch to its last piece, in ns
+
+	shards []*Shard // guarded by together; their counters are atomic
+}
+
+// results are the numbers of events by result.
+type results struct {
 	consumed atomic.Int64
 	Applied  atomic.Int64
 	Late     atomic.Int64
@@ -37,7 +51,10 @@ type Stats struct {
 	// Duplicates counts events with the ids of an event at an earlier offset: see duplicates.Set.
 	Duplicates atomic.Int64
 	dead       [reasons]atomic.Int64
+}
 
+// work is what was done for the events.
+type work struct {
 	Records     atomic.Int64 // read records, including those of dropped batches
 	Batches     atomic.Int64
 	Pieces      atomic.Int64
@@ -49,14 +66,6 @@ type Stats struct {
 	OtherRules  atomic.Int64 // readings by the rules of another owner
 	Disordered  atomic.Int64 // records that exceed the operator's limit on disorder
 	FetchBytes  atomic.Int64
-	moves       [len(moveCauses)]atomic.Int64
-
-	batchEvents  histogram // records per swept batch
-	pieceUpdates histogram // member-windows per piece
-	applyTime    histogram // duration of the call of a piece, in ns
-	standingTime histogram // time from the newest record of a batch to its last piece, in ns
-
-	shards []*Shard // guarded by together; their counters are atomic
 }
 
 // Shard counts the calls to one shard. The sums over all shards are in Stats.

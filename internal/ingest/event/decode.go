@@ -21,6 +21,19 @@ type Decoder struct {
 	fields *Fields
 	boards map[string]struct{} // nil: any
 
+	reading
+	boardList
+	cloudEvent
+
+	// others are the boards with other rules than the default one; nil if there are none.
+	others    map[string]*counted
+	any       *counted // the rule of boards that others does not name
+	tuples    [maxBoards]boardrules.Tuple
+	unescaped []byte
+}
+
+// reading is the state of reading one text.
+type reading struct {
 	value   []byte // the text being read: the record's value, or the decoded data_base64
 	decoded bool   // value is the decoded data_base64
 	source  bytes.Buffer
@@ -31,18 +44,20 @@ type Decoder struct {
 	// then has the position of that value. It is empty while noneBarred is true.
 	barred     []*member
 	noneBarred bool
-	id, time   attribute // of a CloudEvent
-	attributed bool      // value is a CloudEvent's
+}
 
+// cloudEvent is the state of reading a CloudEvent.
+type cloudEvent struct {
+	id, time   attribute
+	attributed bool   // value is a CloudEvent's
+	binary     []byte // the decoded data_base64
+}
+
+// boardList is the state of reading a list of boards.
+type boardList struct {
 	listSource bytes.Buffer
-	list       *jsontext.Decoder // reads a list of boards, once value is known to be JSON
+	list       *jsontext.Decoder // once value is known to be JSON
 	found      [maxBoards][]byte
-	// others are the boards with other rules than the default one; nil if there are none.
-	others    map[string]*counted
-	any       *counted // the rule of boards that others does not name
-	tuples    [maxBoards]boardrules.Tuple
-	unescaped []byte
-	binary    []byte // the decoded data_base64
 }
 
 // span is the position of a field's value, in bytes from the value's start. It is the zero span if the field is
@@ -71,7 +86,7 @@ func NewDecoder(by Rules) *Decoder {
 		// A repeated name is not an error: its last value counts. jsontext treats half a surrogate pair as
 		// invalid UTF-8 and would refuse it anywhere in the value. Therefore it is set not to check, and
 		// utf8.Valid checks.
-		options: []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)},
+		reading: reading{options: []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}},
 	}
 	if d.fields == nil {
 		d.fields = ownNames

@@ -92,7 +92,7 @@ type stand struct {
 // New returns a batch that may hold at most limit bytes. Reset must be called before each use.
 func New(rules *Rules, memory Memory, limit int64) *Batch {
 	return &Batch{
-		table:   table{memory: memory, limit: limit, most: widest},
+		table:   table{account: account{memory: memory, limit: limit, most: widest}},
 		targets: targets{rules: rules, byRules: numbered(rules)},
 	}
 }

@@ -19,7 +19,13 @@ type Pieces struct {
 	events  int64
 	refused [ledger.Reasons]int64
 	done    bool
+	names   bool
 
+	grouping
+}
+
+// grouping is room for grouping a piece's changes by their windows, kept from one piece to the next.
+type grouping struct {
 	groupOf  []int32          // set → its group in the piece, plus one
 	others   map[string]int32 // the same for sets that no event has
 	windowOf []int32          // window → its number in the piece, plus one
@@ -27,7 +33,6 @@ type Pieces struct {
 	sums     []sum
 	set      []int32
 	text     []byte // a set as a map key
-	names    bool
 }
 
 // sum is the change of one member in one window.

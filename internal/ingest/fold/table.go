@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 	"sort"
 	"sync"
@@ -81,27 +80,46 @@ type Memory interface {
 }
 
 type table struct {
-	memory Memory
-	limit  int64 // bytes that one batch may hold
-	most   bounds
-	held   int64
+	account
+	index
+	texts
+	repeats
 
 	members []*[memberChunk]member
 	count   int
 	changes []*[changeChunk]change
 	extra   int
-	ids     []*[idChunk]byte
-	idUsed  int // bytes used in the last chunk
 	last    int // the member that the last event was added to
+}
+
+// account is the memory that a table charges.
+type account struct {
+	memory Memory
+	limit  int64 // bytes that one batch may hold
+	most   bounds
+	held   int64
+}
+
+// index finds members by their hashes: see address.
+type index struct {
 	buckets []*[bucketChunk]int32
 	level   uint
 	split   int
 	crowds  crowds
+}
+
+// texts are the ids and the display names of members.
+type texts struct {
+	ids    []*[idChunk]byte
+	idUsed int // bytes used in the last chunk
 
 	naming             bool       // events give members their display names
 	names, changeNames []*namesOf // parallel to members and changes; empty without naming
+}
 
-	duplicates     []*[offsetChunk]int64 // offsets of duplicates, ascending
+// repeats are the offsets of duplicates, ascending.
+type repeats struct {
+	duplicates     []*[offsetChunk]int64
 	duplicateCount int
 }
 
@@ -132,16 +150,6 @@ func (t *table) text(at uint32, n uint16) []byte {
 	}
 	from := int(at % idChunk)
 	return t.ids[at/idChunk][from : from+int(n) : from+int(n)]
-}
-
-// address returns the bucket of a hash: its first level bits, or one bit more if the bucket has been split.
-func (t *table) address(hash uint64) int {
-	r := bits.Reverse64(hash)
-	i := int(r & (1<<t.level - 1))
-	if i < t.split {
-		i = int(r & (1<<(t.level+1) - 1))
-	}
-	return i
 }
 
 func (t *table) bucketCount() int { return 1<<t.level + t.split }
@@ -302,47 +310,6 @@ func (t *table) reserve(n int) Result {
 	return Added
 }
 
-func (t *table) grow() Result {
-	if r := t.take(bucketBytes); r != Added {
-		return r
-	}
-	if len(t.buckets) == 0 {
-		t.level, t.split = firstLevel, 0
-	}
-	chunk := bucketPool.Get().(*[bucketChunk]int32)
-	clear(chunk[:])
-	t.buckets = append(t.buckets, chunk)
-	return Added
-}
-
-// splitOne moves half of one bucket's range of hashes to a new bucket. Without memory for that, the chains only
-// get longer. The members of both halves stay in order: see crowds.
-func (t *table) splitOne() bool {
-	from, to := t.split, t.split+1<<t.level
-	if to/bucketChunk == len(t.buckets) && t.grow() != Added {
-		return false
-	}
-	bit := uint64(1) << t.level
-	low, high := t.bucket(from), t.bucket(to) // where each half's next member goes
-	i := *low
-	for i != 0 {
-		m := t.member(int(i - 1))
-		if bits.Reverse64(m.hash)&bit != 0 {
-			*high, high = i, &m.next
-		} else {
-			*low, low = i, &m.next
-		}
-		i = m.next
-	}
-	*low, *high = 0, 0
-	t.split++
-	if t.split == 1<<t.level {
-		t.level++
-		t.split = 0
-	}
-	return true
-}
-
 // noteDuplicate records the offset of an event that is not folded.
 func (t *table) noteDuplicate(offset int64) Result {
 	if t.duplicateCount == len(t.duplicates)*offsetChunk {
@@ -402,8 +369,10 @@ func (t *table) release() {
 	}
 	t.memory.Release(t.held)
 	*t = table{
-		memory: t.memory, limit: t.limit, most: t.most,
-		members: emptied(t.members), changes: emptied(t.changes), buckets: emptied(t.buckets), ids: emptied(t.ids),
-		names: emptied(t.names), changeNames: emptied(t.changeNames), duplicates: emptied(t.duplicates),
+		account: account{memory: t.memory, limit: t.limit, most: t.most},
+		index:   index{buckets: emptied(t.buckets)},
+		texts:   texts{ids: emptied(t.ids), names: emptied(t.names), changeNames: emptied(t.changeNames)},
+		repeats: repeats{duplicates: emptied(t.duplicates)},
+		members: emptied(t.members), changes: emptied(t.changes),
 	}
 }

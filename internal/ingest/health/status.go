@@ -25,19 +25,24 @@ type Status struct {
 	CaughtUp     atomic.Bool // the broker's last answer was empty
 	known        atomic.Pointer[duplicates.Set]
 
-	mu     sync.Mutex
-	begun  time.Time // start of the current flow
-	halt   *Halt
-	wait   [4]error // what looking back, reading, writing and the steps between flows wait for
-	since  [4]time.Time
-	shards []ShardWait    // shards that any side waits for
-	logged retry.LogLimit // limits the log lines about a lasting wait
+	mu    sync.Mutex
+	begun time.Time // start of the current flow
+	halt  *Halt
+	sides
 	newest time.Time
 	// When a broker last throttled the partition, and for how long.
 	throttledAt  time.Time
 	throttledFor time.Duration
 
 	beat time.Time // when sweeping, or the steps between flows, last made a round
+}
+
+// sides are what the sides of a worker wait for.
+type sides struct {
+	wait   [4]error // what looking back, reading, writing and the steps between flows wait for
+	since  [4]time.Time
+	shards []ShardWait    // shards that any side waits for
+	logged retry.LogLimit // limits the log lines about a lasting wait
 }
 
 // NewStatus returns an empty Status. It logs changes.
