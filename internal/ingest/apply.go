@@ -7,9 +7,9 @@ package ingest
 //	Refusing                          the named members are taken out of the batch (refuse.go)
 //	a transient error                 the piece is sent again: the ledger shows whether it was applied
 //	Held                              the applier waits: a rebuild is about to swap the boards
-//	Moved                             the flow ends and drops everything folded (moved.go)
+//	Moved                             the flow ends and drops everything folded (carried.go)
 //	Sealed, Unsealed                  as Moved; the events are read again without or with these windows (sealed.go)
-//	OtherBounds                       as Moved; the events are read again with Redis's bounds (borders.go)
+//	OtherBounds                       as Moved; the events are read again with Redis's bounds (package shards)
 //	any other answer or error         the partition halts
 
 import (

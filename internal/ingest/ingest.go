@@ -46,11 +46,11 @@
 //	a permanent error                        halts; locates a second later, but is shown as halted
 //	                                         until it has swept a batch or has nothing left to read
 //	the generation's end                     ends, after the piece in flight
-//	a replay's endpoint                      ends, with errEndpointReached
+//	a replay's endpoint                      ends, with replay.ErrReached
 //
 //	a running flow waits for                 reported by
-//	Kafka: an answer, a quota                source.fetch
-//	memory: its turn, holding nothing        turn.wait
+//	Kafka: an answer, a quota                Source.Fetch
+//	memory: its turn, holding nothing        Turn.Wait
 //	duplicates: the ids before its position  reader.lookThrough
 //	dead letters: for a moment               deadletter.Writer
 //	Redis, room in Redis, a hold             applier.failing, applier.held
@@ -64,8 +64,8 @@
 // on where a batch was cut.
 //
 // Who decides where a partition starts? start.DecideAll, a pure function of the ledgers of all shards, the
-// group's commits and the log. The locator (locate.go) gathers those facts, and writes the position to Redis
-// and then to Kafka before anything is read. At the first start of a topic, the resolver (resolve.go) finds the
+// group's commits and the log. The locator (package locate) gathers those facts, and writes the position to
+// Redis and then to Kafka before anything is read. At the first start of a topic, its resolver finds the
 // offsets.
 //
 // What happens if Redis refuses a piece? The applier (apply.go) decides by the answer: after a transient error
@@ -74,18 +74,24 @@
 // leave the range of points or open too many windows, the refuser (refuse.go) reads the batch again
 // (reread.go), writes their events as dead letters, and sends the pieces without them.
 //
-//	parts of a worker and of a flow               consumer.go, pipeline.go
-//	the path of a batch                           reading.go, reader.go, handoff.go, sweeper.go
-//	shards: lanes, and levelling them             lane.go, shards.go
-//	rules of another owner                        rulebook.go
-//	duplicates                                    lookback.go, package duplicates
-//	events that can't count                       package deadletter
-//	a partition's status                          package health
+// # Where to look
 //
-// Packages below: event decodes a record, duplicates finds repeated ids, fold makes batches and cuts pieces,
-// start decides where a partition starts, deadletter writes events that can't count, memory is the memory
-// budget, trail holds the times of deleted records, health holds the states of partitions, metrics exports the
-// counters. Package fetch requests records from a broker and recordbatch parses its answer.
+//	settings, and the parts of a consumer          ingest.go, consumer.go
+//	the group: joining, generations, watching it   group.go, watch.go; packages group, topics, report
+//	the life of a worker, what its flows leave     worker.go, carried.go, replayer.go
+//	where it starts                                packages locate, start, trail
+//	reading: a reading, a step, duplicates         pipeline.go, reading.go, reader.go, lookback.go
+//	records: requests, waits, turns at memory      packages source, memory
+//	events: decoding, ids, dead letters            packages event, duplicates, deadletter
+//	batches: folding, cutting pieces               package fold; handoff.go passes them on
+//	sweeping: shards, lanes, pieces                sweeper.go, lane.go, apply.go; package shards
+//	what Redis refuses                             refuse.go, reread.go, sealed.go
+//	commits                                        package commits
+//	rules of another owner                         package rulebook
+//	what is shown                                  snapshot.go; packages counts, health, metrics
+//	a replay, for a rebuild                        package replay, replayer.go
+//
+// A package below knows nothing of this one, except metrics, which exports its counters.
 package ingest
 
 import (

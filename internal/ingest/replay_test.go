@@ -36,15 +36,15 @@ func (w *world) replay(partitions int, change func(*Config)) (*replay.Replay, *f
 	}
 	r := NewReplay(cfg)
 	for p := range partitions {
-		w.begins(r, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: p}, At: ledger.At(0), Origin: &ledger.Origin{}})
+		w.begins(r, shadow, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: p}, At: ledger.At(0), Origin: &ledger.Origin{}})
 	}
 	return r, shadow
 }
 
 // begins starts a partition in all shards of the shadow.
-func (w *world) begins(r *replay.Replay, at ledger.StartPosition) {
+func (w *world) begins(r *replay.Replay, shadow *fake, at ledger.StartPosition) {
 	w.t.Helper()
-	for shard := range int(of) {
+	for shard := range shadow.shards {
 		require.NoError(w.t, r.Begin(w.t.Context(), shard, at))
 	}
 }
@@ -245,7 +245,7 @@ func TestAReplayThatIsPastItsEndSaysThatTheLiveLedgerWentBack(t *testing.T) {
 		}
 	}
 	require.Equal(t, 15, weekly)
-	for shard := range int(of) {
+	for shard := range shadow.shards {
 		require.ErrorIs(t, r.To(t.Context(), shard, map[string]ledger.Position{"events/0": ledger.At(14)}), replay.ErrWentBack)
 	}
 }
@@ -313,7 +313,7 @@ func TestAReplayThatIsRefusedAWindowEnds(t *testing.T) {
 	w.send(0, all...)
 	r, shadow := w.replay(1, nil)
 	shadow.windows = 1
-	for shard := range int(of) {
+	for shard := range shadow.shards {
 		err := r.To(t.Context(), shard, map[string]ledger.Position{"events/0": ledger.At(50)})
 		require.ErrorContains(t, err, topic+"/0: a shadow takes windows without limit, and ")
 	}

@@ -92,7 +92,7 @@ func TestAReplayWaitsUntilItsShadowAnswers(t *testing.T) {
 	// Already begun, by a call whose answer was lost.
 	fails(2)
 	shadow.do(func() { shadow.stands("events/1", "7") })
-	w.begins(r, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: 1}, At: ledger.At(7), Origin: &ledger.Origin{}})
+	w.begins(r, shadow, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: 1}, At: ledger.At(7), Origin: &ledger.Origin{}})
 	for shard := range int(of) {
 		require.Equal(t, ledger.At(7), r.Position(shard, "events/1"))
 	}

@@ -30,7 +30,7 @@ func TestAReplayForAllShardsBringsThoseAlongThatAreBehindAndLeavesTheOthers(t *t
 	fake := newFakeOf(3)
 	at := func(shard int) string { return fake.shards[shard].ledger["events/0"] }
 	r, _ := w.replay(0, func(c *Config) { c.Standings = fake.standings() })
-	w.begins(r, ledger.StartPosition{Partition: ledger.Partition{Topic: topic}, At: ledger.At(0), Origin: &ledger.Origin{}})
+	w.begins(r, fake, ledger.StartPosition{Partition: ledger.Partition{Topic: topic}, At: ledger.At(0), Origin: &ledger.Origin{}})
 	sweep := ledger.Position{From: 50, To: end, Hash: 0x8000000000000000}
 	require.NoError(t, to(r, 1, sweep))
 	require.NoError(t, to(r, 2, ledger.At(end)))
@@ -58,7 +58,7 @@ func TestAPositionThatNoSweepOfAShardCanBeAtIsAnErrorAndNothingIsReadToIt(t *tes
 	}
 	fake := newFakeOf(3)
 	r, _ := w.replay(0, func(c *Config) { c.Standings = fake.standings() })
-	w.begins(r, ledger.StartPosition{Partition: ledger.Partition{Topic: topic}, At: ledger.At(0), Origin: &ledger.Origin{}})
+	w.begins(r, fake, ledger.StartPosition{Partition: ledger.Partition{Topic: topic}, At: ledger.At(0), Origin: &ledger.Origin{}})
 	of := ledger.Shards(3)
 	for _, hash := range []uint64{1, of.From(1), of.From(2), of.From(2) + 1, 1<<64 - 1} {
 		until := ledger.Position{From: 0, To: end, Hash: hash}
