@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -83,64 +81,6 @@ func at(prefix string, ms int64) []earned {
 		all[i].At = ms
 	}
 	return all
-}
-
-func TestReplicasWithOtherTimeZoneDataCountByTheBordersThatWereSettledFirst(t *testing.T) {
-	t.Parallel()
-	z := newZoned(t, 1)
-	old := z.by("earlier")
-	z.send(0, at("opens", z.middle-24*hour)...)
-	z.reaches(0)
-	old.stop(t)
-
-	upgraded := z.by("later")
-	z.send(0, at("in the first still", z.middle+hour/2)...)
-	z.send(0, at("in the second", z.middle+hour)...)
-	z.send(0, at("the second's last", z.end-1)...)
-	z.reaches(0)
-	require.Equal(t, workers.StateRunning, upgraded.status.Line().State)
-	require.Positive(t, z.logged("other time zone data"))
-	upgraded.stop(t)
-
-	again := z.by("earlier")
-	z.send(0, at("after the second", z.end+hour/2)...)
-	z.send(0, at("late in the first", z.middle+hour/2)...)
-	z.reaches(0)
-	require.Equal(t, workers.StateRunning, again.status.Line().State)
-}
-
-// A process has cached borders that Redis then loses, and a process of another version settles them again.
-func TestBordersThatWereLostWithRedisNewestSecondsAreAskedForAgain(t *testing.T) {
-	t.Parallel()
-	z := newZoned(t, 2)
-	z.truth[z.borders[0]] -= hour // settled by the later version, and not lost
-	z.truth[z.borders[2]] += hour
-	upgraded := z.worker(1, func(c *Config) { c.Rules = z.versions["later"] })
-	z.send(1, at("before", z.begin-48*hour)...)
-	z.reaches(1)
-	restore := z.standings.snapshot()
-	z.send(1, at("known", z.middle+48*hour)...)
-	z.reaches(1)
-
-	var away atomic.Bool
-	away.Store(true)
-	z.standings.do(func() {
-		z.standings.apply = func(_ int, p *ledger.Piece) reply {
-			if away.Load() && p.Partition.Number == 1 {
-				return reply{err: errLost}
-			}
-			return reply{}
-		}
-	})
-	restore()
-	z.by("earlier")
-	z.send(0, at("opens", z.middle+24*hour)...)
-	eventually(t, "the earlier version has opened the second month", func() bool { return z.standings.at(0) == "20" })
-	away.Store(false)
-	z.send(1, at("the second's last", z.end+hour-1)...)
-	z.reaches(0, 1)
-	require.Positive(t, z.logged("has other bounds in Redis"))
-	eventually(t, "it runs", func() bool { return upgraded.status.Line().State == workers.StateRunning })
 }
 
 // If the bounds that Redis lists differ from the settled borders, the partition halts until one of the two is

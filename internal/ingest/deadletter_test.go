@@ -12,7 +12,6 @@ import (
 
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
@@ -179,26 +178,4 @@ func TestAWriteOfDeadLettersEndsWithItsContext(t *testing.T) {
 	r.stop(t)
 	require.Less(t, time.Since(began), 30*time.Second)
 	require.Equal(t, "0", w.standings.at(0))
-}
-
-func TestADeadLetterTopicThatIsDeletedIsMadeAgain(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 3)
-	w.send(2, some("a", 3, 5)...)
-	r := w.worker(2, nil)
-	w.reaches(2)
-	del := kmsg.NewPtrDeleteTopicsRequest()
-	del.TopicNames = []string{event.DeadLetterTopic(topic)}
-	name := kmsg.NewDeleteTopicsRequestTopic()
-	name.Topic = &del.TopicNames[0]
-	del.Topics = append(del.Topics, name)
-	_, err := del.RequestWith(t.Context(), w.client)
-	require.NoError(t, err)
-	w.sendRaw(2, []byte("bad"))
-	eventually(t, "it counts", func() bool { return w.standings.at(2) == "4" })
-	require.NotEmpty(t, w.deadLetters(2))
-	w.said(1, "the dead-letter topic is gone")
-	found, err := kafkaconn.Partitions(t.Context(), r.Kafka, event.DeadLetterTopic(topic))
-	require.NoError(t, err)
-	require.Equal(t, 3, found[event.DeadLetterTopic(topic)], "like its source")
 }

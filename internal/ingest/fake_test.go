@@ -533,24 +533,6 @@ func (f *fake) has(listing, member string, t total) {
 	boards[listing][member] = t
 }
 
-// snapshot saves the state that Redis would dump; restore brings it back.
-func (f *fake) snapshot() (restore func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var all []fakeShard
-	for _, s := range f.shards {
-		all = append(all, fakeShard{schema: s.schema, ledger: maps.Clone(s.ledger), origins: maps.Clone(s.origins), boards: cloned(s.boards), rules: maps.Clone(s.rules), borders: maps.Clone(s.borders), bounds: maps.Clone(s.bounds)})
-	}
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for i, s := range f.shards {
-			s.schema, s.ledger, s.origins, s.boards = all[i].schema, maps.Clone(all[i].ledger), maps.Clone(all[i].origins), cloned(all[i].boards)
-			s.rules, s.borders, s.bounds = maps.Clone(all[i].rules), maps.Clone(all[i].borders), maps.Clone(all[i].bounds)
-		}
-	}
-}
-
 func (f *fake) wipe() { f.do(f.wiped) }
 
 // wiped empties all shards. The caller holds the lock.

@@ -16,7 +16,6 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -83,30 +82,6 @@ func TestASignalEndsAConsumerAfterItsLastCommitWithoutJoiningAgain(t *testing.T)
 	eventually(t, "all memory is given back", func() bool { return c.Budget.Used() == 0 })
 	require.Empty(t, c.Snapshot().Partitions)
 	w.noted(0, 1, 2, 3, 4, 5)
-}
-
-func TestMembersThatComeAndGoCountEveryEventOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 4)
-	send := func(prefix string) {
-		for p := range 4 {
-			w.send(p, some(prefix, 500, 1)...)
-		}
-	}
-	send("a")
-	_, first := w.consumer(nil)
-	w.reaches(0, 1, 2, 3)
-	send("b")
-	two, second := w.consumer(nil)
-	eventually(t, "the second has partitions", func() bool { return len(two.Snapshot().Partitions) == 2 })
-	send("a")
-	w.reaches(0, 1, 2, 3)
-	require.NoError(t, first())
-	send("c")
-	w.reaches(0, 1, 2, 3)
-	eventually(t, "the second has all", func() bool { return len(two.Snapshot().Partitions) == 4 })
-	w.noted(0, 1, 2, 3)
-	require.NoError(t, second())
 }
 
 // The other program's members send more metadata than kafka-go can parse, and kafka-go's error ends in
@@ -198,49 +173,6 @@ func TestAHungRedisHoldsUpTheEndOnlyForTheLastCall(t *testing.T) {
 	})
 }
 
-func TestPartitionsThatAreAddedAreReadFromTheirFirstOffset(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	w.config.Start.From = start.FromLatest // all events of an added partition are new
-	_, stop := w.consumer(nil)
-	eventually(t, "it has begun", func() bool { return w.standings.at(1) == "0" })
-	two, stopTwo := w.consumer(nil)
-	eventually(t, "they share", func() bool { return len(two.Snapshot().Partitions) == 1 })
-	_, err := w.admin().CreatePartitions(t.Context(), 2, topic)
-	require.NoError(t, err)
-	eventually(t, "it has four partitions", func() bool {
-		d, err := w.admin().ListTopics(t.Context(), topic)
-		return err == nil && len(d[topic].Partitions) == 4
-	})
-	w.client = w.producer() // a client that never knew fewer partitions
-	for p := range 4 {
-		w.send(p, some(fmt.Sprint("p", p, "-"), 20, 3)...)
-	}
-	w.sendRaw(3, []byte("bad"))
-	w.reaches(0, 1, 2, 3)
-	require.Len(t, w.deadLetters(3), 1)
-	w.said(1, "sharing them out") // logged by the leader only
-	require.NoError(t, stop())
-	require.NoError(t, stopTwo())
-}
-
-func TestTheFirstOfAProcessResolvesTheStartOfAllPartitions(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 12)
-	for p := range 12 {
-		w.send(p, some("a", 5, 5)...)
-	}
-	lists := w.watch(2)
-	_, stop := w.consumer(func(c *Config) { c.Start.From = start.FromWindow })
-	eventually(t, "all have begun", func() bool { return w.standings.at(11) != "" })
-	w.reaches(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
-	w.standings.do(func() { require.Equal(t, int(of), w.standings.begins, "one in every shard") })
-	// Each partition lists its log's start and end twice, and all partitions once. If every worker listed all
-	// partitions, that would be 36 requests each. Requests may be retried.
-	require.LessOrEqual(t, lists.Load(), int32(2*(12*2*3+12*3+12*2)))
-	require.NoError(t, stop())
-}
-
 func TestATopicsStartIsWrittenAndCommittedBeforeAnythingIsRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -261,38 +193,6 @@ func TestATopicsStartIsWrittenAndCommittedBeforeAnythingIsRead(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Redis rolls back while a first start is being written, and the process dies.
-func TestAFirstStartThatIsRepeatedSkipsNothingThatHasComeMeanwhile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	w.config.Start.From = start.FromLatest
-	w.send(0, some("before", 5, 5)...)
-	w.want = board{}
-	tried := make(chan struct{}, 100)
-	w.standings.begin = func(shard int) error {
-		if shard < int(of)-1 {
-			return nil
-		}
-		w.standings.do(w.standings.wiped)
-		tried <- struct{}{}
-		return errLost
-	}
-	_, stop := w.consumer(nil)
-	<-tried
-	require.NoError(t, stop())
-	w.standings.begin = nil
-	w.send(0, some("a", 5, 5)...)
-	w.send(1, some("b", 5, 5)...)
-	_, stop = w.consumer(nil)
-	w.reaches(0, 1)
-	w.standings.do(func() {
-		for _, s := range w.standings.shards {
-			require.Regexp(t, `^5 [1-9]\d+ [\w-]{22}@0$`, s.origins["events/0"])
-		}
-	})
-	require.NoError(t, stop())
 }
 
 func TestEventsThatAreGoneHaltAPartitionOrAreNamed(t *testing.T) {
@@ -363,20 +263,6 @@ func TestALogIsNotShownToBeShortWhileNobodyAnswers(t *testing.T) {
 	require.ErrorContains(t, err, "ends at offset 10")
 	_, halted := errors.AsType[*health.Halt](err)
 	require.False(t, halted)
-}
-
-func TestAnotherBrokerThatLeadsIsFound(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1, kfake.NumBrokers(3))
-	w.send(0, some("a", 10, 5)...)
-	_, stop := w.consumer(nil)
-	w.reaches(0)
-	for range 3 {
-		require.NoError(t, w.cluster.MoveTopicPartition(topic, 0, (w.cluster.LeaderFor(topic, 0)+1)%3))
-		w.send(0, some("b", 10, 5)...)
-		w.reaches(0)
-	}
-	require.NoError(t, stop())
 }
 
 // joining makes the broker answer join requests with the given codes, one after another, and then normally.

@@ -15,14 +15,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/deadletter"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/locate"
-	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
-	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
 )
@@ -64,31 +61,6 @@ func TestTheLogOfAPartitionThatWasJustAddedIsKnown(t *testing.T) {
 	})
 }
 
-func TestATopicThatWasMadeAgainHaltsAlsoIfItIsLonger(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 10, 5)...)
-	c, stop := w.consumer(nil)
-	w.reaches(0)
-	w.noted(0)
-	before := w.standings.boards()
-
-	admin := w.admin()
-	_, err := admin.DeleteTopic(t.Context(), topic)
-	require.NoError(t, err)
-	_, err = admin.CreateTopic(t.Context(), 1, 1, nil, topic)
-	require.NoError(t, err)
-	halts(t, c, health.HaltRecreated)
-	require.NoError(t, stop())
-
-	w.client.Close()
-	w.client = w.producer()
-	w.send(0, some("b", 20, 5)...)
-	c, _ = w.consumer(nil)
-	halts(t, c, health.HaltRecreated)
-	require.Equal(t, before, w.standings.boards())
-}
-
 // epochEnds makes brokers report that the first epoch ends at an offset; they report the real end of later
 // epochs.
 func (w *world) epochEnds(end int64) {
@@ -107,122 +79,6 @@ func (w *world) epochEnds(end int64) {
 		a.Topics = append(a.Topics, of)
 		return a, nil, true
 	})
-}
-
-func TestAnElectionThatLosesEventsThatCountHalts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 10, 5)...)
-	c, stop := w.consumer(nil)
-	w.reaches(0)
-	w.noted(0)
-	before := w.standings.boards()
-	w.epochEnds(4)
-	require.NoError(t, w.cluster.MoveTopicPartition(topic, 0, 0))
-	w.send(0, some("b", 3, 5)...)
-	require.Contains(t, halts(t, c, health.HaltTruncated), "the log of events/0 has lost the events from offset 4 to 9")
-	require.NoError(t, stop())
-	require.Equal(t, before, w.standings.boards())
-
-	c, stop = w.consumer(nil) // at its start, a consumer detects this by the committed epoch
-	halts(t, c, health.HaltTruncated)
-	require.NoError(t, stop())
-
-	// A rebuild reads the later leader's records.
-	w.standings.do(func() {
-		for _, s := range w.standings.shards {
-			o, err := ledger.ParseOrigin(s.origins[field(0)])
-			require.NoError(t, err)
-			o.Log.Epoch = 1
-			s.origins[field(0)] = o.String()
-		}
-	})
-	w.consumer(nil)
-	w.reaches(0)
-}
-
-// elected returns a world whose consumer has counted the events before offset 10 or, with start: latest, has
-// started there. Then an election has lost the records from offset 4 on, and others were written.
-func elected(t *testing.T, from start.From) *world {
-	t.Helper()
-	w := newWorld(t, 1)
-	w.sendAt(time.Now().Add(-2*time.Hour), 10)
-	if from == start.FromLatest {
-		w.want = board{}
-	}
-	c, stop := w.consumer(func(c *Config) { c.Start.From = from })
-	w.reaches(0)
-	w.noted(0)
-	w.epochEnds(4)
-	require.NoError(t, w.cluster.MoveTopicPartition(topic, 0, 0))
-	w.sendAt(time.Now(), 5)
-	halts(t, c, health.HaltTruncated)
-	require.NoError(t, stop())
-	return w
-}
-
-// The replacing records are later than the times in the trail of the lost records.
-func TestTheTimesOfRecordsThatAnElectionLostBoundNoOthers(t *testing.T) {
-	t.Parallel()
-	later := time.Now().Add(-time.Hour).UnixMilli()
-	t.Run("at a rebuild", func(t *testing.T) {
-		t.Parallel()
-		w := elected(t, start.FromWindow)
-		w.truncate(8)
-		require.Greater(t, w.starts(start.FromEarliest, nil).Origin.Time, later)
-	})
-	t.Run("before the election", func(t *testing.T) {
-		t.Parallel()
-		w := elected(t, start.FromWindow)
-		w.truncate(4)
-		require.Less(t, w.starts(start.FromEarliest, nil).Origin.Time, later, "these are the records that the trail is about")
-	})
-	t.Run("after a rebuild", func(t *testing.T) {
-		t.Parallel()
-		w := elected(t, start.FromWindow)
-		w.standings.do(func() {
-			for _, s := range w.standings.shards {
-				o, err := ledger.ParseOrigin(s.origins[field(0)])
-				require.NoError(t, err)
-				o.Log.Epoch = 1
-				s.origins[field(0)] = o.String()
-			}
-		})
-		w.consumer(nil)
-		w.reaches(0)
-		w.noted(0)
-		all, err := w.admin().FetchOffsets(t.Context(), w.config.Group)
-		require.NoError(t, err)
-		o, ok := all.Lookup(topic, 0)
-		require.True(t, ok)
-		known, err := trail.Parse(o.Metadata)
-		require.NoError(t, err)
-		latest, ok := known.Latest(8)
-		require.True(t, ok)
-		require.Greater(t, latest, later)
-		latest, ok = known.Latest(4)
-		require.True(t, ok)
-		require.Less(t, latest, later)
-	})
-}
-
-// An election loses records from before the offset at which the boards began. The records that replace them are
-// new.
-func TestARebuildCountsWhatAnElectionHasWrittenBeforeTheOrigin(t *testing.T) {
-	t.Parallel()
-	w := elected(t, start.FromLatest)
-	cfg := w.config
-	cfg.Standings, cfg.Stats = newFake().standings(), new(counts.Stats)
-	live := w.states()
-	all, err := NewReplay(cfg).Starts(t.Context(), replay.From{From: start.FromWindow, SinceOrigin: true}, live, []string{field(0)})
-	require.NoError(t, err)
-	for shard := range all {
-		o, err := ledger.ParseOrigin(live[shard].Origins[field(0)])
-		require.NoError(t, err)
-		require.Equal(t, int64(10), o.Offset)
-		require.Equal(t, int64(4), all[shard][0].At)
-		require.Equal(t, ledger.Origin{Offset: 4, Time: o.Time, Log: ledger.Log{Topic: o.Log.Topic, Epoch: 1}}, all[shard][0].Origin)
-	}
 }
 
 // With several shards, the start is committed only once all have started; and Kafka deletes the offsets of a
@@ -248,20 +104,6 @@ func TestAnElectionThatLosesRecordsFromBeforeTheOriginHaltsIfNothingIsCommitted(
 	halt := new(health.Halt)
 	require.ErrorAs(t, err, &halt)
 	require.Contains(t, halt.What, "has lost the events from offset 4 to 9")
-}
-
-func TestAnElectionThatLosesNothingIsPassedOver(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.consumer(nil)
-	for i := range 3 {
-		w.send(0, some(string(rune('a'+i)), 10, 5)...)
-		w.reaches(0)
-		require.NoError(t, w.cluster.MoveTopicPartition(topic, 0, 0))
-	}
-	w.send(0, some("z", 10, 5)...)
-	w.reaches(0)
-	w.said(0, "halted")
 }
 
 // timesFindNothing makes look-ups by time find nothing.

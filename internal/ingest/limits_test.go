@@ -31,50 +31,6 @@ func largest(t *testing.T, size int) []byte {
 	return append(v, `"}`...)
 }
 
-// With the smallest fold_memory that is accepted for max_event_bytes, an event of that size counts, with any
-// compression.
-func TestTheLargestEventCountsInTheLeastMemoryHoweverItIsCompressed(t *testing.T) {
-	one := func(v []byte) []byte {
-		r := kmsg.Record{Value: v, Key: bytes.Repeat([]byte("k"), 60<<10)}
-		r.Length = int32(len(r.AppendTo(nil)) - 1) // a length of 0 takes one byte
-		return r.AppendTo(nil)
-	}
-	single, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true), zstd.WithWindowSize(8<<20))
-	require.NoError(t, err)
-	ways := []struct {
-		name   string
-		codec  int
-		encode func([]byte) []byte
-	}{
-		{"none", 0, nil}, {"gzip", 1, nil}, {"snappy", 2, nil}, {"lz4", 3, nil}, {"zstd", 4, nil},
-		{"snappy in one block", 2, func(b []byte) []byte { return s2.EncodeSnappy(nil, b) }},
-		{"zstd in one segment", 4, func(b []byte) []byte { return single.EncodeAll(b, nil) }},
-	}
-	for _, size := range []int{1 << 20, 6 << 20} {
-		for _, way := range ways {
-			t.Run(fmt.Sprint(way.name, " ", size), func(t *testing.T) {
-				raw := one(largest(t, size))
-				if way.encode == nil {
-					raw = compressed(way.codec, raw)
-				} else {
-					raw = way.encode(raw)
-				}
-				synctest.Test(t, func(t *testing.T) {
-					b := newBubble(t, 1, func(c *Config) {
-						c.Events.MaxEventBytes = size
-						c.FoldMemory = memory.LeastMemory(int64(size))
-					})
-					stop := b.run()
-					defer stop()
-					b.logs.addRaw(0, way.codec, 1, raw)
-					b.want++
-					b.counts(time.Minute)
-				})
-			})
-		}
-	}
-}
-
 // With the smallest fold_memory, every partition reads its log while others hold all memory except one turn,
 // with any compression and with batches of any size.
 func TestEveryPartitionReadsTheLargestBatchesInTheLeastMemoryHoweverTheyAreCompressed(t *testing.T) {

@@ -16,10 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
 
-	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/duplicates"
-	"github.com/standings/standings/internal/ingest/replay"
-	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
 
@@ -107,37 +104,6 @@ func (w *naming) random(r *rand.Rand, n, members, ids int) (all []named) {
 	return all
 }
 
-func TestAnEventIsADuplicateOfOneThatIsSoManyOffsetsBeforeAndNoFurther(t *testing.T) {
-	t.Parallel()
-	w := newNaming(t, 4)
-	w.worker(0, nil)
-	a, b := w.event("a", "u1"), w.event("b", "u1")
-	w.publish(a, a, w.event("a", "u2"), b, w.event("", "u1"), w.event("", "u1"))
-	require.Equal(t, int64(1), w.found)
-	w.publish(a) // five offsets after the last one
-	require.Equal(t, int64(1), w.found)
-	w.bad([]byte(`{"event_id":"c","user_id":"u1","points":"many"}`))
-	w.bad(nil)
-	w.publish(w.event("c", "u1"), w.event("c", "u1"), a)
-	require.Equal(t, int64(2), w.found)
-	w.reaches(0)
-	w.counted(w.next)
-	c := w.stats.Count()
-	require.Equal(t, w.found, c.Duplicates)
-	require.Equal(t, int64(1), c.Skipped)
-	require.Len(t, w.deadLetters(0), 1)
-}
-
-func TestWithoutTheSettingEveryRepeatCounts(t *testing.T) {
-	t.Parallel()
-	w := newNaming(t, 0)
-	w.worker(0, nil)
-	w.publish(w.event("a", "u1"), w.event("a", "u1"), w.event("a", "u1"))
-	w.reaches(0)
-	require.Zero(t, w.found)
-	require.Zero(t, w.stats.Duplicates.Load())
-}
-
 // A late event is no dead letter, and its repetition is a duplicate. Neither counts, whichever was published
 // first.
 func TestARepeatOfALateEventIsADuplicate(t *testing.T) {
@@ -154,112 +120,6 @@ func TestARepeatOfALateEventIsADuplicate(t *testing.T) {
 	w.counted(2)
 	require.Equal(t, int64(1), w.stats.Late.Load())
 	require.Equal(t, int64(1), w.stats.Duplicates.Load())
-}
-
-// A worker that takes over a sweep reads it from its start, and looks through the records before that start,
-// not only before the position where it continues.
-func TestADuplicateIsFoundAcrossATakeover(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(6) {
-		t.Run(strconv.Itoa(int(seed)), func(t *testing.T) {
-			t.Parallel()
-			w := newNaming(t, 300)
-			r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's
-			calls, stopAt := 0, 1+r.IntN(3)
-			var current *running
-			halted := make(chan struct{}, 1000)
-			w.standings.apply = func(int, *ledger.Piece) reply {
-				w.standings.mu.Lock()
-				defer w.standings.mu.Unlock()
-				if calls++; calls%stopAt == 0 && current != nil {
-					current.cancel(errGenerationEnded)
-					halted <- struct{}{}
-				}
-				return reply{executed: true}
-			}
-			events := int64(0)
-			for range 4 {
-				w.publish(w.random(r, 1500, 1000, 3)...)
-				events += 1500
-			}
-			end := strconv.FormatInt(w.end(topic, 0), 10)
-			for rounds := 0; w.standings.at(0) != end; rounds++ {
-				require.Less(t, rounds, 200)
-				first := w.worker(0, nil)
-				w.standings.do(func() { current = first })
-				select {
-				case <-halted:
-				case <-time.After(500 * time.Millisecond):
-					if w.standings.at(0) == end {
-						w.standings.do(func() { current = nil })
-					}
-				}
-				first.stop(t)
-			}
-			require.Positive(t, w.found)
-			w.reaches(0)
-		})
-	}
-}
-
-// After a rollback of Redis the log is read again, and the records before the new position are looked through
-// again.
-func TestADuplicateIsFoundAfterARollback(t *testing.T) {
-	t.Parallel()
-	w := newNaming(t, 50)
-	w.worker(0, nil)
-	r := rand.New(rand.NewPCG(3, 1)) //nolint:gosec // a test's
-	w.publish(w.random(r, 100, 5, 10)...)
-	w.reaches(0)
-	restore := w.standings.snapshot()
-	w.publish(w.random(r, 200, 5, 10)...)
-	w.reaches(0)
-	restore()
-	w.reaches(0)
-	w.publish(w.random(r, 30, 5, 10)...)
-	w.reaches(0)
-	require.Positive(t, w.found)
-	require.GreaterOrEqual(t, w.logged("looked through records for duplicates"), 2)
-}
-
-func TestAReplayFindsTheSameDuplicatesFromWhereverItBegins(t *testing.T) {
-	t.Parallel()
-	w := newNaming(t, 40)
-	r := rand.New(rand.NewPCG(4, 1)) //nolint:gosec // a test's
-	w.publish(w.random(r, 400, 5, 10)...)
-	w.worker(0, nil)
-	w.reaches(0)
-	for _, from := range []int64{0, 1, 39, 40, 41, 200} {
-		shadow := newFake()
-		cfg := w.config
-		cfg.Standings, cfg.Stats = shadow.standings(), new(counts.Stats)
-		again := NewReplay(cfg)
-		for shard := range int(of) {
-			require.NoError(t, again.Begin(t.Context(), shard, ledger.StartPosition{Partition: ledger.Partition{Topic: topic}, At: ledger.At(from)}))
-		}
-		require.NoError(t, again.To(t.Context(), replay.AllShards, map[string]ledger.Position{field(0): ledger.At(w.next)}))
-		want := w.duplicatesFrom(from)
-		require.Equal(t, want, cfg.Stats.Duplicates.Load(), "from %d", from)
-		if from == 0 {
-			require.Empty(t, differences(w.want, shadow.boards()))
-		}
-	}
-}
-
-// duplicatesFrom returns how many of the events from an offset on are duplicates.
-func (w *naming) duplicatesFrom(from int64) (n int64) {
-	for i, e := range w.valid {
-		if e.offset < from || e.id == "" {
-			continue
-		}
-		for _, v := range w.valid[:i] {
-			if v.id == e.id && v.user == e.user && v.offset >= e.offset-w.back {
-				n++
-				break
-			}
-		}
-	}
-	return n
 }
 
 // The events of a refused member that are duplicates don't become dead letters: only those that would have
@@ -445,20 +305,4 @@ func TestWhatIsKnownIsEnoughWhereverAReadingBegins(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A first start also looks through the records before it, so that it finds the same duplicates as every other
-// reading.
-func TestAStartFindsTheDuplicatesOfWhatIsBeforeIt(t *testing.T) {
-	t.Parallel()
-	w := newNaming(t, 20)
-	e := w.event("a", "u1")
-	w.publish(e)
-	w.want = board{}
-	w.worker(0, func(c *Config) { c.Start = start.Where{From: start.FromLatest} })
-	eventually(t, "it has begun", func() bool { return w.standings.at(0) == "1" })
-	w.publish(e, w.event("b", "u1"))
-	w.reaches(0)
-	w.counted(2)
-	require.Equal(t, int64(1), w.stats.Duplicates.Load())
 }

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,41 +10,6 @@ import (
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger/workers"
 )
-
-// After their first compressed batch, the partitions are idle. Then a few of them have much to read: the memory
-// that the others hold must not keep them from their turn.
-func TestTwoHundredAndFiftyPartitionsInTheLeastMemoryAreAllCounted(t *testing.T) {
-	for codec, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
-		t.Run(name, func(t *testing.T) {
-			if codec > 0 {
-				oneShard(t, "what a codec holds is the same for any number of shards")
-			}
-			synctest.Test(t, func(t *testing.T) {
-				const n = 250
-				b := newBubble(t, n, nil)
-				stop := b.run()
-				defer stop()
-				for p := range n {
-					b.send(p, codec, some(fmt.Sprint("first-", p), 1, 5)...)
-				}
-				b.counts(5 * time.Minute)
-				for p := range fewer(20) {
-					for i := range 3 {
-						b.send(p, codec, some(fmt.Sprintf("many-%d-%d-%0120d", p, i, 0), 1500, 5)...)
-					}
-				}
-				b.counts(5 * time.Minute)
-				for p := range n {
-					b.send(p, codec, some(fmt.Sprint("last-", p), 1, 5)...)
-				}
-				b.counts(5 * time.Minute)
-				time.Sleep(2 * b.consumer.FetchWait)
-				synctest.Wait()
-				require.Zero(t, b.consumer.Budget.Used(), "idle partitions hold nothing")
-			})
-		})
-	}
-}
 
 func TestAWaitForMemoryThatLastsIsAState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,7 +5,6 @@ package ingest
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -50,45 +49,6 @@ func told(n int) (values [][]byte, times []int64) {
 		times = append(times, at)
 	}
 	return values, times
-}
-
-func TestASweepIsFinishedByTheRulesThatItWasBegunBy(t *testing.T) {
-	t.Parallel()
-	byPlayer, err := event.NewFields(event.Paths{UserID: "player"})
-	require.NoError(t, err)
-	for name, next := range map[string]func(*Config){
-		"another field":       func(c *Config) { c.Events.Fields = byPlayer },
-		"fewer boards":        func(c *Config) { c.Events.Boards = []string{"global"} },
-		"a later max_future":  func(c *Config) { c.Events.MaxFuture = time.Hour.Milliseconds() },
-		"shorter values only": func(c *Config) { c.Events.MaxEventBytes = 10 },
-		"fewer periods":       func(c *Config) { c.Rules.Periods = c.Rules.Periods[:1] },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, 1)
-			const n = 1000
-			values, times := told(n)
-			for i, v := range values {
-				if i%3 == 0 {
-					continue
-				}
-				board := "global"
-				if i%2 == 0 {
-					board = "eu"
-				}
-				w.counts(earned{User: fmt.Sprint("u", i), Points: 5, At: times[i], Board: board})
-				_ = v
-			}
-			w.sendAll(values)
-			all := ruled{}
-			all.by(&w.config, "old", func(*Config) {})
-			w.sweepHalfway()
-			own := w.config
-			all.by(&own, "own", next)
-			w.worker(0, func(c *Config) { *c = own })
-			w.reaches(0)
-		})
-	}
 }
 
 // someRules makes a world's consumers use rules named old, and returns the configuration of a successor.
@@ -204,41 +164,6 @@ func TestAShardThatIsBehindIsBroughtAlongByTheRulesOfTheOthers(t *testing.T) {
 	w.counts(earned{User: "p", Points: 7, At: at})
 	w.sendRaw(0, fmt.Appendf(nil, `{"user_id":"u","player":"p","points":7,"occurred_at":%d}`, at))
 	w.reaches(0) // by the worker's own rules
-}
-
-// Redis has lost a shard after the others were counted without a period. The lost shard begins with the period,
-// so no record marks its windows as incomplete: they must have all events.
-func TestAShardThatIsBroughtAlongByRulesWithoutAnAddedPeriodCountsInIt(t *testing.T) {
-	t.Parallel()
-	if of == 1 {
-		t.Skip("there is no other shard")
-	}
-	w := newWorld(t, 1)
-	w.send(0, some("a", 300, 5)...)
-	kept := w.config.Rules.Periods
-	all := ruled{}
-	all.by(&w.config, "old", func(c *Config) { c.Rules.Periods = kept[:1] })
-	first := w.worker(0, nil)
-	eventually(t, "all is counted", func() bool { return w.standings.at(0) == "300" })
-	first.stop(t)
-	lost := w.standings.shards[1]
-	w.standings.do(func() {
-		lost.boards, lost.ledger, lost.rules = board{}, map[string]string{field(0): "0"}, map[string]string{}
-	})
-	own := w.config
-	all.by(&own, "own", func(c *Config) { c.Rules.Periods = kept })
-	w.worker(0, func(c *Config) { *c = own })
-	eventually(t, "all is counted again", func() bool { return w.standings.at(0) == "300" })
-	w.standings.do(func() {
-		members := map[string]int{}
-		for listing, rows := range lost.boards {
-			members[listing[:strings.LastIndex(listing, ":")]] += len(rows)
-		}
-		require.Len(t, members, len(kept))
-		for name, n := range members {
-			require.Equal(t, members["global:"+string(kept[0].Rule.Name())], n, name)
-		}
-	})
 }
 
 func TestTextsOfRulesThatNothingIsByGoWithTheNextGeneration(t *testing.T) {

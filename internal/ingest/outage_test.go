@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/segmentio/kafka-go/protocol/produce"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger/workers"
 )
@@ -97,70 +95,6 @@ func (l *letterBox) all() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.taken)
-}
-
-// Forty partitions have bad records, and their dead-letter topic is unavailable for an hour. They hold no
-// memory meanwhile, so another partition, which needs a reserve, is served. In that hour they only try a small
-// write at intervals.
-func TestPartitionsThatWaitForTheirDeadLetterTopicHoldNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const bad = 300
-		n := fewer(40)
-		b := newBubble(t, n+1, nil)
-		var away atomic.Bool
-		away.Store(true)
-		box := &letterBox{taken: map[string]int{}, code: func(int32) int16 {
-			if away.Load() {
-				return int16(kafka.NotEnoughReplicas)
-			}
-			return 0
-		}}
-		b.logs.produce = box.produce
-		for p := range n {
-			b.send(p, 0, some(fmt.Sprintf("%0200d-%d-", 0, p), 1500, 5)...)
-			var values [][]byte
-			for range bad {
-				values = append(values, make([]byte, 1000))
-			}
-			b.logs.add(int32(p), 1, values...)
-			b.send(p, 0, some(fmt.Sprint("after-", p), 10, 5)...)
-		}
-		stop := b.run()
-		defer stop()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		for p := range n {
-			l := b.workers[p].status.Line()
-			require.Equal(t, workers.StateWaiting, l.State)
-			require.Equal(t, health.WaitsDeadLetters, l.Reason)
-			require.Contains(t, l.What, event.DeadLetterTopic(topic))
-		}
-		require.Zero(t, b.consumer.Budget.Used())
-		healthy := b.consumer.Stats.Count().Applied
-		const more = 20_000
-		all := some(fmt.Sprintf("%0200d-healthy-", 0), more, 5)
-		for i := 0; i < more; i += 2000 {
-			b.send(n, 4, all[i:i+2000]...)
-		}
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		require.Equal(t, healthy+more, b.consumer.Stats.Count().Applied, "the partition with a dead-letter topic is served")
-
-		read, before := b.consumer.Stats.Records.Load(), box.tried()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		require.Zero(t, b.consumer.Budget.Used())
-		require.Equal(t, read, b.consumer.Stats.Records.Load(), "nothing is read again meanwhile")
-		require.Less(t, (box.tried()-before)/n, 3600, "and a write is tried now and then")
-		require.Greater(t, (box.tried()-before)/n, 600)
-
-		away.Store(false)
-		b.counts(5 * time.Minute)
-		require.Len(t, box.all(), n*bad, "every letter is there")
-		for key, times := range box.all() {
-			require.LessOrEqual(t, times, 3, key)
-		}
-	})
 }
 
 // Because of a wrong clock, the broker refuses a dead letter for its time. Once the clock is right, the dead

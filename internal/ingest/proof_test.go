@@ -80,31 +80,6 @@ func (w *world) starts(from start.From, change func(*Config)) replay.Start {
 
 const sinceThen = 24 * time.Hour
 
-// An offline client's record, weeks old, is between records of today. The records before it are deleted: the
-// log now begins with the old one, and lacks records of today.
-func TestAnOldRecordAtTheHeadOfTheLogProvesNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	now := time.Now()
-	w.sendAt(now.Add(-time.Minute), 14)
-	w.sendAt(now.Add(-40*sinceThen), 1)
-	w.sendAt(now, 4)
-	w.truncate(14)
-	for name, from := range map[string]start.From{"earliest": start.FromEarliest, "window": start.FromWindow} {
-		t.Run(name, func(t *testing.T) {
-			s := w.starts(from, nil)
-			require.Equal(t, int64(14), s.At)
-			require.Greater(t, s.Origin.Time, now.UnixMilli(), "a rebuild takes today for complete")
-		})
-	}
-	t.Run("over a gap", func(t *testing.T) {
-		w.standings.do(func() { w.standings.stands("events/0", "3") })
-		_, err := w.located(New(w.gapContinues()), 0)
-		require.NoError(t, err)
-		require.Greater(t, w.originTime(), now.UnixMilli())
-	})
-}
-
 // The process sleeps after it has queried Redis, including its clock, and queries Kafka an hour later: the
 // records that were deleted by then may be from that hour.
 func TestTheMomentThatBoundsIsNoEarlierThanKafkasAnswer(t *testing.T) {
@@ -198,60 +173,6 @@ func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
 	require.Equal(t, recent.UnixMilli()+300_000+1, w.originTime())
 }
 
-// In order: a worker reads and commits; it reads more, and is killed before it commits again; the next worker
-// continues from the ledger; everything read so far is deleted.
-func TestWhatWasReadByOneWhoDidNotComeToCommitCountsAsOfNow(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	now := time.Now()
-	w.sendAt(now.Add(-500*sinceThen), 10)
-	_, stop := w.consumer(nil)
-	w.reaches(0)
-	require.NoError(t, stop())
-	w.sendAt(now.Add(-time.Hour), 5)
-	killed := w.worker(0, nil) // it has no group to commit to
-	w.reaches(0)
-	killed.stop(t)
-	w.sendAt(now.Add(-480*sinceThen), 1)
-	_, stop = w.consumer(nil)
-	w.reaches(0)
-	require.NoError(t, stop())
-	w.truncate(15)
-	require.Greater(t, w.starts(start.FromEarliest, nil).Origin.Time, now.UnixMilli())
-}
-
-// After a rollback the worker reads again from an earlier position; the trail stays valid.
-func TestATrailOutlivesARollback(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	old := time.Now().Add(-500 * sinceThen)
-	w.sendAt(old, 10)
-	r := w.worker(0, nil)
-	w.reaches(0)
-	restore := w.standings.snapshot()
-	w.sendAt(old.Add(sinceThen), 10)
-	w.reaches(0)
-	restore()
-	w.reaches(0)
-	r.stop(t)
-	require.Equal(t, int64(1), r.stats.Moves(counts.MoveRolledBack))
-	latest, ok := r.pipeline.carried.trail.Latest(20)
-	require.True(t, ok)
-	require.Equal(t, old.Add(sinceThen).UnixMilli(), latest)
-}
-
-func TestTheWordOnDisorderBoundsWhatWasDeleted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	then := time.Now().Add(-30 * sinceThen)
-	w.sendAt(then, 10)
-	w.truncate(5)
-	require.Greater(t, w.starts(start.FromEarliest, nil).Origin.Time, time.Now().UnixMilli())
-	hour := time.Hour
-	s := w.starts(start.FromEarliest, func(c *Config) { c.Disorder = &hour })
-	require.Equal(t, then.Add(hour).UnixMilli()+300_000+1, s.Origin.Time)
-}
-
 // A log that exceeds the operator's limit on disorder is logged and counted. A record that is read twice counts
 // once.
 func TestALogThatBreaksTheWordOnDisorderSaysSo(t *testing.T) {
@@ -311,17 +232,4 @@ func TestABrokerThatTakesNoTrailGetsOffsetsWithoutAndItIsSaidOnce(t *testing.T) 
 	require.NoError(t, stop())
 	require.Equal(t, 1, w.logged("offset.metadata.max.bytes"))
 	require.Zero(t, w.logged("couldn't commit"))
-}
-
-func TestTheTrailIsCommittedWithTheOffset(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	then := time.Now().Add(-40 * sinceThen)
-	w.sendAt(then, 5)
-	c, stop := w.consumer(nil)
-	w.reaches(0)
-	require.NoError(t, stop())
-	all, err := kafkaconn.Committed(t.Context(), c.kafka, c.Group, topic, 0)
-	require.NoError(t, err)
-	require.Equal(t, kafkaconn.Commit{Offset: 5, Metadata: fmt.Sprintf("standings/2 0@5 5:%d", then.UnixMilli())}, all[0])
 }

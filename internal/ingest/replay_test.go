@@ -166,43 +166,6 @@ func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
 	}
 }
 
-func TestAReplayThatIsStoppedAnywhereGoesOnFromItsShadow(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	moments := w.moments(3, 2)
-	last := moments[len(moments)-1]
-	r, shadow := w.replay(2, func(c *Config) { c.PieceTime = 1 })
-	stops := 0
-	for n := 1; ; n++ {
-		ctx, stop := context.WithCancel(t.Context())
-		shadow.apply = func(call int, _ *ledger.Piece) reply {
-			switch rand.IntN(20) {
-			case 0:
-				stop()
-			case 1:
-				return reply{err: errLost, executed: true}
-			case 2:
-				return reply{err: errLost}
-			}
-			return reply{}
-		}
-		var err error
-		for shard := 0; shard < len(last.ledgers) && err == nil; shard++ {
-			err = r.To(ctx, shard, limitsOf(t, last.ledgers[shard]))
-		}
-		stop()
-		if err == nil {
-			break
-		}
-		require.ErrorIs(t, err, context.Canceled)
-		stops++
-		require.Less(t, n, 1000)
-	}
-	require.Positive(t, stops)
-	require.Equal(t, last.ledgers, shadow.ledgers())
-	require.Empty(t, differences(last.boards, shadow.boards()))
-}
-
 func TestAPositionOnlyLeadsToThoseThatASweepCanComeTo(t *testing.T) {
 	sweep := func(from, to int64, hash uint64) ledger.Position {
 		return ledger.Position{From: from, To: to, Hash: hash}

@@ -4,7 +4,6 @@ package ingest
 
 import (
 	"bytes"
-	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,56 +68,6 @@ func TestWhatCannotBeReadBehindItsEndIsNothingToAReplay(t *testing.T) {
 			require.Equal(t, health.HaltFormat, (*halt).Reason)
 		})
 	}
-}
-
-func TestAReplayWaitsUntilItsShadowAnswers(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("m", 20, 1)...)
-	r, shadow := w.replay(1, nil)
-	fails := func(times int) {
-		shadow.do(func() {
-			shadow.state = func(int) error {
-				if times--; times >= 0 {
-					return errLost
-				}
-				return nil
-			}
-		})
-	}
-	fails(2)
-	require.NoError(t, toAll(t.Context(), r, ledger.At(20)))
-	require.Equal(t, "20", shadow.at(0))
-	// Already begun, by a call whose answer was lost.
-	fails(2)
-	shadow.do(func() { shadow.stands("events/1", "7") })
-	w.begins(r, shadow, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: 1}, At: ledger.At(7), Origin: &ledger.Origin{}})
-	for shard := range int(of) {
-		require.Equal(t, ledger.At(7), r.Position(shard, "events/1"))
-	}
-	shadow.do(func() { shadow.state = func(int) error { return errHalting } })
-	require.ErrorIs(t, r.To(t.Context(), 0, nil), errHalting, "what won't pass isn't waited for")
-}
-
-func TestAReplayLearnsWhatAPieceDidWhoseAnswerNeverCame(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("m", 40, 1)...)
-	r, shadow := w.replay(1, nil)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	shadow.do(func() {
-		shadow.apply = func(int, *ledger.Piece) reply {
-			stop()
-			return reply{err: errLost, executed: true}
-		}
-	})
-	into := ledger.Position{From: 0, To: 40, Hash: 1 << 63}
-	shard := of.Of(into.Hash)
-	require.ErrorIs(t, r.To(ctx, shard, map[string]ledger.Position{"events/0": into}), context.Canceled)
-	require.Equal(t, ledger.At(0), r.Position(shard, "events/0"))
-	require.NoError(t, r.Refresh(t.Context(), shard))
-	require.Equal(t, into, r.Position(shard, "events/0"))
 }
 
 func TestABrokerThatDoesNotHaveAnOffsetYetIsNoLogThatMoved(t *testing.T) {

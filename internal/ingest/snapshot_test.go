@@ -53,34 +53,6 @@ func TestAWorkerComesRoundAndOneThatHangsDoesNot(t *testing.T) {
 	w.reaches(1)
 }
 
-func TestASnapshotFollowsTheGroup(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	one, stop := w.consumer(nil)
-	require.False(t, New(w.config).Snapshot().Joined, "nothing was run")
-	eventually(t, "it has joined", func() bool { return one.Snapshot().Joined })
-	w.send(0, some("a", 10, 5)...)
-	w.reaches(0)
-	eventually(t, "it has caught up", func() bool {
-		s := one.Snapshot()
-		return len(s.Partitions) == 1 && s.Partitions[0].Lag == workers.Lag{Known: true}
-	})
-	joins := one.Snapshot().Joins
-	require.GreaterOrEqual(t, joins, int64(1))
-
-	two, stopTwo := w.consumer(nil)
-	eventually(t, "both are members, and one has nothing", func() bool {
-		a, b := one.Snapshot(), two.Snapshot()
-		return a.Joined && b.Joined && len(a.Partitions)+len(b.Partitions) == 1
-	})
-	require.Greater(t, one.Snapshot().Joins, joins)
-	require.NoError(t, stop())
-	s := one.Snapshot()
-	require.False(t, s.Joined)
-	require.Empty(t, s.Partitions)
-	require.NoError(t, stopTwo())
-}
-
 func TestRetriesAreCountedByWhatTheyWentTo(t *testing.T) {
 	t.Parallel()
 	w, _ := quiet()

@@ -3,11 +3,8 @@ package ingest
 import (
 	"context"
 	"errors"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +16,6 @@ import (
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/locate"
 	"github.com/standings/standings/internal/ingest/memory"
-	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -46,8 +42,6 @@ func (w *world) fetches(answer func(n int, q *kmsg.FetchRequest) (time.Duration,
 		return resp, err, err != nil || wait > 0
 	})
 }
-
-func offsetOf(q *kmsg.FetchRequest) int64 { return q.Topics[0].Partitions[0].FetchOffset }
 
 // sendMany sends events in batches; a fetch returns one batch.
 func (w *world) sendMany(prefix string, batches int) {
@@ -110,95 +104,6 @@ func TestAPartitionThatGetsNothingButThrottlesWaits(t *testing.T) {
 		time.Sleep(health.ThrottleShown + 20*time.Second)
 		require.Equal(t, health.WaitsTransaction, w.status.Line().Reason, "after a while it isn't throttled any more; the log has an open transaction")
 	})
-}
-
-// After any transient error, a reading of a sweep's range continues where it was. If it started over, one error
-// in as many fetches as the range takes would prevent it from ever finishing.
-func TestASweepIsReadOnFromWhereItWasAfterErrorsThatPass(t *testing.T) {
-	t.Parallel()
-	for name, strike := range map[string]func(n int) (time.Duration, error){
-		"a quota":                func(n int) (time.Duration, error) { return time.Duration(n%2) * 20 * time.Millisecond, nil },
-		"a connection that ends": func(n int) (time.Duration, error) { return 0, []error{nil, nil, io.ErrUnexpectedEOF}[n%3] },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, 1)
-			w.sendMany("a", 12)
-			w.sweepHalfway()
-			all, err := w.standings.positions(0)
-			require.NoError(t, err)
-			at := all.Next() // the range that all shards sweep
-			require.Greater(t, at.To-at.From, int64(2000), "a range of several fetches")
-			var mu sync.Mutex
-			answered := map[int64]int{} // fetches in the range, by offset
-			w.fetches(func(n int, q *kmsg.FetchRequest) (time.Duration, error) {
-				wait, err := strike(n)
-				if offset := offsetOf(q); offset < at.To && wait == 0 && err == nil {
-					mu.Lock()
-					defer mu.Unlock()
-					answered[offset]++
-				}
-				return wait, err
-			})
-			w.worker(0, func(c *Config) { c.FetchBytes = 16 << 10 })
-			w.reaches(0)
-			mu.Lock()
-			defer mu.Unlock()
-			require.Greater(t, len(answered), 3)
-			for offset, n := range answered {
-				require.Equal(t, 1, n, "answers from offset %d on", offset)
-			}
-			w.said(2, "partition running")
-		})
-	}
-}
-
-// A start that queries all partitions of a topic would otherwise begin with the first one again.
-func TestALookAtTheFirstRecordOutlastsErrorsThatPass(t *testing.T) {
-	t.Parallel()
-	const partitions = 12
-	w := newWorld(t, partitions)
-	for p := range partitions {
-		w.send(p, some("a"+strconv.Itoa(p)+"-", 5, 1)...)
-		require.NoError(t, w.cluster.DeleteRecords(topic, int32(p), 3))
-	}
-	w.fetches(func(n int, _ *kmsg.FetchRequest) (time.Duration, error) {
-		return 0, []error{nil, io.ErrUnexpectedEOF}[n%2]
-	})
-	c := New(w.config)
-	beginnings, err := c.worker(topic, 0, nil).locator.Resolver.Beginnings(t.Context(), start.Where{From: start.FromEarliest}, partitions, nil)
-	require.NoError(t, err)
-	for p, b := range beginnings {
-		require.Equal(t, int64(3), b.Log.Start, p)
-		require.Positive(t, b.First.Time, p)
-	}
-}
-
-func TestAReplayGetsThroughUnderAQuota(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.sendMany("a", 6)
-	w.sweepHalfway()
-	at, err := w.standings.positions(0)
-	require.NoError(t, err)
-	w.fetches(func(n int, _ *kmsg.FetchRequest) (time.Duration, error) {
-		switch n % 4 {
-		case 0, 2:
-			return 20 * time.Millisecond, nil
-		case 1:
-			return 0, io.ErrUnexpectedEOF
-		}
-		return 0, nil
-	})
-	r, shadow := w.replay(1, nil)
-	starts, err := r.Starts(t.Context(), replay.From{From: start.FromEarliest}, slices.Repeat([]ledger.State{{Now: time.Now()}}, int(of)), []string{"events/0"})
-	require.NoError(t, err)
-	for shard := range starts {
-		require.Zero(t, starts[shard][0].At)
-	}
-	require.NoError(t, to(t.Context(), r, at))
-	require.Equal(t, w.standings.at(0), shadow.at(0))
-	require.Empty(t, differences(w.standings.boards(), shadow.boards()))
 }
 
 // Other partitions wait for a rereading outside of the budget.

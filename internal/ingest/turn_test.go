@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -146,32 +145,4 @@ func TestATakeoverThatNeedsATurnGetsThroughWhileOnlySomeFetchesAreAnswered(t *te
 			})
 		}
 	}
-}
-
-// An answer for which there is no memory uses up the quota all the same. So a throttled reader waits for its
-// turn before it queries the broker again.
-func TestPartitionsUnderAQuotaGetThroughWhileOthersWantMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n, batches = 40, 8
-		b := newBubble(t, n, func(c *Config) { c.FoldMemory, c.FetchBytes = 8<<20, 200<<10 })
-		var mu sync.Mutex
-		paid := map[int32]time.Time{}
-		b.logs.throttle = func(p int32) time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			if d := time.Until(paid[p]); d > 0 {
-				return d
-			}
-			paid[p] = time.Now().Add(13 * time.Second)
-			return 0
-		}
-		for p := range n {
-			for i := range batches {
-				b.send(p, 0, some(fmt.Sprintf("%0200d-%d-%d-", 0, p, i), 500, 5)...)
-			}
-		}
-		stop := b.run()
-		defer stop()
-		b.counts(10 * time.Minute)
-	})
 }

@@ -15,39 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
 )
-
-func TestAnAnswerThatIsLostIsAskedForAgainWithTheSamePiece(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 50, 5)...)
-	w.standings.apply = func(n int, _ *ledger.Piece) reply {
-		switch n {
-		case 0, 1:
-			return reply{err: errLost} // never arrived
-		case 2:
-			return reply{err: errLost, executed: true}
-		}
-		return reply{}
-	}
-	w.worker(0, nil)
-	w.reaches(0)
-	eventually(t, "it is known that the piece is in", func() bool { return w.stats.Applied.Load() == 50 })
-	w.standings.do(func() {
-		for _, calls := range w.standings.callsOf() {
-			for _, c := range calls[:4] {
-				require.Equal(t, calls[0].piece, c.piece)
-			}
-		}
-	})
-	require.Equal(t, int64(3*of), w.stats.Retries.Load())
-	require.Zero(t, w.stats.AllMoves())
-}
 
 // sweepHalfway leaves the ledgers in the middle of a sweep of the whole log. The previous owner used small
 // pieces.
@@ -131,35 +103,6 @@ func TestASweepThatBeginsWithBadEventsIsReadInASmallMemory(t *testing.T) {
 	r.stop(t)
 }
 
-func TestARollbackBehindAnOutageIsSeenAsOne(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 10, 5)...)
-	w.worker(0, nil)
-	w.reaches(0)
-	restore := w.standings.snapshot()
-	w.send(0, some("b", 10, 5)...)
-	w.reaches(0)
-	failed := make(chan struct{}, 1)
-	w.standings.do(func() {
-		w.standings.position = func(int) error { return errLost }
-		w.standings.state = func(int) error {
-			select {
-			case failed <- struct{}{}:
-			default:
-			}
-			return errLost
-		}
-	})
-	<-failed // a comparison ended the worker's flow, and the next one can't start
-	restore()
-	w.standings.do(func() { w.standings.position, w.standings.state = nil, nil })
-	w.reaches(0)
-	require.Equal(t, int64(1), w.stats.AllMoves(), "it is one of all shards")
-	require.Equal(t, int64(1), w.stats.Moves(counts.MoveRolledBack))
-	w.said(1, "the ledger moved")
-}
-
 // A new connection may lead to another Redis, so its ledger is compared as soon as the piece in flight is done,
 // not only with the next tick.
 func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {
@@ -190,68 +133,6 @@ func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {
 		require.GreaterOrEqual(t, after, int(of), "at every shard's")
 		stop()
 	})
-}
-
-func TestAHoldIsWaitedForAndShown(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 10, 5)...)
-	r := w.worker(0, nil)
-	w.reaches(0)
-	w.standings.do(func() { w.standings.held = true })
-	w.send(0, some("a", 10, 5)...)
-	eventually(t, "the hold is shown", func() bool {
-		l := r.status.Line()
-		return l.State == workers.StateWaiting && strings.Contains(l.What, "rebuild")
-	})
-	require.Equal(t, "10", w.standings.at(0))
-	w.standings.do(func() { w.standings.held = false })
-	w.reaches(0)
-	eventually(t, "it runs", func() bool { return r.status.Line().State == workers.StateRunning })
-}
-
-func TestMembersOutOfRangeAreTakenOutOfThePieceAndDeadLettered(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.standings.limit = 100
-	w.send(0, some("a", 50, 40)...)
-	want := cloned(w.want)
-	w.send(0, some("rich", 3, 90)...)
-	w.send(0, some("rich", 2, 90)...) // rich0 and rich1 would have 180
-	read := make(chan struct{})
-	w.standings.apply = func(n int, _ *ledger.Piece) reply {
-		if n == 0 { // so that the rest comes in one batch
-			<-read
-		}
-		return reply{}
-	}
-	r := w.worker(0, func(c *Config) { c.FetchBytes = 8 << 20 })
-	eventually(t, "the log is read", r.status.CaughtUp.Load)
-	close(read)
-	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "55" })
-	w.counted(55)
-	deadLetters := w.deadLetters(0)
-	w.standings.do(func() {
-		over := 0
-		for listing, members := range w.standings.boards() {
-			for m, got := range members {
-				if !strings.HasPrefix(m, "rich") {
-					require.Equal(t, want[listing][m], got)
-					continue
-				}
-				require.Equal(t, int64(90), got.points)
-				over++
-			}
-		}
-		require.NotZero(t, over)
-	})
-	require.NotEmpty(t, deadLetters)
-	for _, l := range deadLetters {
-		require.Equal(t, "overflow", l["standings-reason"])
-		require.Contains(t, l["value"], "rich")
-	}
-	require.Equal(t, int64(len(deadLetters)), w.stats.Dead(event.Overflow))
-	require.Equal(t, int64(55-len(deadLetters)), w.stats.Applied.Load())
 }
 
 func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
@@ -310,19 +191,6 @@ func TestAHaltIsToldOnceLookedAtEverySecondAndLeft(t *testing.T) {
 	}
 }
 
-// Redis rolls back to before a period was added: the worker adds it again, as its process did at its start.
-func TestAPeriodThatRedisHasLostIsAddedAgain(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 10, 5)...)
-	w.worker(0, nil)
-	w.reaches(0)
-	w.standings.do(func() { w.standings.written(fewerPeriods) })
-	w.send(0, some("b", 10, 5)...)
-	w.reaches(0)
-	w.said(int(of), "a period was added again, which Redis had lost; its windows that start before since are incomplete until consumer rebuild counts them")
-}
-
 func TestATornLedgerHaltsUntilItIsMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -336,34 +204,6 @@ func TestATornLedgerHaltsUntilItIsMended(t *testing.T) {
 	w.reaches(0)
 	w.said(1, "partition halted")
 	eventually(t, "it runs", func() bool { return r.status.Line().State == workers.StateRunning })
-}
-
-func TestASchemaThatIsGoneHalts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 10, 5)...)
-	r := w.worker(0, nil)
-	w.reaches(0)
-	w.standings.do(func() { w.standings.written("") })
-	w.send(0, some("b", 10, 5)...)
-	eventually(t, "it is seen", func() bool { return r.status.Line().Reason == health.HaltSchema })
-	looks := make(chan time.Time, 1000)
-	w.standings.do(func() {
-		w.standings.state = func(shard int) error {
-			if shard == 0 {
-				looks <- time.Now()
-			}
-			return nil
-		}
-	})
-	before := <-looks
-	for range 2 {
-		look := <-looks
-		require.Greater(t, look.Sub(before), 900*time.Millisecond, "it looks once a second")
-		before = look
-	}
-	w.standings.do(func() { w.standings.written(ourSchema) })
-	w.reaches(0)
 }
 
 func TestAnotherSchemaHaltsBeforeAnythingIsRead(t *testing.T) {
@@ -410,30 +250,4 @@ func TestAGenerationsEndStopsAfterThePieceInFlight(t *testing.T) {
 	w.standings.apply = nil
 	w.worker(0, nil)
 	w.reaches(0)
-}
-
-func TestAWorkerOnAReserveGivesItBackOnceItHasNothingToRead(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 6)
-	for _, p := range []int{4, 5} {
-		w.send(p, some(fmt.Sprint("p", p, "-"), 100, 5)...)
-	}
-	cfg := w.config
-	cfg.FoldMemory = 4 << 20
-	c := New(cfg)
-	// Another account holds nearly all memory until the partitions without records have noticed that, and the
-	// others wait for a reserve.
-	hog, held := c.Budget.Account(), c.Budget.Total()-4096
-	require.True(t, hog.Take(held))
-	for p := range 6 {
-		r := w.workerOf(c, p)
-		if p < 4 {
-			eventually(t, "it has nothing to read", r.status.CaughtUp.Load)
-		} else {
-			eventually(t, "it waits for a reserve", func() bool { return c.Budget.Waiting() == p-3 })
-		}
-	}
-	hog.Release(held)
-	w.reaches(0, 1, 2, 3, 4, 5)
-	eventually(t, "nobody keeps a reserve", func() bool { return c.Budget.Used() < c.Budget.Reserve() })
 }
