@@ -141,32 +141,6 @@ func TestABatchWithDeadLettersThatFailedIsNeverSwept(t *testing.T) {
 	require.Equal(t, int64(n), w.stats.Dead(event.Malformed))
 }
 
-func TestAnOverflowWhoseDeadLettersCannotBeWrittenHoldsUpItsPartitionAlone(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 2)
-	w.standings.limit = 10
-	var denied atomic.Bool
-	denied.Store(true)
-	w.refuse(func(partition int32, _ int) int16 {
-		if denied.Load() && partition == 0 {
-			return codeFewReplicas
-		}
-		return 0
-	})
-	for p := range 2 {
-		w.sendRaw(p, []byte(`{"user_id":"rich","points":50}`))
-	}
-	r := w.worker(0, nil)
-	eventually(t, "the first waits", func() bool { return r.status.Line().State == workers.StateWaiting })
-	w.workerOf(r.consumer, 1)
-	eventually(t, "the second goes on", func() bool { return w.standings.at(1) == "1" })
-	require.Equal(t, "0", w.standings.at(0))
-	denied.Store(false)
-	eventually(t, "the first goes on", func() bool { return w.standings.at(0) == "1" })
-	require.Equal(t, "overflow", w.deadLetters(0)[0]["standings-reason"])
-	eventually(t, "both are counted", func() bool { return w.stats.Dead(event.Overflow) == 2 })
-}
-
 func TestAWriteOfDeadLettersEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -54,12 +54,10 @@ type fake struct {
 	zoned   func(w *ledger.Window, end int) string // name of the border at a start or end; nil: no zone
 	limit   int64                                  // maximum absolute value of a total; 0: none
 	windows int                                    // maximum number of windows in a shard; 0: any
-	sealed  map[string]bool                        // final windows, by their listing
 	clock   func() time.Time
 	calls   []call
 	checks  int // calls of Check
 	begins  int
-	states  int
 
 	// apply gets the number of the shard's call. It is called without the lock, may block, and runs for several
 	// shards concurrently.
@@ -78,8 +76,6 @@ type fakeShard struct {
 	ledger  map[string]string
 	origins map[string]string
 	boards  board
-	workers map[string]string
-	refills map[string]int64
 	rules   map[string]string
 	borders map[string]int64    // settled borders of windows
 	bounds  map[string][2]int64 // listed bounds of windows
@@ -87,9 +83,6 @@ type fakeShard struct {
 }
 
 const ourSchema = `{"v":1}`
-
-// fewerPeriods is the schema before a period was added.
-const fewerPeriods = `{"v":1,"fewer":true}`
 
 var (
 	errLost    = errors.New("connection reset by the fake")
@@ -101,7 +94,7 @@ func newFake() *fake { return newFakeOf(of) }
 func newFakeOf(n ledger.Shards) *fake {
 	f := &fake{clock: time.Now}
 	for i := range int(n) {
-		f.shards = append(f.shards, &fakeShard{fake: f, shard: i, workers: map[string]string{}, refills: map[string]int64{}})
+		f.shards = append(f.shards, &fakeShard{fake: f, shard: i})
 	}
 	f.wiped()
 	return f
@@ -182,24 +175,6 @@ func (f *fakeShard) judge(p *ledger.Piece, check bool) ledger.Answer {
 				return ledger.Answer{Outcome: ledger.OtherBounds, Window: w.Listing()}
 			}
 		}
-	}
-	var sealed []string
-	for _, w := range p.Windows {
-		if f.sealed[w.Listing()] {
-			sealed = append(sealed, w.Listing())
-		}
-	}
-	if len(sealed) > 0 {
-		return ledger.Answer{Outcome: ledger.Sealed, Windows: sealed}
-	}
-	var unsealed []string
-	for _, name := range p.Without {
-		if !f.sealed[name] {
-			unsealed = append(unsealed, name)
-		}
-	}
-	if len(unsealed) > 0 {
-		return ledger.Answer{Outcome: ledger.Unsealed, Windows: unsealed}
 	}
 	met, over := map[string]bool{}, map[string]bool{}
 	beyond, room := map[string]bool{}, f.windows-len(f.boards)
@@ -309,7 +284,6 @@ func (f *fakeShard) Position(_ context.Context, partition ledger.Partition) (str
 func (f *fakeShard) State(context.Context) (ledger.State, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.states++
 	if f.state != nil {
 		if err := f.state(f.shard); err != nil {
 			return ledger.State{}, err
@@ -317,7 +291,7 @@ func (f *fakeShard) State(context.Context) (ledger.State, error) {
 	}
 	return ledger.State{
 		Schema: f.schema, Now: f.clock(), Ledger: maps.Clone(f.ledger), Origins: maps.Clone(f.origins),
-		Windows: len(f.boards), Workers: maps.Clone(f.workers), Refills: maps.Clone(f.refills), Held: f.held, Rules: maps.Clone(f.rules),
+		Windows: len(f.boards), Held: f.held, Rules: maps.Clone(f.rules),
 	}, nil
 }
 
@@ -328,14 +302,8 @@ func (f *fakeShard) CheckSchema(found string) error {
 	return fmt.Errorf("other schema %s: %w", found, errHalting)
 }
 
-func (f *fakeShard) Extend(_ context.Context, st *ledger.State, maxFuture time.Duration) ([]ledger.Added, error) {
-	if st.Schema != fewerPeriods {
-		return nil, nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.schema, st.Schema = ourSchema, ourSchema
-	return []ledger.Added{{Period: "daily", Since: f.clock().Add(maxFuture).UnixMilli()}}, nil
+func (f *fakeShard) Extend(context.Context, *ledger.State, time.Duration) ([]ledger.Added, error) {
+	return nil, nil
 }
 
 func (f *fakeShard) Begin(_ context.Context, all []ledger.StartPosition) (ledger.StartResult, error) {
@@ -369,37 +337,16 @@ func (f *fakeShard) Begin(_ context.Context, all []ledger.StartPosition) (ledger
 			}
 			f.origins[field] = origin.String()
 		}
-		if b.Refill > b.At.From {
-			f.refills[field] = b.Refill
-		} else if b.Found == "" {
-			delete(f.refills, field)
-		}
 	}
 	return ledger.Began, nil
 }
 
 func (f *fakeShard) Report(_ context.Context, lines []ledger.Line) (stored, before []string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, l := range lines {
-		field := l.Partition.String()
-		before = append(before, f.workers[field])
-		f.workers[field] = fmt.Sprintf(`{"written":%d,%s`, f.clock().UnixMilli(), l.Text[1:])
-		stored = append(stored, f.workers[field])
-	}
-	return stored, before, nil
+	stored = make([]string, len(lines))
+	return stored, stored, nil
 }
 
-func (f *fakeShard) Retract(_ context.Context, stored []ledger.Line) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, l := range stored {
-		if field := l.Partition.String(); f.workers[field] == l.Text {
-			delete(f.workers, field)
-		}
-	}
-	return nil
-}
+func (f *fakeShard) Retract(context.Context, []ledger.Line) error { return nil }
 
 func (f *fakeShard) Classify(err error) ledger.Verdict {
 	if errors.Is(err, errHalting) {
@@ -541,14 +488,6 @@ func (f *fake) wiped() {
 		s.schema, s.ledger, s.origins, s.boards, s.rules = "", map[string]string{}, map[string]string{}, board{}, map[string]string{}
 		s.borders, s.bounds = map[string]int64{}, map[string][2]int64{}
 	}
-}
-
-func cloned(b board) board {
-	all := board{}
-	for w, members := range b {
-		all[w] = maps.Clone(members)
-	}
-	return all
 }
 
 // differences lists the differences between two boards.

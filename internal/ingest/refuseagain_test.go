@@ -165,35 +165,3 @@ func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
 		})
 	}
 }
-
-// A rereading that has written some sets of dead letters and has waited a minute for a quota releases its batch
-// for other partitions. Another flow continues with the next dead letter.
-func TestABatchGoesToOthersThoughAQuotaHoldsBackItsLetters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBubble(t, 2, func(c *Config) { c.FetchBytes = 100 << 10 })
-		box := &letterBox{taken: map[string]int{}, code: func(int32) int16 { return 0 }, muted: map[int32]time.Time{}, throttle: 50 * time.Second}
-		b.logs.produce = box.produce
-		stop := b.run()
-		defer stop()
-		release := overflowing(b, 1)
-		budget := b.consumer.Budget
-		hog, held := budget.Account(), budget.Used()
-		require.True(t, hog.Take(budget.Total()-budget.Reserve()-held/2), "a reserve and half of the batch")
-		release()
-		time.Sleep(time.Second)
-		sets := func() int {
-			box.mu.Lock()
-			defer box.mu.Unlock()
-			return box.writes
-		}
-		require.Equal(t, 1, sets())
-		began := time.Now()
-		other := budget.Account()
-		require.NoError(t, other.Wait(t.Context(), nil))
-		require.InDelta(t, 2*box.throttle.Seconds(), time.Since(began).Seconds(), 10)
-		require.Equal(t, 3, sets())
-		other.EndTurn()
-		hog.Release(hog.Held())
-		b.through(box, 1, 10*time.Minute)
-	})
-}
