@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/ledger"
 )
 
 // A worker that pauses moves all shards to the same position, also those for which a batch had no events. It
@@ -59,27 +57,4 @@ func TestAPauseIsBetweenTwoBatchesWithAllShardsLevel(t *testing.T) {
 	eventually(t, "it goes on", all(end))
 	require.Empty(t, r.status.Line().Reason)
 	require.Empty(t, differences(w.want, fake.boards()))
-}
-
-// A sweep that another owner has left is finished first: in the middle of a sweep nothing could be copied.
-func TestAPauseBeginsOnceASweepThatIsTakenOverIsThrough(t *testing.T) {
-	oneShard(t, "it has two of its own")
-	t.Parallel()
-	w := newWorld(t, 1)
-	for i := range 100 {
-		w.send(0, earned{User: fmt.Sprint("u", i), Points: 1, At: time.Now().UnixMilli()})
-	}
-	fake := newFakeOf(2)
-	for i, text := range []string{"50", ledger.Position{From: 0, To: 100, Hash: 0x9000000000000000}.String()} {
-		fake.shards[i].schema, fake.shards[i].ledger["events/0"] = ourSchema, text
-	}
-	pause := new(Pause)
-	pause.Begin(&health.Waiting{Reason: health.WaitsReshard, Err: errors.New("a reshard")})
-	r := w.worker(0, func(c *Config) { c.Standings, c.Pause = fake.standings(), pause })
-	eventually(t, "it waits", func() bool { return r.status.Line().Reason == health.WaitsReshard })
-	all, err := fake.positions(0)
-	require.NoError(t, err)
-	require.True(t, all.Level(), "%v", all)
-	require.False(t, all.Sweeping(), "%v", all)
-	require.GreaterOrEqual(t, all.Lowest(), int64(50))
 }

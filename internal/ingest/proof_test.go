@@ -4,11 +4,8 @@ package ingest
 // from the records to the origin.
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/internal/ingest/counts"
-	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -57,28 +53,6 @@ func (w *world) originTime() (ms int64) {
 	})
 	return ms
 }
-
-// starts returns where a rebuild would start.
-func (w *world) starts(from start.From, change func(*Config)) replay.Start {
-	w.t.Helper()
-	cfg := w.config
-	cfg.Standings, cfg.Stats = newFake().standings(), new(counts.Stats)
-	if change != nil {
-		change(&cfg)
-	}
-	all, err := NewReplay(cfg).Starts(w.t.Context(), replay.From{From: from}, w.states(), []string{"events/0"})
-	require.NoError(w.t, err)
-	require.Len(w.t, all, int(of))
-	least := slices.MinFunc(all, func(a, b []replay.Start) int { return cmp.Compare(a[0].Origin.Time, b[0].Origin.Time) })
-	for shard, s := range all {
-		require.Len(w.t, s, 1)
-		require.Equal(w.t, least[0].At, s[0].At, "shard %d", shard)
-		require.InDelta(w.t, least[0].Origin.Time, s[0].Origin.Time, 60_000, "by clocks of their own: shard %d", shard)
-	}
-	return least[0]
-}
-
-const sinceThen = 24 * time.Hour
 
 // The process sleeps after it has queried Redis, including its clock, and queries Kafka an hour later: the
 // records that were deleted by then may be from that hour.
@@ -125,52 +99,6 @@ func (l *later) State(ctx context.Context) (ledger.State, error) {
 	s, err := l.fakeShard.State(ctx)
 	l.ago(&s)
 	return s, err
-}
-
-func (w *world) gapContinues() Config {
-	cfg := w.config
-	cfg.OnGap = start.GapContinues
-	return cfg
-}
-
-// Kafka's committed offsets keep the times of what a consumer has read, when both the records and Redis are
-// gone.
-func TestTheTimesOfWhatKafkaDeletesAreInWhatTheGroupHasCommitted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	now := time.Now()
-	old, recent := now.Add(-500*sinceThen), now.Add(-2*time.Hour)
-	w.sendAt(old, 20)
-	w.sendAt(old.Add(-3*sinceThen), 1)
-	w.sendAt(recent, 10)
-	_, stop := w.consumer(nil)
-	w.reaches(0)
-	require.NoError(t, stop())
-	w.truncate(21)
-
-	s := w.starts(start.FromEarliest, nil)
-	require.Equal(t, int64(21), s.At)
-	require.Equal(t, old.UnixMilli()+300_000+1, s.Origin.Time)
-
-	// Redis is lost, and the log covers every live window: the boards are refilled.
-	w.standings.do(w.standings.wiped)
-	_, err := w.located(New(w.config), 0)
-	require.NoError(t, err)
-	require.Less(t, w.originTime(), now.Add(-400*sinceThen).UnixMilli())
-	require.Equal(t, "21", w.standings.at(0))
-	w.standings.do(w.standings.wiped)
-
-	// More is deleted, now from live windows: the worker halts, or continues and reports from when on all
-	// events are present.
-	w.truncate(25)
-	_, err = w.located(New(w.config), 0)
-	halt, ok := errors.AsType[*health.Halt](err)
-	require.True(t, ok, "%v", err)
-	require.Equal(t, health.HaltGap, halt.Reason)
-	require.Contains(t, halt.What, recent.Add(5*time.Minute).UTC().Format("2006-01-02T15:04"))
-	_, err = w.located(New(w.gapContinues()), 0)
-	require.NoError(t, err)
-	require.Equal(t, recent.UnixMilli()+300_000+1, w.originTime())
 }
 
 // A log that exceeds the operator's limit on disorder is logged and counted. A record that is read twice counts
