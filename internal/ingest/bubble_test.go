@@ -278,14 +278,14 @@ func (b *bubble) run() (stop func()) {
 }
 
 // send adds a batch of valid events to a partition.
-func (b *bubble) send(partition, codec int, all ...earned) {
+func (b *bubble) send(partition int, all ...earned) {
 	var values [][]byte
 	for _, e := range all {
 		v, err := json.Marshal(e)
 		require.NoError(b.t, err)
 		values = append(values, v)
 	}
-	b.logs.add(int32(partition), codec, values...)
+	b.logs.add(int32(partition), 0, values...)
 	b.want += int64(len(all))
 }
 

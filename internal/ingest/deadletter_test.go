@@ -65,7 +65,7 @@ func TestADeadLetterNamesTheEventByItsIDWhereverThatStands(t *testing.T) {
 	w.worker(0, nil)
 	w.reaches(0)
 	var ids []string
-	for _, deadLetter := range w.deadLetters(0) {
+	for _, deadLetter := range w.deadLetters() {
 		require.Equal(t, "invalid", deadLetter["standings-reason"])
 		ids = append(ids, deadLetter["standings-event-id"])
 	}
@@ -99,7 +99,7 @@ func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {
 	require.NotContains(t, []string{"6", "11"}, w.standings.at(0))
 	denied.Store(false)
 	w.reaches(0, 1)
-	for _, l := range w.deadLetters(0) { // the attempt to write to the topic has written it twice
+	for _, l := range w.deadLetters() { // the attempt to write to the topic has written it twice
 		require.Equal(t, "5", l["standings-offset"])
 		require.Equal(t, "bad", l["value"])
 	}
@@ -134,7 +134,7 @@ func TestABatchWithDeadLettersThatFailedIsNeverSwept(t *testing.T) {
 	w.reaches(0)
 	w.counted(n)
 	offsets := map[string]bool{}
-	for _, l := range w.deadLetters(0) {
+	for _, l := range w.deadLetters() {
 		offsets[l["standings-offset"]] = true
 	}
 	require.Len(t, offsets, n)

@@ -121,7 +121,7 @@ func (c *Consumer) generation(ctx context.Context, g *group.Generation) {
 	all.Add(len(workers))
 	lines := make([]report.Worker, 0, len(workers))
 	for _, w := range workers {
-		lines = append(lines, report.Worker{Partition: w.Handle.Partition, Status: w.status})
+		lines = append(lines, report.Worker{Partition: w.Partition, Status: w.status})
 		start(func(ctx context.Context) { defer all.Done(); w.run(ctx) })
 	}
 	start(func(ctx context.Context) {

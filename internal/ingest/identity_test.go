@@ -24,20 +24,6 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
-// halts waits until the only partition of a consumer halts.
-func halts(t *testing.T, c *Consumer, reason string) (what string) {
-	t.Helper()
-	eventually(t, "it halts: "+reason, func() bool {
-		all := c.Snapshot().Partitions
-		if len(all) == 0 {
-			return false
-		}
-		what = all[0].Line.What
-		return all[0].Line.Reason == reason
-	})
-	return what
-}
-
 func TestTheLogOfAPartitionThatWasJustAddedIsKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

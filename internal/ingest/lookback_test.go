@@ -147,7 +147,7 @@ func TestOfAMemberWhoIsRefusedDuplicatesAreNoDeadLetters(t *testing.T) {
 	w.reaches(0)
 	w.counted(16)
 	require.Equal(t, int64(8), w.stats.Duplicates.Load())
-	require.Len(t, w.deadLetters(0), 4, "the first of each two")
+	require.Len(t, w.deadLetters(), 4, "the first of each two")
 }
 
 // If memory is short, a sweep is read several times, each time from its start.

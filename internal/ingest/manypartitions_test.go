@@ -18,7 +18,7 @@ func TestAWaitForMemoryThatLastsIsAState(t *testing.T) {
 		require.True(t, hog.Take(b.consumer.Budget.Total()))
 		stop := b.run()
 		defer stop()
-		b.send(0, 0, some("a", 100, 5)...)
+		b.send(0, some("a", 100, 5)...)
 		w := b.workers[0]
 		time.Sleep(29 * time.Second)
 		synctest.Wait()

@@ -112,7 +112,7 @@ func TestALetterThatIsTriedAgainHasTheTimeOfThat(t *testing.T) {
 		}
 		b.logs.produce = box.produce
 		b.logs.add(0, 0, []byte("bad"))
-		b.send(0, 0, some("a", 10, 5)...)
+		b.send(0, some("a", 10, 5)...)
 		stop := b.run()
 		defer stop()
 		time.Sleep(time.Hour)
@@ -139,13 +139,13 @@ func TestDeadLettersUnderAQuotaGetThrough(t *testing.T) {
 					throttle: throttle, muted: map[int32]time.Time{},
 				}
 				b.logs.produce = box.produce
-				b.send(0, 0, some("before-", 10, 5)...)
+				b.send(0, some("before-", 10, 5)...)
 				var values [][]byte
 				for range bad {
 					values = append(values, make([]byte, each))
 				}
 				b.logs.add(0, 1, values...)
-				b.send(0, 0, some("after-", 10, 5)...)
+				b.send(0, some("after-", 10, 5)...)
 				stop := b.run()
 				defer stop()
 				if throttle > time.Second {
@@ -182,7 +182,7 @@ func TestDeadLettersThatAQuotaAndTheirTopicHoldBackGetThrough(t *testing.T) {
 		for range bad {
 			b.logs.add(0, 0, []byte("bad"))
 		}
-		b.send(0, 0, some("after-", 10, 5)...)
+		b.send(0, some("after-", 10, 5)...)
 		stop := b.run()
 		defer stop()
 		b.counts(3 * bad * box.throttle)
@@ -208,7 +208,7 @@ func TestAnOutageUnderAQuotaIsTriedByOneLetter(t *testing.T) {
 		}
 		b.logs.produce = box.produce
 		b.logs.add(0, 0, []byte("bad"), []byte("bad"), []byte("bad"))
-		b.send(0, 0, some("after-", 10, 5)...)
+		b.send(0, some("after-", 10, 5)...)
 		stop := b.run()
 		defer stop()
 		time.Sleep(time.Minute)

@@ -133,7 +133,7 @@ func TestARecordLargerThanMemoryAllowsIsMalformedAndGoesWithoutItsValue(t *testi
 	w.send(0, some("b", 3, 5)...)
 	w.worker(0, func(c *Config) { c.FoldMemory = 16 << 20 })
 	w.reaches(0)
-	deadLetters := w.deadLetters(0)
+	deadLetters := w.deadLetters()
 	require.Len(t, deadLetters, 1)
 	require.Equal(t, "malformed", deadLetters[0]["standings-reason"])
 	require.Equal(t, "3", deadLetters[0]["standings-offset"])
@@ -160,7 +160,7 @@ func TestABatchThatTakesTooMuchToDecompressIsOneDeadLetterAndThePartitionGoesOn(
 	w.send(0, some("b", 3, 5)...)
 	w.worker(0, func(c *Config) { c.FoldMemory = 16 << 20 })
 	w.reaches(0)
-	deadLetters := w.deadLetters(0)
+	deadLetters := w.deadLetters()
 	require.Len(t, deadLetters, 1)
 	require.Equal(t, "too_large", deadLetters[0]["standings-reason"])
 	require.Equal(t, "3", deadLetters[0]["standings-offset"])
@@ -192,7 +192,7 @@ func TestABatchThatIsLargerThanMemoryAllowsIsOneDeadLetterAndThePartitionGoesOn(
 	w.send(0, some("b", 3, 5)...)
 	w.worker(0, func(c *Config) { c.FoldMemory = 8 << 20 })
 	w.reaches(0)
-	deadLetters := w.deadLetters(0)
+	deadLetters := w.deadLetters()
 	require.Len(t, deadLetters, 1)
 	require.Equal(t, "too_large", deadLetters[0]["standings-reason"])
 	require.Equal(t, "3", deadLetters[0]["standings-offset"])
@@ -211,7 +211,7 @@ func TestALogMayBeginWithABatchThatIsLargerThanMemoryAllows(t *testing.T) {
 	w.truncate(3) // so that its time is needed for the origin
 	w.worker(0, func(c *Config) { c.FoldMemory, c.Start = 8<<20, start.Where{From: start.FromEarliest} })
 	w.reaches(0)
-	require.Len(t, w.deadLetters(0), 1)
+	require.Len(t, w.deadLetters(), 1)
 	require.Equal(t, int64(3), w.stats.Dead(event.TooLarge))
 }
 

@@ -33,7 +33,7 @@ func (w *world) inOneBatch(all ...earned) (release func()) {
 // has a dead letter.
 func (w *world) isRefused(prefix string, events int) {
 	w.t.Helper()
-	deadLetters := w.deadLetters(0)
+	deadLetters := w.deadLetters()
 	require.Len(w.t, deadLetters, events)
 	met := map[string]bool{}
 	for _, l := range deadLetters {
@@ -108,7 +108,7 @@ func TestWhoLeavesTheRangeAfterTheOthersWereCheckedIsTakenOutToo(t *testing.T) {
 	eventually(t, "the log is through", func() bool { return w.standings.at(0) == "404" })
 	w.counted(404)
 	require.Len(t, late, 4)
-	deadLetters := w.deadLetters(0)
+	deadLetters := w.deadLetters()
 	refused := int(w.stats.Dead(event.Overflow))
 	require.Len(t, deadLetters, refused)
 	for _, l := range deadLetters {

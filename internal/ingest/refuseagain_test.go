@@ -27,7 +27,7 @@ const (
 func overflowing(b *bubble, partitions int) (release func()) {
 	b.standings.do(func() { b.standings.limit, b.standings.held = 1000, true })
 	for p := range partitions {
-		b.send(p, 0, earned{User: fmt.Sprint("first-", p), Points: 1, At: time.Now().UnixMilli()})
+		b.send(p, earned{User: fmt.Sprint("first-", p), Points: 1, At: time.Now().UnixMilli()})
 	}
 	time.Sleep(time.Second)
 	synctest.Wait()
@@ -37,7 +37,7 @@ func overflowing(b *bubble, partitions int) (release func()) {
 			all[i].Points = 1001
 		}
 		for i := 0; i < len(all); i += richPerBatch {
-			b.send(p, 0, all[i:i+richPerBatch]...)
+			b.send(p, all[i:i+richPerBatch]...)
 		}
 	}
 	time.Sleep(5 * time.Second)
@@ -147,7 +147,7 @@ func TestReadingsForRefusedMembersHoldUpNobodyWhoWantsMemory(t *testing.T) {
 				more := fewer(20_000)
 				all := some(fmt.Sprintf("%0200d-healthy-", 0), more, 5)
 				for i := 0; i < more; i += 400 {
-					b.send(n, 0, all[i:min(i+400, more)]...)
+					b.send(n, all[i:min(i+400, more)]...)
 				}
 				began := time.Now()
 				for b.standings.at(n) != fmt.Sprint(more) {

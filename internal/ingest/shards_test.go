@@ -23,7 +23,7 @@ func TestAShardThatNothingCameForIsBroughtAlongAtTheEndOfAGeneration(t *testing.
 		b := newBubble(t, 1, nil)
 		stop := b.run()
 		time.Sleep(lookEvery / 4) // between two comparisons
-		b.send(0, 0, some("a", 1, 5)...)
+		b.send(0, some("a", 1, 5)...)
 		b.counts(lookEvery / 2)
 		if of > 1 {
 			require.NotEqual(t, "1", b.standings.at(0), "the others lag")

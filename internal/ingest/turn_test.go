@@ -53,7 +53,7 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 					stop := b.run()
 					defer stop()
 					for p := range n + 1 {
-						b.send(p, 0, some(fmt.Sprintf("%0200d-%d-", 0, p), 500, 5)...)
+						b.send(p, some(fmt.Sprintf("%0200d-%d-", 0, p), 500, 5)...)
 						time.Sleep(time.Second)
 					}
 					synctest.Wait()
@@ -68,7 +68,7 @@ func TestATurnAtMemoryIsNotHeldThroughAWaitForABroker(t *testing.T) {
 					synctest.Wait()
 					require.Equal(t, workers.StateWaiting, b.workers[0].status.Line().State)
 					require.Zero(t, b.consumer.Budget.Waiting())
-					b.send(n, 0, some(fmt.Sprintf("%0200d-again-", 0), 500, 5)...)
+					b.send(n, some(fmt.Sprintf("%0200d-again-", 0), 500, 5)...)
 					time.Sleep(5 * time.Second)
 					require.Equal(t, int64(1000), b.consumer.Stats.Count().Applied, "and is from then on")
 					time.Sleep(outage)
@@ -87,7 +87,7 @@ func TestASweepOfWhichNothingWasFoldedIsReadOnAfterAWaitForMemory(t *testing.T) 
 		b := newBubble(t, 1, func(c *Config) { c.FetchBytes = 200 << 10 })
 		b.standings.stands(field(0), fmt.Sprintf("0..%d@ffffffffffffffff", batches*each))
 		for i := range batches {
-			b.send(0, 0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
+			b.send(0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
 		}
 		hog := b.consumer.Budget.Account()
 		asked := map[int64]int{}
@@ -129,7 +129,7 @@ func TestATakeoverThatNeedsATurnGetsThroughWhileOnlySomeFetchesAreAnswered(t *te
 				b := newBubble(t, 1, func(c *Config) { c.FoldMemory, c.FetchBytes = 6<<20, 200<<10 })
 				b.standings.stands(field(0), fmt.Sprintf("0..%d@0000000000000001", fetches*each))
 				for i := range fetches {
-					b.send(0, 0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
+					b.send(0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
 				}
 				var n atomic.Int64
 				b.logs.answer = func(context.Context, int32, int64) int16 {

@@ -63,7 +63,7 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 	all, err := w.standings.positions(0)
 	require.NoError(t, err)
 	at := all.Next()
-	before := len(w.deadLetters(0))
+	before := len(w.deadLetters())
 	// A reserve of 4 MiB, of which a batch may use 3.3 MiB; the members take more than 6 MiB.
 	r := w.worker(0, func(c *Config) { c.FoldMemory = 12 << 20; c.FetchBytes = 64 << 10 })
 	w.reaches(0)
@@ -76,7 +76,7 @@ func TestASweepThatMemoryCannotHoldIsReadSeveralTimes(t *testing.T) {
 		}
 	})
 	require.Greater(t, readings, 1)
-	require.LessOrEqual(t, len(w.deadLetters(0))-before, 1, "one sweep's letters are written once by an owner")
+	require.LessOrEqual(t, len(w.deadLetters())-before, 1, "one sweep's letters are written once by an owner")
 	for range 2 * batchesPerWorker { // later batches count normally
 		w.sendRaw(0, nil)
 		w.reaches(0)
@@ -96,10 +96,10 @@ func TestASweepThatBeginsWithBadEventsIsReadInASmallMemory(t *testing.T) {
 		w.send(0, some(fmt.Sprint("u", i, "-"), 60, 5)...)
 	}
 	w.sweepHalfway()
-	before := len(w.deadLetters(0))
+	before := len(w.deadLetters())
 	r := w.worker(0, func(c *Config) { c.FoldMemory = 256 << 10; c.FetchBytes = 8 << 10 })
 	w.reaches(0)
-	require.Len(t, w.deadLetters(0), before+bad, "they are written once by an owner")
+	require.Len(t, w.deadLetters(), before+bad, "they are written once by an owner")
 	r.stop(t)
 }
 
@@ -119,8 +119,8 @@ func TestANewConnectionHasTheLedgerLookedAt(t *testing.T) {
 			return nil
 		}
 		stop := b.run()
-		time.Sleep(lookEvery / 3)         // between two comparisons
-		b.send(0, 0, some("a", 50, 5)...) // so many that there is a piece for every shard
+		time.Sleep(lookEvery / 3)      // between two comparisons
+		b.send(0, some("a", 50, 5)...) // so many that there is a piece for every shard
 		b.counts(time.Minute)
 		synctest.Wait()
 		require.Len(t, applied, int(of))

@@ -95,14 +95,13 @@ type world struct {
 	}
 }
 
-func newWorld(t testing.TB, partitions int, options ...kfake.Opt) *world {
+func newWorld(t testing.TB, partitions int) *world {
 	t.Helper()
-	options = append([]kfake.Opt{
+	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1), kfake.SeedTopics(int32(partitions), topic, event.DeadLetterTopic(topic)),
 		kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}),
-	}, options...)
-	cluster, err := kfake.NewCluster(options...)
+	)
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
 	address := cluster.ListenAddrs()[0]
@@ -230,17 +229,17 @@ func some(prefix string, n int, points int64) (all []earned) {
 	return all
 }
 
-// deadLetters returns the records of the dead-letter topic's partition, as their headers plus the value.
-func (w *world) deadLetters(partition int) (all []map[string]string) {
+// deadLetters returns the records of partition 0 of the dead-letter topic, as their headers plus the value.
+func (w *world) deadLetters() (all []map[string]string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c, err := kgo.NewClient(kgo.SeedBrokers(w.config.Brokers...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
-		event.DeadLetterTopic(topic): {int32(partition): kgo.NewOffset().AtStart()},
+		event.DeadLetterTopic(topic): {0: kgo.NewOffset().AtStart()},
 	}), kgo.FetchMaxWait(50*time.Millisecond))
 	require.NoError(w.t, err)
 	defer c.Close()
-	end := w.end(event.DeadLetterTopic(topic), partition)
+	end := w.end(event.DeadLetterTopic(topic), 0)
 	for int64(len(all)) < end {
 		fetches := c.PollFetches(ctx)
 		require.NoError(w.t, ctx.Err())

@@ -40,6 +40,7 @@ type Progress struct {
 	Plan   string // metadata in place of the trail: the partition will start at the offset, and nothing was read
 }
 
+// New returns commits that are sent through commit. They are sent by Run.
 func New(commit func(map[string]map[int]kafkaconn.Commit) error, log *zap.Logger) *Pending {
 	return &Pending{commit: commit, log: log, sending: make(chan struct{}, 1)}
 }

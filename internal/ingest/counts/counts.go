@@ -135,6 +135,7 @@ func (s *Stats) Count() Count {
 	return c
 }
 
+// ReasonIndex returns the index of a reason in Tally.Dead.
 func ReasonIndex(r event.Reason) int {
 	for i, known := range event.Reasons() {
 		if r == known {

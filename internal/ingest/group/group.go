@@ -16,8 +16,6 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 )
 
-// This file has a consumer's membership in its group: joining, assignments, and the membership that is shown.
-
 // Group is a membership in a consumer group.
 type Group interface {
 	// Next waits until the previous generation and its functions have ended, and then returns the next one. It
@@ -54,18 +52,22 @@ type Tracker struct {
 	now Membership
 }
 
+// ErrJoining reports that the group has not assigned its partitions yet.
 var ErrJoining = errors.New("the group is dealing out its partitions")
 
+// NewTracker returns the membership of a consumer that has not joined yet.
 func NewTracker() *Tracker {
 	return &Tracker{now: Membership{Since: time.Now()}}
 }
 
+// Get returns the current membership.
 func (m *Tracker) Get() Membership {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now
 }
 
+// Joined records the begin of a generation.
 func (m *Tracker) Joined(generation int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

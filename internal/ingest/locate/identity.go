@@ -25,6 +25,7 @@ type Identities struct {
 	asked time.Time
 }
 
+// NewIdentities returns a cache of the logs that ask returns.
 func NewIdentities(ask func(context.Context) (map[string]map[int]ledger.Log, error)) *Identities {
 	return &Identities{ask: ask, token: make(chan struct{}, 1)}
 }

@@ -75,6 +75,7 @@ type Room struct {
 // maxResponse returns the maximum that is held of a response, in bytes.
 func (r *Room) maxResponse() int64 { return r.MaxBatch + fetch.Beside }
 
+// NewRoom returns the limits that follow from fold_memory and max_event_bytes, and the budget.
 func NewRoom(foldMemory, maxEventBytes int64) Room {
 	r := Room{
 		MaxBatch: LargestBatch(foldMemory), MaxRecord: longestRecord(foldMemory, maxEventBytes), MaxCodec: LargestCodec(foldMemory, maxEventBytes),

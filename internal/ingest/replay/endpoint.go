@@ -98,6 +98,7 @@ func (e Endpoint) ShortLog(field string, offset int64, sweep ledger.Reading) err
 	return fmt.Errorf("%s: the log ends at offset %d, in the middle of the sweep of [%d, %d): %w", field, offset, sweep.From, sweep.To, locate.ErrAgain)
 }
 
+// PositionOf parses the position of a field in the shadow's ledger. It returns ErrShadowLost if there is none.
 func PositionOf(field, text string) (ledger.Position, error) {
 	if text == "" {
 		return ledger.Position{}, fmt.Errorf("%s: %w", field, ErrShadowLost)

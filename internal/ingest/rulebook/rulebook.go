@@ -46,10 +46,12 @@ type Counting struct {
 	Duplicates int64 // number of records to look back; 0: no duplicate detection
 }
 
+// New returns a rulebook with a decoder of its own.
 func New(note ledger.Note, c Counting) *Book {
 	return &Book{Note: note, Events: c.Events, Fold: c.Windows, Decoder: event.NewDecoder(c.Events), Duplicates: c.Duplicates}
 }
 
+// ID returns the fingerprint of the rules; 0 if they have no text.
 func (b *Book) ID() ledger.Fingerprint { return b.Note.Rules }
 
 // FingerprintOf returns a text's fingerprint; 0 for an empty text.

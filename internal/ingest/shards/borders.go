@@ -54,6 +54,7 @@ type Borders struct {
 // window is listed.
 const keptFor = 4 * 24 * 3_600_000 // ms
 
+// NewBorders returns borders that are settled in all shards.
 func NewBorders(rules fold.Rules, retention map[periods.Period]time.Duration, all All, log *zap.Logger) *Borders {
 	b := &Borders{Known: new(fold.Borders), shards: all, rules: rules, log: log, listed: map[periods.Border]int64{}}
 	for i := range rules.Periods {
@@ -178,6 +179,7 @@ func (b *Borders) of(w *ledger.Window) (start, end periods.Border, ok bool) {
 	return start, end, false
 }
 
+// Halt returns the halt for bounds that asking for the borders again does not explain.
 func (*Borders) Halt(e *BoundsError) error {
 	return &health.Halt{Reason: health.HaltBounds, What: e.Error(), Remedy: "something else changed the listing or the borders of the window: " + health.RebuildRemedy}
 }

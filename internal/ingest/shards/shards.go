@@ -15,6 +15,7 @@ import (
 // All are the standings of all shards, in their order.
 type All []Standings
 
+// Count returns the number of shards.
 func (all All) Count() ledger.Shards { return ledger.Shards(len(all)) }
 
 // Classify returns the reaction to an error of a call to any shard.

@@ -25,6 +25,7 @@ type stateCall struct {
 	err    error
 }
 
+// NewStates returns states that ask reads.
 func NewStates(ask func(context.Context) ([]ledger.State, error)) *States {
 	return &States{ask: ask, calling: make(chan struct{}, 1)}
 }

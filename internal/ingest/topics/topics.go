@@ -52,6 +52,7 @@ func (c *Checker) tryRights(ctx context.Context) error {
 	return kafkaconn.CheckRights(ctx, c.Kafka, Needs(c.Group, c.Topics...)...)
 }
 
+// Missing returns an error if a topic has no partitions.
 func Missing(topics []string, partitions map[string]int) error {
 	var none []string
 	for _, t := range topics {
