@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,7 +141,7 @@ func folding(config *Config, account *memory.Account) *reader {
 		parsing: parsing{records: recordbatch.Reader{Memory: account}},
 		passage: passage{decoder: event.NewDecoder(config.Events)},
 		Handle:  &source.Handle{Field: "events/0", Log: zap.NewNop()}, turn: &source.Turn{},
-		deadLetters: &deadletter.Writer{}, written: &deadletter.Written{}, tallied: new(atomic.Int64), stats: config.Stats,
+		deadLetters: &deadletter.Writer{}, carried: &carried{}, stats: config.Stats,
 	}
 }
 

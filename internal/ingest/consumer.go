@@ -113,9 +113,8 @@ func (c *Consumer) replayer(p ledger.Partition) *replayer {
 
 func (c *Consumer) locator(p *pipeline) *locate.Locator {
 	return &locate.Locator{
-		Books:  p.books,
-		Handle: p.Handle, Resolver: c.resolver(p.Handle, p.status), Shards: c.shards, States: c.states, Identities: c.identities,
-		Commits: p.commits, Status: p.status, Lag: p.lag, Trail: &p.carried.trail, Compare: p.carried.compare, OnGap: c.OnGap,
+		Resolver: c.resolver(p.Handle, p.status), Shards: c.shards, States: c.states, Books: p.books,
+		Commits: p.commits, Status: p.status, Lag: p.lag, Trail: &p.carried.trail, Compare: p.carried.compare,
 	}
 }
 

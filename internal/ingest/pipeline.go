@@ -122,7 +122,7 @@ func (p *pipeline) reader(at ledger.Positions, until replay.Endpoint, account *m
 		},
 		passage: passage{decoder: p.books.Own.Decoder},
 		Handle:  p.Handle, books: p.books, borders: p.borders, inherited: p.inherited, remembers: p.known, status: p.status,
-		batches: batches, deadLetters: deadLetters, written: &p.carried.written, tallied: &p.carried.tallied,
+		batches: batches, deadLetters: deadLetters, carried: p.carried,
 		until: until, stats: p.stats,
 	}
 	r.times.Begin(p.carried.trail, at.Next().From)
@@ -131,7 +131,7 @@ func (p *pipeline) reader(at ledger.Positions, until replay.Endpoint, account *m
 		Field: p.Field, Budget: p.Budget, Account: account, Fetcher: fetcher,
 		Waits: p.status.Reading, Drain: batches.drain, Holds: r.holds,
 	}
-	r.source = p.source(fetcher, r.turn, p.status.Reading, r.written)
+	r.source = p.source(fetcher, r.turn, p.status.Reading, &p.carried.written)
 	r.lineage = p.carried.trail.Lineage
 	r.source.Lineage = r.lineage
 	return r

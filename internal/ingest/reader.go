@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/deadletter"
@@ -34,8 +33,7 @@ type reader struct {
 	turn        *source.Turn
 	batches     *handoff
 	deadLetters *deadletter.Writer
-	written     *deadletter.Written // records whose dead letters are already written
-	tallied     *atomic.Int64       // see carried
+	carried     *carried // it uses written and tallied
 	status      *health.Status
 	until       replay.Endpoint
 	stats       *counts.Stats
@@ -173,7 +171,7 @@ const lookAfter = 1000
 // foldOnce folds records as fold does, but stops at the end of the events that Stats have already counted. Up
 // to there, all of the batch's events count as repeated.
 func (r *reader) foldOnce(ctx context.Context, b *batch, resp *fetch.Response, from, end int64) (int64, error) {
-	tallied := r.tallied.Load()
+	tallied := r.carried.tallied.Load()
 	if from >= tallied {
 		return r.fold(ctx, b, resp, from, end)
 	}
@@ -316,7 +314,7 @@ func decode(d *event.Decoder, rec *recordbatch.Record, into *event.Event) *event
 
 // bad handles a record that can't count. id is the event's id, or nil if it is unknown.
 func (r *reader) bad(ctx context.Context, b *batch, rec *recordbatch.Record, id []byte, reason event.Reason, message string) error {
-	if !r.deadLettersWritten && !r.written.Has(rec.Offset) {
+	if !r.deadLettersWritten && !r.carried.written.Has(rec.Offset) {
 		r.deadLetters.Final = r.turn.Taken && (b.Resumed() || b.records == 0)
 		err := r.deadLetters.Add(ctx, rec, id, reason, message)
 		if errors.Is(err, deadletter.ErrNoMemory) {

@@ -57,9 +57,9 @@ func scripted(w *worker) (*reader, *script) {
 	if p.books != nil {
 		own = p.books.Own
 	}
-	r := &reader{passage: passage{by: own, decoder: own.Decoder}, Handle: w.Handle, books: &rulebook.Books{Own: own}, remembers: new(lookBack), deadLetters: &deadletter.Writer{}, written: &p.carried.written, tallied: &p.carried.tallied, stats: w.stats}
+	r := &reader{passage: passage{by: own, decoder: own.Decoder}, Handle: w.Handle, books: &rulebook.Books{Own: own}, remembers: new(lookBack), deadLetters: &deadletter.Writer{}, carried: p.carried, stats: w.stats}
 	r.turn = &source.Turn{Field: w.Field, Budget: p.Budget, Fetcher: f, Waits: w.status.Reading, Holds: r.holds}
-	r.source = p.source(f, r.turn, w.status.Reading, r.written)
+	r.source = p.source(f, r.turn, w.status.Reading, &r.carried.written)
 	return r, s
 }
 
@@ -275,7 +275,7 @@ func TestAFoldStopsInTheMiddleOfAResponse(t *testing.T) {
 	require.Equal(t, int64(3*lookAfter), at)
 	require.Equal(t, int64(3*lookAfter), b.records, "what was folded is whole")
 	// A rereading for refused members stops in the same way.
-	o := &rereading{Handle: r.Handle, decoder: r.decoder, batch: b, deadLetters: r.deadLetters, written: r.written, records: recordbatch.Reader{Memory: account}}
+	o := &rereading{Handle: r.Handle, decoder: r.decoder, batch: b, deadLetters: r.deadLetters, written: &r.carried.written, records: recordbatch.Reader{Memory: account}}
 	b.MoveTo(records)
 	require.Error(t, o.response(&counted{t.Context(), 2}, response, 0))
 	require.Equal(t, int64(2*lookAfter), o.records.Position())

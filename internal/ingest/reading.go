@@ -72,7 +72,7 @@ func (r *reader) run(ctx context.Context, at ledger.Positions) (err error) {
 func (r *reader) begin(at ledger.Positions) error {
 	next := at.Next()
 	if r.began != nil && next.From < r.reading.From {
-		r.written.Begin(next.From)
+		r.carried.written.Begin(next.From)
 	}
 	own := r.books.Own
 	switch {

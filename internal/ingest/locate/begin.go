@@ -22,8 +22,8 @@ import (
 // this at a time, since it queries every partition.
 func (l *Locator) beginOnce(ctx context.Context) error {
 	select {
-	case l.Resolver.Starting <- struct{}{}:
-		defer func() { <-l.Resolver.Starting }()
+	case l.Starting <- struct{}{}:
+		defer func() { <-l.Starting }()
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil { // the previous worker may have released the token because ctx ended
@@ -41,7 +41,7 @@ func (l *Locator) beginOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	decisions, err := start.DecideAll(f.states, f.facts, l.OnGap)
+	decisions, err := start.DecideAll(f.states, f.facts, l.Terms.OnGap)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (l *Locator) originOf(ctx context.Context, f *located) (*ledger.Origin, err
 // begin starts all partitions of the topic in one shard, where the configuration says; the other shards copy
 // that. Until all shards have started, only the plan of a first start is committed.
 func (l *Locator) begin(ctx context.Context, shard int, s start.Step, f *located) error {
-	set, trails, err := l.Resolver.resolveAll(ctx, s, f.partitions, f.committed, f.plans, f.states[shard].Clock)
+	set, trails, err := l.resolveAll(ctx, s, f.partitions, f.committed, f.plans, f.states[shard].Clock)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (l *Locator) plan(ctx context.Context, set []ledger.StartPosition, known ma
 	for i := range set {
 		p, origin := set[i].Partition.Number, *set[i].Origin
 		if was, ok := known[p]; !ok || was != origin {
-			plans[p] = commits.Progress{Offset: origin.Offset, Plan: l.Resolver.Terms.Where.Plan(origin)}
+			plans[p] = commits.Progress{Offset: origin.Offset, Plan: l.Terms.Where.Plan(origin)}
 		}
 	}
 	if len(plans) == 0 {

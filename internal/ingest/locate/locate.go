@@ -21,7 +21,6 @@ import (
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/ingest/shards"
-	"github.com/standings/standings/internal/ingest/source"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ingest/trail"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -30,20 +29,19 @@ import (
 
 // Locator finds the positions from which a worker continues. Only its worker's goroutine uses it.
 type Locator struct {
-	*source.Handle
-	Resolver   *Resolver
-	Shards     shards.All
-	States     *shards.States
-	Identities *Identities
-	Commits    *commits.Pending
-	Status     *health.Status
-	Lag        *health.LagTracker
-	Trail      *trail.Trail                // as far as the last flow swept, or further
-	Compare    func(states []ledger.State) // receives the states that it finds
-	OnGap      start.OnGap
-	Short      start.Shortened
-	Books      *rulebook.Books
-	// Inherited was found together with the positions.
+	*Resolver
+
+	Shards  shards.All
+	States  *shards.States
+	Commits *commits.Pending
+	Status  *health.Status
+	Lag     *health.LagTracker
+	Books   *rulebook.Books
+	Trail   *trail.Trail                // as far as the last flow swept, or further
+	Compare func(states []ledger.State) // receives the states that it finds
+	Short   start.Shortened
+
+	// Inherited and TopicID were found together with the positions.
 	Inherited rulebook.Inherited
 	TopicID   string // id of the topic to which the position belongs; empty if unknown
 }
@@ -72,7 +70,7 @@ func (l *Locator) Locate(ctx context.Context) (ledger.Positions, error) {
 	if err != nil {
 		return nil, err
 	}
-	decisions, err := start.DecideAll(f.states, f.facts, l.OnGap)
+	decisions, err := start.DecideAll(f.states, f.facts, l.Terms.OnGap)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +152,7 @@ func (l *Locator) find(ctx context.Context) (*located, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.committed, f.plans = l.Resolver.Terms.Where.Plans(committed)
+	f.committed, f.plans = l.Terms.Where.Plans(committed)
 	f.facts.Committed = len(f.committed) > 0
 	all, err := kafkaconn.Logs(ctx, l.Kafka, l.Topic, l.Number)
 	if err != nil {
@@ -173,7 +171,7 @@ func (l *Locator) find(ctx context.Context) (*located, error) {
 		known = l.begun(states)
 	}
 	known = known.With(l.Trail)
-	if known, err = l.Resolver.sameRecords(ctx, l.Number, known, f.facts.Now); err != nil {
+	if known, err = l.sameRecords(ctx, l.Number, known, f.facts.Now); err != nil {
 		return nil, err
 	}
 	*l.Trail = known.Within(f.facts.Log.End)
@@ -186,7 +184,7 @@ func (l *Locator) extend(ctx context.Context, states []ledger.State) error {
 	again := false
 	for i := range states {
 		st := states[i] // a copy: other workers share states
-		added, err := l.Shards[i].Extend(ctx, &st, time.Duration(l.Resolver.Terms.MaxFuture)*time.Millisecond)
+		added, err := l.Shards[i].Extend(ctx, &st, time.Duration(l.Terms.MaxFuture)*time.Millisecond)
 		if err != nil {
 			return err
 		}
@@ -205,7 +203,7 @@ func (l *Locator) extend(ctx context.Context, states []ledger.State) error {
 // sameLog halts if the log has lost events that count, and stores the lineage of the records before the
 // positions.
 func (l *Locator) sameLog(ctx context.Context, f *located, at ledger.Positions) error {
-	was, err := l.Resolver.lineage(ctx, f.committed, f.states, at)
+	was, err := l.lineage(ctx, f.committed, f.states, at)
 	if err == nil {
 		was, err = l.upToDate(ctx, was, at.Lowest())
 	}
@@ -219,7 +217,7 @@ func (l *Locator) upToDate(ctx context.Context, was trail.Lineage, position int6
 	if was.Offset >= position {
 		return was, nil
 	}
-	log, err := l.Resolver.Identities.Of(ctx, l.Partition)
+	log, err := l.Identities.Of(ctx, l.Partition)
 	if err != nil || log.Topic == "" {
 		return was, err
 	}
@@ -236,7 +234,7 @@ func (l *Locator) upToDate(ctx context.Context, was trail.Lineage, position int6
 func (l *Locator) begun(states []ledger.State) (known trail.Trail) {
 	for i := range states {
 		if o, err := ledger.ParseOrigin(states[i].Origins[l.Field]); err == nil {
-			known.Add(o.Offset, l.Resolver.Terms.LatestBefore(o))
+			known.Add(o.Offset, l.Terms.LatestBefore(o))
 			known.Lineage = trail.Lineage{Offset: o.Offset, Epoch: o.Log.Epoch}
 			break
 		}
