@@ -98,11 +98,21 @@ func (c *Consumer) worker(topic string, number int, com *commits.Pending) *worke
 
 // NewReplay returns a replay. It ignores the settings of c for the group, for commits and for the start.
 func NewReplay(c Config) *replay.Replay {
-	return replay.New(c.Standings, func(into []shards.Standings) replay.Source {
+	r, _ := newReplay(c)
+	return r
+}
+
+// newReplay also returns the consumer whose workers read.
+func newReplay(c Config) (r *replay.Replay, of *Consumer) {
+	r = replay.New(c.Standings, func(into []shards.Standings) replay.Consumer {
 		c.Standings = into
-		r := New(c)
-		return replay.Source{Topics: c.Topics, Group: c.Group, Stats: c.Stats, Resolver: r.idleResolver, NewWorker: func(p ledger.Partition) replay.RunWorker { return r.replayer(p).run }}
+		of = New(c)
+		return replay.Consumer{
+			Topics: c.Topics, Group: c.Group, Stats: c.Stats, Resolver: of.idleResolver,
+			NewWorker: func(p ledger.Partition) replay.RunWorker { return of.replayer(p).run },
+		}
 	})
+	return r, of
 }
 
 // replayer returns the worker with which a replay reads a partition.

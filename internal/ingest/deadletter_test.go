@@ -44,34 +44,6 @@ const (
 	codeUnauthorized = 29
 )
 
-func TestADeadLetterNamesTheEventByItsIDWhereverThatStands(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	headers := func(all ...string) (h []kgo.RecordHeader) {
-		for i := 0; i < len(all); i += 2 {
-			h = append(h, kgo.RecordHeader{Key: all[i], Value: []byte(all[i+1])})
-		}
-		return h
-	}
-	require.NoError(t, w.client.ProduceSync(t.Context(),
-		&kgo.Record{Value: []byte(`{"event_id":"own","points":5}`)},
-		&kgo.Record{Value: []byte(`{"points":5}`), Headers: headers("ce_specversion", "1.0", "ce_id", "binary")},
-		&kgo.Record{Value: []byte(`{"specversion":"1.0","id":"structured","data":{"points":5}}`), Headers: headers("content-type", "application/cloudevents+json")},
-		&kgo.Record{Value: []byte(`{"points":5}`)},
-		// Two ids that the decoder unescapes into the same buffer.
-		&kgo.Record{Value: []byte(`{"event_id":"\u0061-1","points":5}`)},
-		&kgo.Record{Value: []byte(`{"event_id":"\u0061-2","points":5}`)},
-	).FirstErr())
-	w.worker(0, nil)
-	w.reaches(0)
-	var ids []string
-	for _, deadLetter := range w.deadLetters() {
-		require.Equal(t, "invalid", deadLetter["standings-reason"])
-		ids = append(ids, deadLetter["standings-event-id"])
-	}
-	require.Equal(t, []string{"own", "binary", "structured", "", "a-1", "a-2"}, ids)
-}
-
 func TestNothingIsAppliedBeforeItsDeadLettersAreAcknowledged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)

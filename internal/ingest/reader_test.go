@@ -32,7 +32,6 @@ import (
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -213,27 +212,6 @@ func TestALogMayBeginWithABatchThatIsLargerThanMemoryAllows(t *testing.T) {
 	w.reaches(0)
 	require.Len(t, w.deadLetters(), 1)
 	require.Equal(t, int64(3), w.stats.Dead(event.TooLarge))
-}
-
-func TestABrokenConnectionIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	w.send(0, some("a", 30, 5)...)
-	r := w.worker(0, nil)
-	w.reaches(0)
-	var left atomic.Int32
-	left.Store(5)
-	w.cluster.ControlKey(1, func(kmsg.Request) (kmsg.Response, error, bool) {
-		w.cluster.KeepControl()
-		if left.Add(-1) >= 0 {
-			return nil, io.ErrUnexpectedEOF, true // closes the connection
-		}
-		return nil, nil, false
-	})
-	w.send(0, some("b", 30, 5)...)
-	w.reaches(0)
-	eventually(t, "it runs", func() bool { return r.status.Line().State == workers.StateRunning })
-	require.LessOrEqual(t, w.logged("waiting, and trying again"), 2)
 }
 
 // counted is a context that ends after Err was called a number of times.

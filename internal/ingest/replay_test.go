@@ -34,7 +34,8 @@ func (w *world) replay(partitions int, change func(*Config)) (*replay.Replay, *f
 	if change != nil {
 		change(&cfg)
 	}
-	r := NewReplay(cfg)
+	r, c := newReplay(cfg)
+	w.replays = c
 	for p := range partitions {
 		w.begins(r, shadow, ledger.StartPosition{Partition: ledger.Partition{Topic: topic, Number: p}, At: ledger.At(0), Origin: &ledger.Origin{}})
 	}
@@ -161,7 +162,7 @@ func TestAReplayComesToTheVeryBoardsThatALiveLedgerDenotes(t *testing.T) {
 			require.Positive(t, sweeps, "some lay in the middle of a sweep")
 			require.Equal(t, deadLetters, w.end(event.DeadLetterTopic(topic), 0)+w.end(event.DeadLetterTopic(topic), 1), "a replay writes no dead letters")
 			require.Zero(t, r.Stats().DeadLetters.Load())
-			eventually(t, "all memory is given back", func() bool { return r.Resolver(topic).Room.Budget.Used() == 0 })
+			eventually(t, "all memory is given back", func() bool { return w.replays.Budget.Used() == 0 })
 		})
 	}
 }

@@ -13,16 +13,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/standings/standings/internal/ingest/health"
-	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ledger"
 )
 
 // damages makes every fetch return the log's current bytes, with the very last byte changed.
-func (w *world) damages(r *replay.Replay, end int64) {
+func (w *world) damages(end int64) {
 	w.t.Helper()
 	require.Equal(w.t, end, w.end(topic, 0))
-	got, err := r.Resolver(topic).Fetcher().Fetch(w.t.Context(), 0)
+	got, err := w.replays.idleResolver(topic).Fetcher().Fetch(w.t.Context(), 0)
 	require.NoError(w.t, err)
 	all := bytes.Clone(got.Records)
 	got.Release()
@@ -56,7 +55,7 @@ func TestWhatCannotBeReadBehindItsEndIsNothingToAReplay(t *testing.T) {
 			w.send(0, some("a", 10, 1)...)
 			w.send(0, some("b", 10, 1)...)
 			r, shadow := w.replay(1, nil)
-			w.damages(r, 20)
+			w.damages(20)
 			for _, at := range limits {
 				require.NoError(t, toAll(t.Context(), r, at))
 				got, err := shadow.positions(0)

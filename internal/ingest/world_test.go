@@ -87,7 +87,8 @@ type world struct {
 	config    Config
 	want      board // the expected boards
 	calendar  periods.Calendar
-	live      sync.Map // *Consumer → *atomic.Int32: running workers
+	replays   *Consumer // of the last replay
+	live      sync.Map  // *Consumer → *atomic.Int32: running workers
 	committed struct {
 		sync.Mutex
 		all map[int]int64

@@ -23,14 +23,14 @@ import (
 // without a group: its workers use the same pipeline, but end at their endpoints. It commits no offsets and
 // writes no dead letters.
 type Replay struct {
-	Source
-	shards  shards.All
-	watched []*watched // one per shard
-	workers map[string]RunWorker
+	consumer Consumer
+	shards   shards.All
+	watched  []*watched // one per shard
+	workers  map[string]RunWorker
 }
 
-// Source is what a Replay requires of the consumer that does its work.
-type Source struct {
+// Consumer is what a Replay requires of the consumer that does its work.
+type Consumer struct {
 	Topics   []string
 	Group    string
 	Stats    *counts.Stats
@@ -44,14 +44,14 @@ type RunWorker func(ctx context.Context, at ledger.Positions, until Endpoint) er
 
 // New returns a replay into standings, one per shard. consumer receives the standings to which its workers
 // must write.
-func New(into []shards.Standings, consumer func(into []shards.Standings) Source) *Replay {
+func New(into []shards.Standings, consumer func(into []shards.Standings) Consumer) *Replay {
 	r := &Replay{workers: map[string]RunWorker{}}
 	into = slices.Clone(into)
 	for i, s := range into {
 		w := &watched{Standings: s, at: map[string]ledger.Position{}}
 		r.watched, into[i] = append(r.watched, w), w
 	}
-	r.Source, r.shards = consumer(into), shards.Tagged(into)
+	r.consumer, r.shards = consumer(into), shards.Tagged(into)
 	return r
 }
 
@@ -230,13 +230,13 @@ func (r *Replay) worker(field string) (RunWorker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := r.NewWorker(p)
+	w := r.consumer.NewWorker(p)
 	r.workers[field] = w
 	return w, nil
 }
 
 // Stats returns the counters of what was read and added.
-func (r *Replay) Stats() *counts.Stats { return r.Source.Stats }
+func (r *Replay) Stats() *counts.Stats { return r.consumer.Stats }
 
 // watched is a shard's standings that record how far pieces were added.
 type watched struct {

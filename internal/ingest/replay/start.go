@@ -49,19 +49,19 @@ func (s *Start) StartPosition() (ledger.StartPosition, error) {
 }
 
 // kafka returns the client of the consumer.
-func (r *Replay) kafka() *kafka.Client { return r.Resolver("").Kafka }
+func (r *Replay) kafka() *kafka.Client { return r.consumer.Resolver("").Kafka }
 
 // Fields returns the partitions of the configured topics, as fields of the ledger.
 func (r *Replay) Fields(ctx context.Context) ([]string, error) {
-	partitions, err := kafkaconn.Partitions(ctx, r.kafka(), r.Topics...)
+	partitions, err := kafkaconn.Partitions(ctx, r.kafka(), r.consumer.Topics...)
 	if err != nil {
 		return nil, err
 	}
-	if err := topics.Missing(r.Topics, partitions); err != nil {
+	if err := topics.Missing(r.consumer.Topics, partitions); err != nil {
 		return nil, err
 	}
 	var all []string
-	for _, topic := range r.Topics {
+	for _, topic := range r.consumer.Topics {
 		for p := range partitions[topic] {
 			all = append(all, ledger.Partition{Topic: topic, Number: p}.String())
 		}
@@ -83,7 +83,7 @@ func (r *Replay) Committed(ctx context.Context, fields []string) (map[string]int
 		var committed map[int]kafkaconn.Commit
 		var logs map[int]kafkaconn.Log
 		err := kafkaconn.RetryTransient(ctx, k, func() (err error) {
-			if committed, err = kafkaconn.Committed(ctx, k, r.Group, topic, partitions...); err == nil {
+			if committed, err = kafkaconn.Committed(ctx, k, r.consumer.Group, topic, partitions...); err == nil {
 				logs, err = kafkaconn.Logs(ctx, k, topic, partitions...)
 			}
 			return err
@@ -119,7 +119,7 @@ func (r *Replay) Starts(ctx context.Context, from From, live []ledger.State, fie
 	}
 	where := start.Where{From: from.From, Time: from.Time}
 	if from.From == start.FromWindow {
-		if where, err = r.Resolver("").Terms.Window(earliest(live)); err != nil {
+		if where, err = r.consumer.Resolver("").Terms.Window(earliest(live)); err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +188,7 @@ func (r *Replay) gone(topic string, partition, partitions int) error {
 	if partitions > 0 {
 		has = fmt.Sprintf("has only %d partitions of %s", partitions, topic)
 	}
-	if !slices.Contains(r.Topics, topic) {
+	if !slices.Contains(r.consumer.Topics, topic) {
 		has += ", which isn't in kafka.topics any more"
 	}
 	return fmt.Errorf("the ledger has %s, and Kafka %s: its events can't be read again. "+
@@ -200,7 +200,7 @@ func (r *Replay) startsOf(ctx context.Context, topic string, partitions []int, f
 	if err != nil {
 		return nil, err
 	}
-	w := r.Resolver(topic)
+	w := r.consumer.Resolver(topic)
 	if from.Offsets != nil {
 		where.From = start.FromEarliest
 	}
