@@ -49,46 +49,6 @@ func committing(fail func() error) (c *Pending, calls *[]offsets, logs *observer
 	return c, calls, logs
 }
 
-func TestOffsetsAreCommittedTogetherAndTheLatestCounts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, calls, _ := committing(nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		var workers sync.WaitGroup
-		go c.Run(ctx, time.Second, &workers)
-		c.At("a", 0, 5, trail.Trail{})
-		c.At("a", 0, 9, trail.Trail{})
-		c.At("a", 1, 3, trail.Trail{})
-		c.At("b", 0, 1, trail.Trail{})
-		time.Sleep(1500 * time.Millisecond)
-		synctest.Wait()
-		require.Equal(t, []offsets{{"a": {0: 9, 1: 3}, "b": {0: 1}}}, *calls)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		require.Len(t, *calls, 1, "nothing is committed twice")
-		cancel()
-		synctest.Wait()
-	})
-}
-
-func TestTheLastCommitComesAfterTheLastWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, calls, _ := committing(nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		var workers sync.WaitGroup
-		workers.Add(1)
-		done := make(chan struct{})
-		go func() { c.Run(ctx, time.Hour, &workers); close(done) }()
-		cancel()
-		time.Sleep(time.Second)
-		synctest.Wait()
-		require.Empty(t, *calls)
-		c.At("a", 0, 5, trail.Trail{})
-		workers.Done()
-		<-done
-		require.Equal(t, []offsets{{"a": {0: 5}}}, *calls)
-	})
-}
-
 func TestWhatCouldNotBeCommittedStaysPendingAndIsToldOnce(t *testing.T) {
 	why := errAway
 	c, calls, logs := committing(func() error { return why })

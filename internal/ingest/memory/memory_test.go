@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,39 +137,6 @@ func TestACancelledWaiterLetsTheNextOneThrough(t *testing.T) {
 			t.Fatalf("used is %d, should be the one reserve of 60", got)
 		}
 	})
-}
-
-// Each partition takes memory in small amounts; if it is refused, it releases everything and waits. All finish,
-// however small the budget is.
-func TestNobodyStarvesAndNothingLocksUp(t *testing.T) {
-	b := New(1000, 250)
-	var all sync.WaitGroup
-	for range 16 {
-		all.Go(func() {
-			a := b.Account()
-			for range 200 {
-				held := int64(0)
-				for held < 250 {
-					if a.Take(10) {
-						held += 10
-						continue
-					}
-					a.Release(held)
-					held = 0
-					if err := a.Wait(t.Context(), nil); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-				a.EndTurn()
-				a.Release(held)
-			}
-		})
-	}
-	all.Wait()
-	if got := b.Used(); got != 0 {
-		t.Fatalf("%d bytes are still in use", got)
-	}
 }
 
 func TestAWaiterSeesHowLongNobodyWasServed(t *testing.T) {
