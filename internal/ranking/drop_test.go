@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -23,71 +21,6 @@ func (f *fixture) view(t testing.TB) *View {
 		require.NoError(t, err)
 	}
 	return v
-}
-
-func TestADropRemovesAllUnderAPrefixAndNothingElse(t *testing.T) {
-	f := someone(t)
-	// A rebuild that was killed.
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Rebuild(), "{}", time.Minute).Err())
-	require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.tag+"eu:weekly:lost", redisZ(1, "unlisted")).Err())
-	alike := newFixture(t, f.client, f.prefix+"2")
-	alike.begin(t)
-	alike.add(t, alike.member("u1", 1))
-	// Keys of other prefixes that begin alike, or that aren't keys of standings.
-	for _, key := range []string{f.prefix, f.prefix + ":x", f.prefix + ":{x}:y", "x" + f.prefix + ":{0}:ledger"} {
-		require.NoError(t, f.client.Set(t.Context(), key, "x", time.Minute).Err())
-	}
-	v := f.view(t)
-	found, err := v.Survey(t.Context())
-	require.NoError(t, err)
-	require.True(t, found.Rebuilding)
-	require.Equal(t, []string{"eu", "global"}, found.Boards)
-	require.Equal(t, []int{4, 4, 8}, []int{found.Windows, int(found.Members), found.Keys}, "%v", found.keys)
-	last := 0
-	require.NoError(t, v.Drop(t.Context(), found, 0, func(done int) { last = done }))
-	require.Equal(t, 8, last)
-	left := contents(t, f.client, f.prefix)
-	require.Contains(t, left, ":{x}:y")
-	for key := range left {
-		require.False(t, strings.HasPrefix(key, ":{0}:"), key)
-	}
-	alike.mustApply(t)
-	require.Equal(t, int64(1), f.client.Exists(t.Context(), "x"+f.prefix+":{0}:ledger").Val())
-	found, err = v.Survey(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, found.Keys)
-}
-
-// After any interruption of a drop, no worker counts on top of the remains, and no reader shows them.
-func TestWhatIsLeftOfADropIsNoBoardToAnybody(t *testing.T) {
-	f := someone(t)
-	found, err := f.view(t).Survey(t.Context())
-	require.NoError(t, err)
-	for stop := 1; stop < found.Keys; stop++ {
-		f := someone(t)
-		v := f.view(t)
-		found, err := v.Survey(t.Context())
-		require.NoError(t, err)
-		found.keys = found.keys[:stop]
-		require.NoError(t, v.Drop(t.Context(), found, 0, nil))
-		f.answers(t, ledger.Answer{Outcome: ledger.Moved})
-		f.unchanged(t, func() {
-			begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(3, "", 0, nil)})
-			require.NoError(t, err)
-			require.Equal(t, ledger.Orphaned, begun, "after %v", found.keys)
-		})
-		if stop > 1 {
-			_, err = f.store.Top(t.Context(), "global", f.window(0), 0, 10)
-			var none *SchemaError
-			require.ErrorAs(t, err, &none)
-		}
-		// A second drop continues.
-		v = f.view(t)
-		found, err = v.Survey(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, v.Drop(t.Context(), found, 0, nil))
-		require.Empty(t, contents(t, f.client, f.prefix))
-	}
 }
 
 func TestADropThatIsStoppedSaysHowFarItCame(t *testing.T) {

@@ -4,7 +4,6 @@ package ranking
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +57,11 @@ func TestADropRemovesEveryNumberOfShards(t *testing.T) {
 	for _, key := range []string{":{3.1}:odd", ":{1.77}:4:ledger", ":{9.0}:4:windows"} { // tags that no shard has
 		require.NoError(t, one[0].client.Set(t.Context(), prefix+key, "x", time.Minute).Err())
 	}
-	require.NoError(t, one[0].client.Set(t.Context(), prefix+":{x.1}:2:y", "x", time.Minute).Err()) // no shard
+	// Keys of other prefixes that begin alike, or that aren't keys of standings.
+	others := []string{prefix, prefix + ":x", prefix + ":{x.1}:2:y", prefix + ":{x}:y", "x" + prefix + ":{0}:ledger", prefix + "2:{0}:ledger"}
+	for _, key := range others {
+		require.NoError(t, one[0].client.Set(t.Context(), key, "x", time.Minute).Err())
+	}
 	for _, shards := range [][]*fixture{four, two, one} {
 		v := viewOf(t, shards[0])
 		found, err := v.Survey(t.Context())
@@ -91,8 +94,11 @@ func TestADropRemovesEveryNumberOfShards(t *testing.T) {
 		names[i] = nameOf(key)
 	}
 	require.True(t, slices.IsSortedFunc(names, func(a, b string) int { return removedAt(a) - removedAt(b) }), "%v", names)
-	require.NoError(t, v.Drop(t.Context(), found, 0, nil))
-	require.Equal(t, []string{":{x.1}:2:y"}, slices.Collect(maps.Keys(contents(t, four[0].client, prefix))))
+	last := 0
+	require.NoError(t, v.Drop(t.Context(), found, 0, func(done int) { last = done }))
+	require.Equal(t, found.Keys, last)
+	require.Len(t, contents(t, four[0].client, prefix), len(others)-1)
+	require.Equal(t, int64(len(others)), four[0].client.Exists(t.Context(), others...).Val())
 }
 
 // removedAt returns a key's place in the order that drop.go documents.
@@ -129,6 +135,10 @@ func TestWhatIsLeftOfADropOfShardsIsNoBoardToAnybody(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, ledger.Orphaned, begun, "after %v", found.keys)
 			orphaned++
+		}
+		if stop >= 6 { // the schemas are gone too
+			_, err := all[0].store.Top(t.Context(), "global", all[0].window(0), 0, 10)
+			require.ErrorAs(t, err, new(*SchemaError))
 		}
 		require.Positive(t, orphaned, "after %v", found.keys)
 		v = viewOf(t, all[0])

@@ -268,8 +268,6 @@ func (f *fixture) expiresAt(t tester, key string, want int64) {
 	require.LessOrEqual(t, want, after+left.Milliseconds()+1000, key)
 }
 
-func redisZ(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
-
 // eavesdropper receives the arguments of every call and can make the call fail.
 type eavesdropper func(args []any) error
 

@@ -93,33 +93,6 @@ func TestBoardsWithoutASchemaAreLost(t *testing.T) {
 	lost("")
 }
 
-func TestThoseAroundAMemberAreOfTheSameMoment(t *testing.T) {
-	f := fixed(t)
-	for i, id := range []string{"a", "b", "c", "d", "e"} {
-		f.add(t, f.member(id, int64(100-i)))
-	}
-	for _, c := range []struct {
-		member string
-		n      int
-		want   string
-		first  int64
-	}{{"c", 1, "bcd", 2}, {"a", 2, "abc", 1}, {"e", 3, "bcde", 2}, {"c", 0, "c", 3}, {"b", 1000, "abcde", 1}, {"nobody", 2, "", 0}} {
-		b, err := f.store.Around(t.Context(), "global", f.window(0), c.member, c.n)
-		require.NoError(t, err)
-		require.Equal(t, c.first, b.Standings[0].Rank)
-		if c.first == 0 {
-			require.Equal(t, []Standing{{Member: c.member}}, b.Standings)
-			continue
-		}
-		ids := ""
-		for i, st := range b.Standings {
-			ids += st.Member
-			require.Equal(t, c.first+int64(i), st.Rank)
-		}
-		require.Equal(t, c.want, ids)
-	}
-}
-
 func TestEveryListedBoardWhoseKeyIsGoneIsFound(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	f := someone(t)

@@ -3,7 +3,6 @@ package ranking
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,32 +16,6 @@ import (
 
 func beginning(partition int, found string, at int64, origin *ledger.Origin) ledger.StartPosition {
 	return ledger.StartPosition{Partition: ledger.Partition{Topic: "events", Number: partition}, Found: found, At: ledger.At(at), Origin: origin}
-}
-
-func TestTheFirstToComeDecidesForAllPartitions(t *testing.T) {
-	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	came := map[ledger.StartResult]int{}
-	for n := range 8 {
-		group.Go(func() {
-			begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{
-				beginning(0, "", int64(n), &ledger.Origin{Offset: int64(n), Time: 7}), beginning(1, "", int64(n), nil),
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				came[begun]++
-			}
-		})
-	}
-	group.Wait()
-	require.Equal(t, map[ledger.StartResult]int{ledger.Began: 1, ledger.Overtaken: 7}, came)
-	st, err := f.store.State(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, st.Ledger["events/0"], st.Ledger["events/1"], "all of one, and none of another")
-	require.Equal(t, map[string]string{"events/0": st.Ledger["events/0"] + " 7"}, st.Origins)
-	require.NoError(t, f.store.CheckSchema(st.Schema))
 }
 
 func TestABeginningIsAllOrNone(t *testing.T) {

@@ -111,22 +111,6 @@ func TestTheCopyClaimsTheLeast(t *testing.T) {
 	}
 }
 
-// A copy of many rows and windows is divided into pages.
-func TestPagesAreOfEveryRowOnce(t *testing.T) {
-	f := begun(t, 2, codec.Readable)
-	random := rand.New(rand.NewPCG(1, 2))
-	f.add(t, random, "global", 450)
-	for i := range 20 {
-		f.add(t, random, fmt.Sprintf("b%d", i), 3)
-	}
-	was := f.holds(t, 2)
-	job := f.job(t, 3)
-	job.page = pageSize{rows: 50, windows: 6}
-	_, err := job.Run(t.Context())
-	require.NoError(t, err)
-	f.holds(t, 3).sameAs(t, was)
-}
-
 func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	const from, to = 2, 3

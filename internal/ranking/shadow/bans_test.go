@@ -23,49 +23,6 @@ func alone(t testing.TB) {
 	t.Cleanup(func() { shard, of = i, n })
 }
 
-func TestARebuildForgetsNoBan(t *testing.T) {
-	alone(t)
-	for name, c := range map[string]struct {
-		before, meanwhile func(t *testing.T, s *ranking.Store) error
-		shown, hidden     []string
-	}{
-		"banned before it": {func(t *testing.T, s *ranking.Store) error { return s.Ban(t.Context(), ranking.Ban{Member: "u1"}) }, nil, []string{"u2"}, []string{"u1"}},
-		"banned meanwhile": {nil, func(t *testing.T, s *ranking.Store) error { return s.Ban(t.Context(), ranking.Ban{Member: "u1"}) }, []string{"u2"}, []string{"u1"}},
-		"shown again meanwhile": {
-			func(t *testing.T, s *ranking.Store) error { return s.Ban(t.Context(), ranking.Ban{Member: "u1"}) },
-			func(t *testing.T, s *ranking.Store) error { return s.Unban(t.Context(), ranking.Ban{Member: "u1"}) },
-			[]string{"u2", "u1"}, []string{},
-		},
-		"erased meanwhile": {nil, func(t *testing.T, s *ranking.Store) error {
-			return s.Ban(t.Context(), ranking.Ban{Member: "u1", Erased: true})
-		}, []string{"u2"}, []string{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := someone(t)
-			if c.before != nil {
-				require.NoError(t, c.before(t, f.store))
-			}
-			r := f.rebuild(t, f.member("u1", 7), f.member("u2", 3))
-			require.NoError(t, r.Prepare(t.Context()))
-			require.NoError(t, r.Renew(t.Context()))
-			if c.meanwhile != nil {
-				require.NoError(t, c.meanwhile(t, f.store))
-			}
-			f.held(t, r)
-			_, err := r.Swap(t.Context(), Choice{})
-			require.NoError(t, err)
-			for n := range f.piece.Windows {
-				shown, hidden := f.shownAndHidden(t, n)
-				require.Equal(t, c.shown, shown)
-				require.Equal(t, c.hidden, hidden)
-			}
-			lost, err := f.store.Lost(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, lost)
-		})
-	}
-}
-
 // The rebuild is paused, and its hold lapses. A ban is carried out. The rebuild takes the hold again and
 // swaps: the swap would show the banned member again.
 func TestASwapByBansThatHaveChangedChangesNothing(t *testing.T) {

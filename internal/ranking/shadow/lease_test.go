@@ -28,28 +28,6 @@ func (f *fixture) own(t testing.TB) map[string]int64 {
 	return all
 }
 
-func TestEveryKeyOfARebuildExpiresFromItsFirstMomentOn(t *testing.T) {
-	f, _ := rebuilding(t)
-	own := f.own(t)
-	require.Len(t, own, 1+4+3, "lock; ledger, schema, origin, windows; boards: %v", own)
-	for key, left := range own {
-		require.Positive(t, left, key)
-		require.LessOrEqual(t, left, lease.Milliseconds(), key)
-	}
-}
-
-func TestALeaseIsRenewedForAllAtOnce(t *testing.T) {
-	f, r := rebuilding(t)
-	for key := range f.own(t) {
-		require.NoError(t, f.client.PExpire(t.Context(), f.prefix+key, 20*time.Second).Err())
-	}
-	require.NoError(t, r.Renew(t.Context()))
-	for key, left := range f.own(t) {
-		require.Greater(t, left, (lease - 15*time.Second).Milliseconds(), key)
-	}
-	require.Positive(t, f.client.Exists(t.Context(), f.key(0)).Val())
-}
-
 // If Redis's clock goes back, a piece writes keys that expire before the existing ones. If the ledger
 // outlived the listing, the shadow would appear to have no windows, and the swap would accept that.
 func TestTheLedgerExpiresNoLaterThanTheListing(t *testing.T) {

@@ -49,19 +49,6 @@ func TestWindowsThatAreOpenedAfterTheListingsWereReadAreSwappedToo(t *testing.T)
 	f.mustApply(t)
 }
 
-func TestListingsThatAreAsTheyWereAreNotReadAgain(t *testing.T) {
-	f, r := rebuilding(t)
-	require.NoError(t, r.Prepare(t.Context()))
-	read := r.read
-	require.NoError(t, r.Prepare(t.Context()))
-	f.held(t, r)
-	p, err := r.Swap(t.Context(), Choice{})
-	require.NoError(t, err)
-	require.Same(t, read, r.read)
-	require.Len(t, p.Windows, 3)
-	require.Equal(t, map[string]int64{"u1": 7}, f.points(t, 0))
-}
-
 // Retire may remove a window while a piece opens another, so that the number of windows stays the same.
 func TestListingsAreReadAgainWhereAWindowMayHaveBeenRetired(t *testing.T) {
 	f, r := rebuilding(t)

@@ -83,60 +83,52 @@ func TestWindowsThatTheLogHasNotWhollyAreKeptAndNamed(t *testing.T) {
 	f.mustApply(t)
 }
 
-func TestATornLedgerWithWindowsToBeKeptIsRefusedUnlessThatIsAccepted(t *testing.T) {
-	f, r, from := since(t)
-	f.held(t, r)
-	f.field(t, f.store, "events/3", "torn:10")
-	f.unchanged(t, func() {
-		var refused *RefusedError
-		_, err := r.Swap(t.Context(), Choice{})
-		require.ErrorAs(t, err, &refused)
-		require.ErrorContains(t, err, "a piece of events/3 was written in part, and the log doesn't reach back to the beginning of global:monthly:")
-		require.ErrorContains(t, err, "--accept-incomplete")
-		_, err = r.Swap(t.Context(), Choice{Boards: []string{"global"}, AcceptIncomplete: true})
-		require.ErrorContains(t, err, "can't be settled for some boards only")
-	})
-	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
-	require.NoError(t, err)
-	require.Equal(t, "monthly kept incomplete, weekly replaced, yearly kept incomplete", fatesOf(p))
-	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
-	for n, want := range []int{0, 1, 1} {
-		all, err := incomplete(map[string]string{"events/3": f.origin(t)}, f.piece.Windows[n].Start)
-		require.NoError(t, err)
-		require.Len(t, all, want, "window %d", n)
+// What the log cannot restore to its beginning is refused, unless the operator accepts it. It is then kept
+// or replaced in part, and shown as incomplete.
+func TestWhatCannotBeRestoredIsRefusedUnlessThatIsAccepted(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage  func(f *fixture)
+		says    string
+		then    string
+		lacking []int // the windows that are then shown as incomplete
+		points  []float64
+	}{
+		"a torn ledger": {func(f *fixture) { f.field(t, f.store, "events/3", "torn:10") },
+			"a piece of events/3 was written in part, and the log doesn't reach back to the beginning of global:monthly:",
+			"monthly kept incomplete, weekly replaced, yearly kept incomplete", []int{1, 2}, []float64{7, 10, 10}},
+		"a lost ledger": {func(f *fixture) { f.del(t, f.store.Keys().Ledger()) },
+			"the ledger is lost, so the events that the boards contain are unknown",
+			"monthly kept incomplete, weekly replaced, yearly kept incomplete", []int{1, 2}, []float64{7, 10, 10}},
+		"a lost board": {func(f *fixture) { f.del(t, f.key(1)) }, "Redis has lost global:monthly:",
+			"monthly replaced incomplete, weekly replaced, yearly kept", []int{1, 2}, []float64{7, 7, 10}},
+		"a board that isn't listed": {func(f *fixture) { f.client.HDel(t.Context(), f.store.Keys().Windows(), f.piece.Windows[1].Listing()) },
+			"Redis has the keys of global:monthly:", "monthly replaced incomplete, weekly replaced, yearly kept", []int{1, 2}, []float64{7, 7, 10}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, r, from := since(t)
+			f.held(t, r)
+			c.damage(f)
+			f.unchanged(t, func() {
+				_, err := r.Swap(t.Context(), Choice{})
+				require.ErrorAs(t, err, new(*RefusedError))
+				require.ErrorContains(t, err, c.says)
+				require.ErrorContains(t, err, "--accept-incomplete")
+				if strings.Contains(name, "ledger") {
+					_, err = r.Swap(t.Context(), Choice{Boards: []string{"global"}, AcceptIncomplete: true})
+					require.ErrorContains(t, err, "can't be settled for some boards only")
+				}
+			})
+			p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
+			require.NoError(t, err)
+			require.Equal(t, c.then, fatesOf(p))
+			require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
+			for n, points := range c.points {
+				require.InDelta(t, points, f.client.ZScore(t.Context(), f.key(n), "u1").Val(), 1)
+				require.Equal(t, slices.Contains(c.lacking, n), f.shownIncomplete(t, f.piece.Windows[n].Start), "window %d", n)
+			}
+			f.mustApply(t)
+		})
 	}
-	f.mustApply(t)
-}
-
-func TestALostLedgerIsRefusedLikewise(t *testing.T) {
-	f, r, _ := since(t)
-	f.held(t, r)
-	f.del(t, f.store.Keys().Ledger())
-	f.unchanged(t, func() {
-		_, err := r.Swap(t.Context(), Choice{})
-		require.ErrorContains(t, err, "the ledger is lost, so the events that the boards contain are unknown")
-	})
-	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
-	require.NoError(t, err)
-	require.Equal(t, "monthly kept incomplete, weekly replaced, yearly kept incomplete", fatesOf(p))
-	f.mustApply(t)
-}
-
-func TestALostBoardIsReplacedInPartOnlyIfThatIsAccepted(t *testing.T) {
-	f, r, from := since(t)
-	f.held(t, r)
-	f.del(t, f.key(1))
-	f.unchanged(t, func() {
-		_, err := r.Swap(t.Context(), Choice{})
-		require.ErrorContains(t, err, "Redis has lost global:monthly:")
-	})
-	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
-	require.NoError(t, err)
-	require.Equal(t, "monthly replaced incomplete, weekly replaced, yearly kept", fatesOf(p))
-	require.InDelta(t, 7, f.client.ZScore(t.Context(), f.key(1), "u1").Val(), 1)
-	require.InDelta(t, 10, f.client.ZScore(t.Context(), f.key(2), "u1").Val(), 1)
-	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
-	f.mustApply(t)
 }
 
 func TestOtherBoardsAndWhatIsOverAreLeftAlone(t *testing.T) {
@@ -223,23 +215,6 @@ func TestWhatIsLostOfALongerRetentionIsDroppedIfThatIsAccepted(t *testing.T) {
 	require.Contains(t, fatesOf(p), "weekly dropped")
 	require.False(t, f.client.HExists(t.Context(), f.store.Keys().Windows(), name).Val())
 	require.Equal(t, "0 0", f.origin(t), "nothing else lacks anything")
-	f.mustApply(t)
-}
-
-func TestAnUnlistedBoardIsReplacedInPartOnlyIfThatIsAccepted(t *testing.T) {
-	f, r, from := since(t)
-	f.held(t, r)
-	name := f.piece.Windows[1].Listing()
-	require.NoError(t, f.client.HDel(t.Context(), f.store.Keys().Windows(), name).Err())
-	f.unchanged(t, func() {
-		_, err := r.Swap(t.Context(), Choice{})
-		require.ErrorContains(t, err, "Redis has the keys of "+name+" and doesn't list them")
-	})
-	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
-	require.NoError(t, err)
-	require.Equal(t, "monthly replaced incomplete, weekly replaced, yearly kept", fatesOf(p))
-	require.InDelta(t, 7, f.client.ZScore(t.Context(), f.key(1), "u1").Val(), 1)
-	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
 	f.mustApply(t)
 }
 
