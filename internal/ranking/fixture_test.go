@@ -320,3 +320,15 @@ func (f *fixture) list(t testing.TB, name, listing string) {
 	t.Helper()
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, listing).Err())
 }
+
+// Top reads standings of the shard from offset on.
+func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (Board, error) {
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: Rows{From: FromTop, Skip: offset, Below: limit}})
+	return p.Board, err
+}
+
+// Rank reads the standings of members of the shard, in the given order.
+func (s *Store) Rank(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, Members: members})
+	return p.Board, err
+}

@@ -19,7 +19,6 @@ func TestABoardWhoseKeyIsGoneIsLostAndNotEmpty(t *testing.T) {
 	reads := map[string]func(f *fixture) (Board, error){
 		"top":    func(f *fixture) (Board, error) { return f.store.Top(t.Context(), "global", f.window(0), 0, 10) },
 		"rank":   func(f *fixture) (Board, error) { return f.store.Rank(t.Context(), "global", f.window(0), "u1") },
-		"around": func(f *fixture) (Board, error) { return f.store.Around(t.Context(), "global", f.window(0), "u1", 3) },
 	}
 	for name, c := range map[string]struct {
 		lose   func(f *fixture)

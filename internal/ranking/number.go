@@ -78,30 +78,6 @@ func ParseNumber(text string) (ledger.Shards, error) {
 	return ledger.Shards(n), nil
 }
 
-// leftMark replaces the schema of a shard whose members have moved to another number of shards.
-type leftMark struct {
-	Moved   ledger.Shards `json:"moved"`
-	Version int           `json:"v"`
-}
-
-// LeftMark returns the text of a leftMark.
-func LeftMark(to ledger.Shards) string {
-	text, err := json.Marshal(leftMark{to, schemaVersion})
-	if err != nil {
-		panic(err) // two numbers
-	}
-	return string(text)
-}
-
-// LeftFor returns the number of shards to which the members moved if schema is a leftMark, else 0.
-func LeftFor(schema string) ledger.Shards {
-	var m leftMark
-	if json.Unmarshal([]byte(schema), &m) != nil || m.Moved < 1 || m.Moved > ledger.MaxShards {
-		return 0
-	}
-	return m.Moved
-}
-
 // FindNumber returns the number of shards by the record, or, if Redis has lost the record, by the schemas of the
 // shards. 0 means that there are no shards. If there are schemas of several numbers, it returns expected if that is one of
 // them, and otherwise a *SeveralError.
@@ -153,59 +129,6 @@ func numberList(numbers []ledger.Shards) string {
 		all[i] = strconv.Itoa(int(n))
 	}
 	return strings.Join(all, ", ")
-}
-
-// Copied reports whether the shard is the copy of an unfinished reshard.
-func (s *Store) Copied(ctx context.Context) (bool, error) {
-	whose, err := s.CopyOf(ctx)
-	return whose != "", err
-}
-
-// CopyOf returns which unfinished reshard writes the shard as its copy; empty if none does.
-func (s *Store) CopyOf(ctx context.Context) (string, error) {
-	whose, err := s.client.Get(redisconn.Within(ctx, s.timeout), s.keys.Copy()).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("look for an unfinished copy under %q: %w", s.prefix, s.explain(err, ""))
-	}
-	return whose, nil
-}
-
-// Dropped reads the windows that must not be opened again. A dropped window's name maps to the time until
-// which it would be readable; over:<period> maps to the start of the last window that apply.lua left out
-// because it was over.
-func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
-	all, err := s.hash(ctx, s.keys.Dropped())
-	if err != nil {
-		return nil, fmt.Errorf("read the windows dropped under %q: %w", s.prefix, s.explain(err, ""))
-	}
-	return all, nil
-}
-
-// Final reads the records of the windows that were ever sealed (lua/record.lua).
-func (s *Store) Final(ctx context.Context) (map[string]string, error) {
-	all, err := s.hash(ctx, s.keys.Final())
-	if err != nil {
-		return nil, fmt.Errorf("read the final windows under %q: %w", s.prefix, s.explain(err, ""))
-	}
-	return all, nil
-}
-
-// hash reads a whole hash page by page, so not as of one moment.
-func (s *Store) hash(ctx context.Context, key string) (map[string]string, error) {
-	all := map[string]string{}
-	err := s.onOneServer(ctx, func() error {
-		clear(all)
-		for page, err := range s.pages(ctx, key, 0) {
-			if err != nil {
-				return err
-			}
-			for i := 0; i+1 < len(page); i += 2 {
-				all[page[i]] = page[i+1]
-			}
-		}
-		return nil
-	})
-	return all, err
 }
 
 // numbers returns the numbers of shards of which the first or the last has a schema. It leaves out the shards

@@ -1,7 +1,6 @@
 package ranking
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -77,32 +76,6 @@ const (
 	LostSchema = "schema"         // the schema is gone, so it is unknown how the scores were written
 	LostShard  = "shard_lost"     // one of several shards has neither schema nor ledger
 )
-
-// Top reads up to limit standings of the shard from offset on. Both must be 0 or more.
-func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (Board, error) {
-	if err := CheckPage(board, offset, limit); err != nil {
-		return Board{}, err
-	}
-	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: Rows{From: FromTop, Skip: offset, Below: limit}})
-	return p.Board, err
-}
-
-// Rank reads the standings of members of the shard, in the given order. If the window doesn't have a
-// member, its Rank is 0.
-func (s *Store) Rank(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
-	p, err := s.Read(ctx, &Query{Board: board, Window: w, Members: members})
-	return p.Board, err
-}
-
-// Around reads a member's standing and up to n standings above and n below it, in order. If the window
-// doesn't have the member, the result is like that of Rank.
-func (s *Store) Around(ctx context.Context, board string, w periods.Window, member string, n int) (Board, error) {
-	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: Rows{From: FromMember, Above: n, Below: n + 1}, Members: []string{member}})
-	if len(p.Standings) > 1 { // the looked-up member follows the rows, which already include it
-		p.Standings = p.Standings[:len(p.Standings)-1]
-	}
-	return p.Board, err
-}
 
 // fits reports whether the store can read with the schema in a *SchemaError, and makes it read with that
 // schema from then on. A store that doesn't know the Kafka cluster accepts any cluster.

@@ -34,14 +34,14 @@ func (s *Store) SealOf(ctx context.Context, window string) (Seal, error) {
 }
 
 func (s *Store) sealOf(ctx context.Context, window string) (seal Seal, err error) {
-	listing, err := s.fields(ctx, s.keys.Windows(), []string{window})
+	listing, err := s.HashFields(ctx, s.keys.Windows(), []string{window})
 	if err != nil {
 		return seal, err
 	}
 	if l, err := ParseListing(window, listing[0]); err == nil {
 		seal.Revision, seal.Final = l.Final, l.Final > 0
 	}
-	record, err := s.fields(ctx, s.keys.Final(), []string{window})
+	record, err := s.HashFields(ctx, s.keys.Final(), []string{window})
 	if err != nil {
 		return seal, err
 	}

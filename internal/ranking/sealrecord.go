@@ -38,7 +38,7 @@ func (r SealRecord) Next() int64 {
 func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]SealRecord, error) {
 	all := map[string]SealRecord{}
 	for names := range slices.Chunk(windows, listedAtOnce) {
-		texts, err := s.fields(ctx, s.keys.Final(), names)
+		texts, err := s.HashFields(ctx, s.keys.Final(), names)
 		if err != nil {
 			return nil, fmt.Errorf("read the final windows under %q: %w", s.prefix, err)
 		}
@@ -109,7 +109,7 @@ func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]
 		for i, t := range some {
 			names[i] = sealedLedger + strconv.FormatInt(t.UnixMicro(), 10)
 		}
-		texts, err := s.fields(ctx, s.keys.Final(), names)
+		texts, err := s.HashFields(ctx, s.keys.Final(), names)
 		if err != nil {
 			return nil, fmt.Errorf("read the ledgers of final windows under %q: %w", s.prefix, err)
 		}
@@ -131,21 +131,6 @@ func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]
 	return all, nil
 }
 
-// fields reads some fields of a hash; a field that doesn't exist is empty.
-func (s *Store) fields(ctx context.Context, key string, names []string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	reply, err := s.client.HMGet(ctx, key, names...).Result()
-	if err != nil {
-		return nil, s.explain(s.ofShard(err), "")
-	}
-	all := make([]string, len(reply))
-	for i, v := range reply {
-		all[i], _ = v.(string)
-	}
-	return all, nil
-}
-
 // sealingKept is how long an unused ledger is kept: a seal that is in progress may have written it.
 const sealingKept = time.Hour
 
@@ -156,7 +141,7 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 		return err
 	}
 	used, ledgers := map[time.Time]bool{}, map[string]time.Time{}
-	for page, err := range s.pages(ctx, s.keys.Final(), 0) {
+	for page, err := range s.Pages(ctx, s.keys.Final(), 0) {
 		if err != nil {
 			return err
 		}
@@ -186,11 +171,21 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 	if len(unused) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.explain(s.client.HDel(ctx, s.keys.Final(), unused...).Err(), "")
+	return s.RemoveFields(ctx, s.keys.Final(), unused...)
 }
 
 // sealedLedger is the prefix of the fields that hold ledgers in the hash of final windows. No board's name
 // has it.
 const sealedLedger = "@"
+
+// Events that are missing in a reopened window: they came while it was final.
+
+// Passed are events that a window lacks although the ledger counts them: the ledger of the instant To
+// counts them, and that of From doesn't (SealLedgers). A rebuild adds them to the window.
+type Passed struct {
+	From time.Time // when the window was sealed
+	To   time.Time // when it was reopened
+}
+
+// Unsaid returns the Passed for unknown events (Seal.Unknown): no ledger has the instant 0.
+func Unsaid(until time.Time) Passed { return Passed{time.UnixMicro(0), until} }

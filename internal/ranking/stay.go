@@ -62,31 +62,21 @@ func (s *Store) stay(ctx context.Context, longer bool, windows []Staying) (n int
 // Stays reads the windows that stay longer: a text for each window and reason maps to the window's original
 // expiry.
 func (s *Store) Stays(ctx context.Context) (map[string]string, error) {
-	all, err := s.hash(ctx, StaysKey(s.prefix))
-	if err != nil {
-		return nil, fmt.Errorf("read which windows under %q stay longer: %w", s.prefix, s.explain(err, ""))
-	}
-	return all, nil
+	return s.Hash(ctx, StaysKey(s.prefix), "which windows stay longer", 0)
 }
 
 // AddStays adds entries to Stays.
 func (s *Store) AddStays(ctx context.Context, stays map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	err := s.client.HSet(ctx, StaysKey(s.prefix), stays).Err()
-	if err != nil {
-		return fmt.Errorf("note which windows under %q stay longer: %w", s.prefix, s.explain(err, ""))
+	if err := s.SetFields(ctx, StaysKey(s.prefix), stays); err != nil {
+		return fmt.Errorf("note which windows under %q stay longer: %w", s.prefix, err)
 	}
 	return nil
 }
 
 // DropStays removes entries from Stays.
 func (s *Store) DropStays(ctx context.Context, names ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	err := s.client.HDel(ctx, StaysKey(s.prefix), names...).Err()
-	if err != nil {
-		return fmt.Errorf("note which windows under %q stay longer: %w", s.prefix, s.explain(err, ""))
+	if err := s.RemoveFields(ctx, StaysKey(s.prefix), names...); err != nil {
+		return fmt.Errorf("note which windows under %q stay longer: %w", s.prefix, err)
 	}
 	return nil
 }

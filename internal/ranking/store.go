@@ -223,9 +223,3 @@ func (s *Store) master(ctx context.Context) (redis.Cmdable, error) {
 	}
 	return node, nil
 }
-
-// onOneServer runs do, which uses the cursors of a scan on the server that has the ledger. If another
-// server took over meanwhile, it runs do again.
-func (s *Store) onOneServer(ctx context.Context, do func() error) error {
-	return redisconn.OnOneServer(ctx, s.timeout, s.master, do)
-}

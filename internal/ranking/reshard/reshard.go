@@ -198,9 +198,9 @@ func (r *run) prepare(ctx context.Context) error {
 		if st.Schema == "" || ranking.LeftFor(st.Schema) > 0 {
 			continue
 		}
-		if copied, err := s.Copied(ctx); err != nil {
+		if copied, err := s.CopyOf(ctx); err != nil {
 			return err
-		} else if !copied {
+		} else if copied == "" {
 			return &StandsError{r.View.Prefix, r.To}
 		}
 	}

@@ -105,7 +105,7 @@ func TestTheCopyClaimsTheLeast(t *testing.T) {
 		require.Equal(t, want.origin, st.Origins["points/1"])
 		require.Equal(t, map[string]int64{"weekly": want.since}, st.Since)
 		require.Equal(t, want.refill, st.Refills["points/1"])
-		dropped, err := s.Dropped(t.Context())
+		dropped, err := s.Hash(t.Context(), s.Keys().Dropped(), "", 0)
 		require.NoError(t, err)
 		require.Equal(t, want.dropped, dropped)
 	}

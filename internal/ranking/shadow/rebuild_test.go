@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -54,7 +56,7 @@ func (f *fixture) fold(t testing.TB, r *Rebuild, origin ledger.Origin, members .
 // points returns each member's points in the piece's n-th window.
 func (f *fixture) points(t testing.TB, n int) map[string]int64 {
 	t.Helper()
-	b, err := f.store.Top(t.Context(), "global", f.window(n), 0, 100)
+	b, err := boards.Together([]*ranking.Store{f.store}).Top(t.Context(), "global", f.window(n), 0, 100)
 	require.NoError(t, err)
 	all := map[string]int64{}
 	for _, s := range b.Standings {
