@@ -64,7 +64,7 @@ func (s *Store) banned(ctx context.Context, b Ban, doing, what, mark, last strin
 		return nil
 	}
 	if b.Member == "" || strings.Contains(b.Board, ":") {
-		return Faultf("%s %q on board %q: there is no such member, or no such board", doing, clip(b.Member), clip(b.Board))
+		return Faultf("%s %q on board %q: there is no such member, or no such board", doing, Clip(b.Member), Clip(b.Board))
 	}
 	calls := 0 // calls that have processed windows
 	err := s.place(ctx, what, b, counted(mark, calls), last, nil)
@@ -75,7 +75,7 @@ func (s *Store) banned(ctx context.Context, b Ban, doing, what, mark, last strin
 		err = s.place(ctx, "end", b, counted(mark, calls), last, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("%s %q under %q: %w", doing, clip(b.Member), s.prefix, err)
+		return fmt.Errorf("%s %q under %q: %w", doing, Clip(b.Member), s.prefix, err)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string
 		case "erased":
 			return ErrErased
 		case "schema":
-			return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: rest[1]})
+			return s.OfShard(&SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: rest[1]})
 		case "held":
 		default:
 			return Unexpected(lua.Ban, reply)
@@ -279,7 +279,7 @@ func (s *Store) BansOf(ctx context.Context, board, member string) ([]Ban, error)
 	fields := []string{":" + member, board + ":" + member}
 	found, err := s.HashFields(ctx, s.keys.Banned(), fields)
 	if err != nil {
-		return nil, fmt.Errorf("read whether %q is banned under %q: %w", clip(member), s.prefix, err)
+		return nil, fmt.Errorf("read whether %q is banned under %q: %w", Clip(member), s.prefix, err)
 	}
 	var all []Ban
 	for i, field := range fields {

@@ -168,7 +168,7 @@ func (c Sets) row(of *Set, score string) (Row, error) {
 	}
 	f, err := strconv.ParseFloat(score, 64)
 	if err != nil {
-		return Row{}, Faultf("a score in %s is %q", c.Window.Listing(), clip(score))
+		return Row{}, Faultf("a score in %s is %q", c.Window.Listing(), Clip(score))
 	}
 	l := of.Layout
 	tuple, ticks, err := codec.Tuple{}, int64(0), codec.ErrScore
@@ -297,7 +297,7 @@ func (s *Store) ScanMembers(ctx context.Context, board string, w periods.Window,
 		}
 		st, err := standing(layout, ruled, w, words[i], words[i+1])
 		if err != nil {
-			return nil, 0, fmt.Errorf("scan %s: %w", lw.Listing(), s.ofShard(err))
+			return nil, 0, fmt.Errorf("scan %s: %w", lw.Listing(), s.OfShard(err))
 		}
 		page = append(page, st)
 	}

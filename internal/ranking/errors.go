@@ -46,11 +46,11 @@ func (s *Store) explain(err error, script string) error {
 	if err == nil {
 		return nil
 	}
-	return s.ofShard(redisconn.NameRight(err, script, s.prefix))
+	return s.OfShard(redisconn.NameRight(err, script, s.prefix))
 }
 
-// ofShard adds the shard to an error if there are several shards.
-func (s *Store) ofShard(err error) error {
+// OfShard adds the shard to an error if there are several shards.
+func (s *Store) OfShard(err error) error {
 	if err == nil || s.shards <= 1 {
 		return err
 	}
@@ -91,9 +91,6 @@ func Classify(err error) ledger.Verdict {
 	}
 	if errors.Is(err, errHeldUp) {
 		return ledger.Retry
-	}
-	if _, ok := errors.AsType[*SeveralError](err); ok {
-		return ledger.Halt
 	}
 	if _, ok := errors.AsType[*fault](err); ok {
 		return ledger.Halt

@@ -92,7 +92,7 @@ func (s *Store) extended(reply []any, text string) (found string, err error) {
 	case err == nil && len(answer) == 1 && answer[0] == "extended":
 		return text, nil
 	case err == nil && len(answer) == 1 && answer[0] == "held":
-		return "", s.ofShard(errHeldUp)
+		return "", s.OfShard(errHeldUp)
 	case err == nil && len(answer) == 2 && answer[0] == "schema": // the schema changed meanwhile
 		return answer[1], nil
 	}
@@ -315,7 +315,7 @@ func TakeSince(origins map[string]string) (since map[string]int64, err error) {
 		}
 		ms, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, Faultf("the period %s is counted since %q, which is not a time in Unix ms", key, clip(text))
+			return nil, Faultf("the period %s is counted since %q, which is not a time in Unix ms", key, Clip(text))
 		}
 		if since == nil {
 			since = map[string]int64{}

@@ -134,16 +134,6 @@ func alone(t testing.TB) {
 	t.Cleanup(func() { shard, of = i, n })
 }
 
-// joined creates the other shards, with only a schema.
-func (f *fixture) joined(t testing.TB) {
-	t.Helper()
-	for i := range int(of) {
-		if schema := newKeys(f.prefix, i, of).Schema(); f.client.Exists(t.Context(), schema).Val() == 0 {
-			require.NoError(t, f.client.Set(t.Context(), schema, f.store.Schema(), 0).Err())
-		}
-	}
-}
-
 // newPiece returns a piece with the current week, month and year of a board, and no members.
 func (f *fixture) newPiece() ledger.Piece {
 	var calendar periods.Calendar

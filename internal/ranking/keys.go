@@ -12,9 +12,9 @@ type Keys struct {
 	tag string // prefix:{0}: or, with several shards, prefix:{i.j}:N:
 }
 
-// newKeys returns the keys of a shard. If there are several shards, each key contains their number, so that
+// KeysOf returns the keys of a shard. If there are several shards, each key contains their number, so that
 // shards of another number under the same prefix share no key.
-func newKeys(prefix string, shard int, of ledger.Shards) Keys {
+func KeysOf(prefix string, shard int, of ledger.Shards) Keys {
 	k := Keys{tag: prefix + ":{" + Tag(shard, of) + "}:"}
 	if of > 1 {
 		k.tag += strconv.Itoa(int(of)) + ":"
@@ -67,17 +67,17 @@ func (k Keys) Copy() string { return k.tag + "~copy" }
 
 // NumberKey holds the number of shards under a prefix after a reshard has changed it. The key doesn't
 // depend on the number of shards.
-func NumberKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "shards" }
+func NumberKey(prefix string) string { return KeysOf(prefix, 0, 1).tag + "shards" }
 
 // ReshardKey is the lock of a running reshard of a prefix.
-func ReshardKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "~reshard" }
+func ReshardKey(prefix string) string { return KeysOf(prefix, 0, 1).tag + "~reshard" }
 
 // StaysKey holds the windows that stay longer than their retention. The key doesn't depend on the number of
 // shards.
-func StaysKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "stays" }
+func StaysKey(prefix string) string { return KeysOf(prefix, 0, 1).tag + "stays" }
 
 // LeaderKey holds the leader and its token. The key doesn't depend on the number of shards.
-func LeaderKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "leader" }
+func LeaderKey(prefix string) string { return KeysOf(prefix, 0, 1).tag + "leader" }
 
 // shadow returns the keys of a rebuild's shadow. They differ from the live keys only in the tag.
 func (k Keys) shadow(id string) Keys { return Keys{tag: k.tag + "~" + id + ":"} }

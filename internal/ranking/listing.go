@@ -62,7 +62,7 @@ func (l *Listing) Text() string {
 func ParseListing(name, text string) (Listing, error) {
 	parts := strings.SplitN(name, ":", 3)
 	if len(parts) != 3 {
-		return Listing{}, Faultf("a listing has %q, which is no window", clip(name))
+		return Listing{}, Faultf("a listing has %q, which is no window", Clip(name))
 	}
 	const missing = math.MinInt64
 	found := listingText{Start: missing, End: missing, Expires: missing}
@@ -72,7 +72,7 @@ func ParseListing(name, text string) (Listing, error) {
 		Expires: found.Expires, Final: found.Final, Rule: found.Rule, Sets: found.Sets,
 	}
 	if err != nil || min(l.Start, l.End, l.Expires) == missing || l.Final < 0 {
-		return Listing{Window: ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}}, Faultf("%q is no listing of %s", clip(text), name)
+		return Listing{Window: ledger.Window{Board: parts[0], Period: parts[1], Name: parts[2]}}, Faultf("%q is no listing of %s", Clip(text), name)
 	}
 	return l, nil
 }

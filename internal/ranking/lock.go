@@ -24,7 +24,7 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("another has the lock for at least %v, by %q", e.Left, clip(e.Holds))
+	return fmt.Sprintf("another has the lock for at least %v, by %q", e.Left, Clip(e.Holds))
 }
 
 // ErrUnlocked reports that the caller no longer owns a lock.
@@ -191,7 +191,7 @@ func (s *Store) lead(ctx context.Context, owner, by string, floor int64, length 
 	case words[0] == "full":
 		return 0, ErrNoToken
 	case words[0] == "unknown" && len(words) == 2:
-		return 0, Faultf("%s holds %q, which no leader writes", LeaderKey(s.prefix), clip(words[1]))
+		return 0, Faultf("%s holds %q, which no leader writes", LeaderKey(s.prefix), Clip(words[1]))
 	case words[0] == "busy" && len(words) == 3:
 		left, err := strconv.ParseInt(words[2], 10, 64)
 		if err != nil {
@@ -207,3 +207,6 @@ func (s *Store) lead(ctx context.Context, owner, by string, floor int64, length 
 	}
 	return token, nil
 }
+
+// ErrRebuilding reports that a rebuild is running, which would bring dropped windows back.
+var ErrRebuilding = errors.New("a rebuild is under way, or was killed less than a minute ago")

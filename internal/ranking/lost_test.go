@@ -17,8 +17,8 @@ import (
 
 func TestABoardWhoseKeyIsGoneIsLostAndNotEmpty(t *testing.T) {
 	reads := map[string]func(f *fixture) (Board, error){
-		"top":    func(f *fixture) (Board, error) { return f.store.Top(t.Context(), "global", f.window(0), 0, 10) },
-		"rank":   func(f *fixture) (Board, error) { return f.store.Rank(t.Context(), "global", f.window(0), "u1") },
+		"top":  func(f *fixture) (Board, error) { return f.store.Top(t.Context(), "global", f.window(0), 0, 10) },
+		"rank": func(f *fixture) (Board, error) { return f.store.Rank(t.Context(), "global", f.window(0), "u1") },
 	}
 	for name, c := range map[string]struct {
 		lose   func(f *fixture)

@@ -124,3 +124,6 @@ func (s *Store) MergeNames(ctx context.Context, entries []string) error {
 	_, err := s.Call(ctx, lua.Load, []string{s.keys.Names(), s.keys.Names(), s.keys.Banned()}, args...)
 	return err
 }
+
+// askedAtOnce is how many shards are read concurrently.
+const askedAtOnce = 32

@@ -1,9 +1,7 @@
 package ranking
 
 import (
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,24 +22,6 @@ func (f *fixture) names(t tester, ids ...string) map[string]string {
 	names, err := f.store.Names(t.Context(), ids)
 	require.NoError(t, err)
 	return names
-}
-
-// A member with a window keeps the name. The name is removed two days after the last window.
-func TestANameGoesWithTheLastWindow(t *testing.T) {
-	f := fixed(t)
-	f.called(t, "u1", "Ada", 50)
-	f.called(t, "u2", "Bob", 50)
-	two := time.Now().Add(-RetireAfter).UnixMilli()
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Names(), "u1", fmt.Sprintf("50 %d Ada", two-2000), "u2", fmt.Sprintf("50 %d Bob", two+3_600_000)).Err())
-	dropped, err := f.store.Retire(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, dropped)
-	require.Equal(t, map[string]string{"u1": "Ada", "u2": "Bob"}, f.names(t, "u1", "u2"), "no window has gone")
-	f.list(t, "global:weekly:2020-W01", entry(1, 2, two-2000))
-	dropped, err = f.store.Retire(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 1, dropped)
-	require.Equal(t, map[string]string{"u2": "Bob"}, f.names(t, "u1", "u2"))
 }
 
 func TestAnErasedMemberIsCalledNothing(t *testing.T) {

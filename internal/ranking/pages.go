@@ -77,7 +77,7 @@ func (s *Store) scanned(ctx context.Context, key string, cursor uint64) ([]strin
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	page, next, err := s.client.HScan(ctx, key, cursor, "", listedAtOnce).Result()
-	return page, next, s.ofShard(err)
+	return page, next, s.OfShard(err)
 }
 
 // listedAtOnce is how many windows of the listing a call reads; it takes about a millisecond of Redis's
@@ -90,7 +90,7 @@ func (s *Store) HashFields(ctx context.Context, key string, names []string) ([]s
 	defer cancel()
 	reply, err := s.client.HMGet(ctx, key, names...).Result()
 	if err != nil {
-		return nil, s.explain(s.ofShard(err), "")
+		return nil, s.explain(s.OfShard(err), "")
 	}
 	all := make([]string, len(reply))
 	for i, v := range reply {

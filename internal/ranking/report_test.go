@@ -41,6 +41,7 @@ func TestALineHasTheTimeOfRedisAndTheOneThatItReplacesIsReturned(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"", found}, was)
 
+	f.hasLine(t, "events/3", `{"owner":"host-3"}`)
 	// Retract removes a line that is unchanged, and keeps one that another worker has replaced.
 	require.NoError(t, f.store.Retract(t.Context(), []ledger.Line{{Partition: fourth, Text: last[0]}, {Partition: third, Text: last[1]}}))
 	st, err = f.store.State(t.Context())

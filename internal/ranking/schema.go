@@ -26,7 +26,8 @@ type Schema struct {
 	TimeZone string
 }
 
-const schemaVersion = 2
+// SchemaVersion is the version of the schema's text.
+const SchemaVersion = 2
 
 // Text returns the schema as it is stored in Redis: JSON with sorted keys, which is only compared as bytes.
 func (s Schema) Text() string {
@@ -40,7 +41,7 @@ func (s Schema) Text() string {
 	}
 	all := map[string]any{
 		"cluster": s.Cluster, "hash": "xxh64", "periods": cut, "shards": s.Shards,
-		"v": schemaVersion, "week": s.WeekDay, "zone": s.TimeZone,
+		"v": SchemaVersion, "week": s.WeekDay, "zone": s.TimeZone,
 	}
 	if len(s.Boards) > 0 {
 		lists := map[string]any{}
@@ -118,7 +119,8 @@ func (e *SchemaError) Missing() []string {
 // Differences describes the settings that differ, by their names in the configuration.
 func (e *SchemaError) Differences() []string { return differences(e.Found, e.Wanted) }
 
-func clip(s string) string {
+// Clip shortens a text from Redis for a message.
+func Clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"
 	}
@@ -133,7 +135,7 @@ type leftMark struct {
 
 // LeftMark returns the text of a leftMark.
 func LeftMark(to ledger.Shards) string {
-	text, err := json.Marshal(leftMark{to, schemaVersion})
+	text, err := json.Marshal(leftMark{to, SchemaVersion})
 	if err != nil {
 		panic(err) // two numbers
 	}
@@ -158,7 +160,7 @@ func LeftFor(schema string) ledger.Shards {
 func differences(found, wanted string) []string {
 	var f, w map[string]any
 	if err := json.Unmarshal([]byte(found), &f); err != nil {
-		return []string{fmt.Sprintf("Redis has %q, which is no schema", clip(found))}
+		return []string{fmt.Sprintf("Redis has %q, which is no schema", Clip(found))}
 	}
 	if err := json.Unmarshal([]byte(wanted), &w); err != nil {
 		return []string{"the configuration's schema is no JSON"}
@@ -306,13 +308,13 @@ func shown(v any) string {
 	case nil:
 		return "absent"
 	case string:
-		return clip(v)
+		return Clip(v)
 	case float64:
 		return fmt.Sprintf("%.0f", v)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return clip(fmt.Sprint(v))
+		return Clip(fmt.Sprint(v))
 	}
-	return clip(strings.TrimSpace(string(text)))
+	return Clip(strings.TrimSpace(string(text)))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/test/testenv"
 )
@@ -128,7 +129,7 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 			client := redis.NewClient(f.client.Options())
 			t.Cleanup(func() { _ = client.Close() })
 			j := f.job(t, to)
-			view, err := ranking.NewView(t.Context(), client, f.prefix, 1, f.config.Timeout)
+			view, err := inventory.NewView(t.Context(), client, f.prefix, 1, f.config.Timeout)
 			require.NoError(t, err)
 			client.AddHook(d)
 			j.View, j.Lease = view, time.Minute // longer than the run, as renewals count as calls
@@ -148,7 +149,7 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 					require.True(t, before || expires, "call %d leaves %s", after, key)
 				}
 				// A consumer of the new number uses the old one.
-				found, err := ranking.FindNumber(t.Context(), f.client, f.prefix, to, f.config.Timeout)
+				found, err := inventory.FindNumber(t.Context(), f.client, f.prefix, to, f.config.Timeout)
 				require.NoError(t, err)
 				require.EqualValues(t, from, found, "call %d", after)
 			} else {

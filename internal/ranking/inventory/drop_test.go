@@ -1,8 +1,7 @@
-package ranking
+package inventory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,18 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ranking/rankingtest"
 	"github.com/standings/standings/test/testenv"
 )
-
-func (f *fixture) view(t testing.TB) *View {
-	t.Helper()
-	v, err := NewView(t.Context(), f.client, f.prefix, of, 20*time.Second)
-	require.NotNil(t, v)
-	if _, none := errors.AsType[*SchemaError](err); !none && of == 1 { // with more shards, the other ones don't exist
-		require.NoError(t, err)
-	}
-	return v
-}
 
 func TestADropThatIsStoppedSaysHowFarItCame(t *testing.T) {
 	f := someone(t)
@@ -37,7 +27,8 @@ func TestAPrefixInUseIsSeen(t *testing.T) {
 	f := someone(t)
 	v := f.view(t)
 	report := func(at time.Time) {
-		f.hasLine(t, "events/3", fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, at.Format(time.RFC3339Nano)))
+		line := fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, at.Format(time.RFC3339Nano))
+		require.NoError(t, f.Client.HSet(t.Context(), f.Store.Keys().Workers(), "events/3", line).Err())
 	}
 	report(time.Now().Add(-time.Minute))
 	found, err := v.Survey(t.Context())
@@ -47,7 +38,7 @@ func TestAPrefixInUseIsSeen(t *testing.T) {
 	moves, err := v.Moves(t.Context(), found)
 	require.NoError(t, err)
 	require.False(t, moves)
-	f.mustApply(t)
+	f.MustApply(t)
 	moves, err = v.Moves(t.Context(), found)
 	require.NoError(t, err)
 	require.True(t, moves)
@@ -65,12 +56,12 @@ func TestAPrefixInUseIsSeen(t *testing.T) {
 
 func TestADropGoesOnAfterAKeyOfAnotherKind(t *testing.T) {
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	require.NoError(t, f.client.LPush(t.Context(), f.store.keys.tag+"a:weekly:b", "x").Err())
-	require.NoError(t, f.client.ZAdd(t.Context(), f.store.keys.tag+"a:weekly:c", redis.Z{Member: "m"}).Err())
+	require.NoError(t, f.Client.LPush(t.Context(), f.Store.Keys().Listed("")+"a:weekly:b", "x").Err())
+	require.NoError(t, f.Client.ZAdd(t.Context(), f.Store.Keys().Listed("")+"a:weekly:c", redis.Z{Member: "m"}).Err())
 	v := f.view(t)
 	found, err := v.Survey(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(1), found.Members)
 	require.NoError(t, v.Drop(t.Context(), found, 0, nil))
-	require.Empty(t, contents(t, f.client, f.prefix))
+	require.Empty(t, rankingtest.Contents(t, f.Client, f.Prefix))
 }

@@ -1,4 +1,4 @@
-package ranking
+package inventory
 
 // The number of shards under a prefix. It is part of their keys, so shards of one number can't see shards
 // of another. A record under the prefix decides. The first consumer writes it by its configuration, and a
@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/internal/redisconn"
 )
@@ -38,21 +39,21 @@ type Reshard struct {
 
 // ReadNumber reads the number of shards of a prefix.
 func ReadNumber(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (Number, error) {
-	n, err := readNumber(ctx, &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout})
+	n, err := readNumber(ctx, ranking.Bare(client, prefix, 0, 1, timeout))
 	if err != nil {
 		return Number{}, fmt.Errorf("read how many shards there are under %q: %w", prefix, err)
 	}
 	return n, nil
 }
 
-func readNumber(ctx context.Context, s *Store) (n Number, err error) {
-	reply, err := s.Call(ctx, lua.State, []string{NumberKey(s.prefix), ReshardKey(s.prefix)}, "text", "text")
+func readNumber(ctx context.Context, s *ranking.Store) (n Number, err error) {
+	reply, err := s.Call(ctx, lua.State, []string{ranking.NumberKey(s.Prefix()), ranking.ReshardKey(s.Prefix())}, "text", "text")
 	if err != nil {
 		return n, err
 	}
-	words, err := Texts(reply)
+	words, err := ranking.Texts(reply)
 	if err != nil || len(words) != 3 {
-		return n, Unexpected(lua.State, reply)
+		return n, ranking.Unexpected(lua.State, reply)
 	}
 	words = words[1:]
 	if words[0] != "" {
@@ -63,7 +64,7 @@ func readNumber(ctx context.Context, s *Store) (n Number, err error) {
 	if words[1] != "" {
 		n.Reshard = new(Reshard)
 		if json.Unmarshal([]byte(words[1]), n.Reshard) != nil {
-			return n, Faultf("%s holds %q, which no reshard writes", ReshardKey(s.prefix), clip(words[1]))
+			return n, ranking.Faultf("%s holds %q, which no reshard writes", ranking.ReshardKey(s.Prefix()), ranking.Clip(words[1]))
 		}
 	}
 	return n, nil
@@ -73,7 +74,7 @@ func readNumber(ctx context.Context, s *Store) (n Number, err error) {
 func ParseNumber(text string) (ledger.Shards, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > ledger.MaxShards || strconv.Itoa(n) != text {
-		return 0, Faultf("%q is no number of shards", clip(text))
+		return 0, ranking.Faultf("%q is no number of shards", ranking.Clip(text))
 	}
 	return ledger.Shards(n), nil
 }
@@ -101,19 +102,19 @@ func FindNumber(ctx context.Context, client redis.UniversalClient, prefix string
 // ClaimNumber records the number of shards unless there is a record, and returns the recorded number. A consumer calls it
 // before it begins a shard, so that consumers with different numbers can't both begin shards.
 func ClaimNumber(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (ledger.Shards, error) {
-	s := &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout}
-	key, text := NumberKey(prefix), strconv.Itoa(int(shards))
+	s := ranking.Bare(client, prefix, 0, 1, timeout)
+	key, text := ranking.NumberKey(prefix), strconv.Itoa(int(shards))
 	reply, err := s.Call(ctx, lua.Switch, []string{key, key}, "", text, "", "")
 	if err == nil {
 		var words []string
-		words, err = Texts(reply)
+		words, err = ranking.Texts(reply)
 		switch {
 		case err == nil && len(words) == 1 && words[0] == "written":
 			return shards, nil
 		case err == nil && len(words) == 2 && words[0] == "other":
 			shards, err = ParseNumber(words[1])
 		default:
-			err = Unexpected(lua.Switch, reply)
+			err = ranking.Unexpected(lua.Switch, reply)
 		}
 	}
 	if err != nil {
@@ -136,7 +137,7 @@ func numberList(numbers []ledger.Shards) string {
 func numbers(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []ledger.Shards, err error) {
 	all, err := shardsOfAny(ctx, client, prefix, timeout)
 	for _, one := range all {
-		if LeftFor(one.schema) == 0 && !one.copied && !slices.Contains(there, one.of) {
+		if ranking.LeftFor(one.schema) == 0 && !one.copied && !slices.Contains(there, one.of) {
 			there = append(there, one.of)
 		}
 	}
@@ -172,7 +173,7 @@ func shardsOfAny(ctx context.Context, client redis.UniversalClient, prefix strin
 	var copies []*redis.IntCmd
 	for n := ledger.Shards(1); n <= ledger.MaxShards; n++ {
 		for _, shard := range slices.Compact([]int{0, int(n) - 1}) {
-			keys := newKeys(prefix, shard, n)
+			keys := ranking.KeysOf(prefix, shard, n)
 			schemas, copies = append(schemas, pipe.Get(ctx, keys.Schema())), append(copies, pipe.Exists(ctx, keys.Copy()))
 			all = append(all, begunShard{of: n})
 		}
