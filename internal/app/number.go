@@ -10,13 +10,13 @@ import (
 
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 )
 
 // Numbered returns the configuration with the number of shards that Redis has. The configuration is unchanged if Redis
 // has none.
 func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalClient) (*config.Config, error) {
-	number, err := ranking.FindNumber(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
+	number, err := inventory.FindNumber(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if err != nil || number == 0 {
 		return cfg, err
 	}

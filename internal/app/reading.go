@@ -7,8 +7,8 @@ import (
 
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/internal/rules"
 )
@@ -26,7 +26,7 @@ func NewReading(r *Reader) (*reading.Reader, error) {
 		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
 		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
 		Renumber: func(ctx context.Context, current ledger.Shards) (*boards.Boards, error) {
-			number, err := ranking.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+			number, err := inventory.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
 			if err != nil || number.Shards == 0 || number.Shards == current {
 				return nil, err
 			}

@@ -165,31 +165,6 @@ func TestTheScriptRefusesTheGoldenStrangers(t *testing.T) {
 	}
 }
 
-func TestTheScriptCountsTheGoldenTicks(t *testing.T) {
-	testenv.SlowEmbedded(t)
-	for _, g := range readGolden(t).Layouts {
-		l := codec.Layout{Kind: g.Kind, K: g.K, Tick: g.Tick, Max: g.Max}
-		t.Run(fmt.Sprintf("%s-%d-%d", g.Kind, g.K, g.Max), func(t *testing.T) {
-			f := fixed(t)
-			f.laidOut(t, l)
-			for i, v := range g.Times {
-				w := ledger.Window{Board: fmt.Sprint("b", i), Period: "weekly", Name: "w", Start: v.Start, End: v.End}
-				f.piece.Windows = []ledger.Window{w}
-				f.piece.Groups = []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{{ID: []byte("u"), Points: 1, Time: v.At}}}}
-				if v.Ticks < 0 {
-					_, _, err := f.store.Apply(t.Context(), &f.piece)
-					require.ErrorContains(t, err, "ends at", "%+v", v)
-					continue
-				}
-				f.mustApply(t)
-				score, err := l.Encode(1, v.Ticks)
-				require.NoError(t, err)
-				require.Equal(t, []float64{score}, f.scores(t, w, []string{"u"}), "%+v", v)
-			}
-		})
-	}
-}
-
 func layouts() *rapid.Generator[codec.Layout] {
 	return rapid.Custom(func(t *rapid.T) codec.Layout {
 		most := int64(1) << rapid.IntRange(0, 51).Draw(t, "bits of max")

@@ -64,7 +64,7 @@ func (s *Store) banned(ctx context.Context, b Ban, doing, what, mark, last strin
 		return nil
 	}
 	if b.Member == "" || strings.Contains(b.Board, ":") {
-		return Faultf("%s %q on board %q: there is no such member, or no such board", doing, clip(b.Member), clip(b.Board))
+		return Faultf("%s %q on board %q: there is no such member, or no such board", doing, Clip(b.Member), Clip(b.Board))
 	}
 	calls := 0 // calls that have processed windows
 	err := s.place(ctx, what, b, counted(mark, calls), last, nil)
@@ -75,7 +75,7 @@ func (s *Store) banned(ctx context.Context, b Ban, doing, what, mark, last strin
 		err = s.place(ctx, "end", b, counted(mark, calls), last, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("%s %q under %q: %w", doing, clip(b.Member), s.prefix, err)
+		return fmt.Errorf("%s %q under %q: %w", doing, Clip(b.Member), s.prefix, err)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (s *Store) place(ctx context.Context, what string, b Ban, mark, last string
 		case "erased":
 			return ErrErased
 		case "schema":
-			return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: rest[1]})
+			return s.OfShard(&SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: rest[1]})
 		case "held":
 		default:
 			return Unexpected(lua.Ban, reply)
@@ -157,23 +157,7 @@ func (s *Store) Banned(ctx context.Context) ([]Ban, error) {
 
 // BannedFields reads the hash of bans, which lua/ban.lua describes. It doesn't read it as of one moment.
 func (s *Store) BannedFields(ctx context.Context) (map[string]string, error) {
-	found := map[string]string{}
-	err := s.onOneServer(ctx, func() error {
-		clear(found)
-		for page, err := range s.pages(ctx, s.keys.Banned(), 0) {
-			if err != nil {
-				return err
-			}
-			for i := 0; i+1 < len(page); i += 2 {
-				found[page[i]] = page[i+1]
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read who is banned under %q: %w", s.prefix, s.explain(err, ""))
-	}
-	return found, nil
+	return s.Hash(ctx, s.keys.Banned(), "who is banned", 0)
 }
 
 // BansTaken are the versions of the bans of the live boards and of a shadow after TakeBans. The shadow's
@@ -287,4 +271,84 @@ func BannedEach(ctx context.Context, shards []*Store) ([]Ban, error) {
 	}
 	slices.SortFunc(all, Ban.compare)
 	return all, nil
+}
+
+// BansOf reads a member's bans that apply to a board: the one on all boards, and the one on that board. On
+// a shard that isn't the member's it finds none.
+func (s *Store) BansOf(ctx context.Context, board, member string) ([]Ban, error) {
+	fields := []string{":" + member, board + ":" + member}
+	found, err := s.HashFields(ctx, s.keys.Banned(), fields)
+	if err != nil {
+		return nil, fmt.Errorf("read whether %q is banned under %q: %w", Clip(member), s.prefix, err)
+	}
+	var all []Ban
+	for i, field := range fields {
+		if b, ok := readBan(field, found[i]); ok && found[i] != "" {
+			all = append(all, b)
+		}
+	}
+	return all, nil
+}
+
+// Hidden is an immutable set of the members who are hidden at some time.
+type Hidden struct {
+	versions []string
+	boards   map[string]map[string]Ban // "" for all boards; the inner key is the member
+}
+
+// HiddenEach reads the hidden members of several shards. If no ban has changed since last was read, it
+// returns last, at the cost of one short command per shard. last may be nil.
+func HiddenEach(ctx context.Context, shards []*Store, last *Hidden) (*Hidden, error) {
+	h := &Hidden{boards: map[string]map[string]Ban{}}
+	for _, s := range shards {
+		version, err := s.BanVersion(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.versions = append(h.versions, version)
+	}
+	if last != nil && slices.Equal(last.versions, h.versions) {
+		return last, nil
+	}
+	for _, s := range shards {
+		fields, err := s.BannedFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for field, state := range fields {
+			if b, ok := readBan(field, state); ok && !strings.HasPrefix(state, "showing") {
+				h.add(b)
+			}
+		}
+	}
+	return h, nil
+}
+
+func (h *Hidden) add(b Ban) {
+	if h.boards[b.Board] == nil {
+		h.boards[b.Board] = map[string]Ban{}
+	}
+	h.boards[b.Board][b.Member] = b
+}
+
+// On returns the members who are hidden on a board, sorted.
+func (h *Hidden) On(board string) []string {
+	all := slices.AppendSeq(slices.Collect(maps.Keys(h.boards[""])), maps.Keys(h.boards[board]))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Erased reports whether a member is erased.
+func (h *Hidden) Erased(member string) bool { return h.boards[""][member].Erased }
+
+// Gone returns the erased members of whom the shards have no data any more.
+func (h *Hidden) Gone() []string {
+	var all []string
+	for member, b := range h.boards[""] {
+		if b.Erased && !b.Pending {
+			all = append(all, member)
+		}
+	}
+	slices.Sort(all)
+	return all
 }

@@ -28,54 +28,6 @@ func (f *fixture) sideOf(t *testing.T, w *ledger.Window, member string) string {
 	return "nowhere"
 }
 
-// However many members are banned, a piece finds the bans of its own members, on all boards and on each
-// single board. If there are more bans than the script reads at once, it reads only those of the piece's
-// members.
-func TestAPieceFindsTheBansOfItsMembersAmongManyOthers(t *testing.T) {
-	for _, others := range []int{0, 501} {
-		t.Run(fmt.Sprint(others, " others"), func(t *testing.T) {
-			f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-			f.begin(t)
-			if others > 0 {
-				fields := []any{"version", "others"}
-				for i := range others {
-					fields = append(fields, fmt.Sprintf("%s:other%d", []string{"", "global", "eu"}[i%3], i), "hidden")
-				}
-				require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Banned(), fields...).Err())
-			}
-			members := membersOf(f.store, 6)
-			everywhere, inEU, inGlobal, erased, erasedInEU, nobody := members[0], members[1], members[2], members[3], members[4], members[5]
-			for _, b := range []Ban{
-				{Member: everywhere}, {Member: inEU, Board: "eu"}, {Member: inGlobal, Board: "global"},
-				{Member: erased, Erased: true}, {Member: erasedInEU, Board: "eu", Erased: true},
-			} {
-				require.NoError(t, f.store.Ban(t.Context(), b))
-			}
-			for _, w := range f.newPiece().Windows {
-				w.Board = "eu"
-				f.piece.Windows = append(f.piece.Windows, w)
-			}
-			for range 2 { // first the piece opens the windows, then they exist
-				g := ledger.Group{Windows: []int{0, 1, 2, 3, 4, 5}}
-				for _, id := range members {
-					g.Members = append(g.Members, f.member(id, 5))
-				}
-				f.piece.Groups = []ledger.Group{g}
-				f.mustApply(t)
-				for _, w := range f.piece.Windows {
-					want := map[string]string{everywhere: "hidden", inEU: "shown", inGlobal: "hidden", erased: "nowhere", erasedInEU: "shown", nobody: "shown"}
-					if w.Board == "eu" {
-						want[inEU], want[inGlobal], want[erasedInEU] = "hidden", "shown", "nowhere"
-					}
-					for member, side := range want {
-						require.Equal(t, side, f.sideOf(t, &w, member), "%s in %s", member, w.Listing())
-					}
-				}
-			}
-		})
-	}
-}
-
 // A hidden set that a ban creates expires with its window's sorted set, and so does a sorted set that an
 // unban creates, however long the script runs.
 func TestASetThatABanBeginsLivesAsLongAsTheOneItIsOf(t *testing.T) {

@@ -225,7 +225,16 @@ func (m *bansModel) drop(t *testing.T, f *fixture) {
 			delete(m.sums, name)
 		}
 	}
-	f.dropEU(t)
+	k := f.store.keys
+	keys, args := []string{k.Windows(), k.Dropped(), k.Rebuild()}, []any{}
+	for _, name := range slices.Sorted(maps.Keys(m.dropped)) {
+		shown, hidden := k.Both(name)
+		keys, args = append(keys, shown, hidden), append(args, name)
+	}
+	if len(args) > 0 {
+		_, err := f.store.Call(t.Context(), lua.DropBoards, keys, args...)
+		require.NoError(t, err)
+	}
 	for name := range m.dropped {
 		shown, hidden := f.store.keys.Both(name)
 		require.Zero(t, f.client.Exists(t.Context(), shown, hidden).Val(), name)

@@ -104,7 +104,7 @@ func pipelined(ctx context.Context, command string, calls []ScriptCall, some []i
 
 // Unexpected returns an error for a reply that the script never returns.
 func Unexpected(script lua.Script, reply any) error {
-	return Faultf("an unexpected reply of %s: %s", script.Name, clip(fmt.Sprint(reply)))
+	return Faultf("an unexpected reply of %s: %s", script.Name, Clip(fmt.Sprint(reply)))
 }
 
 // Texts converts a reply's elements to strings.

@@ -4,12 +4,16 @@ package ranking
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -78,7 +82,7 @@ func (c Sets) Scan(ctx context.Context, pause time.Duration, each func(member, a
 // first page.
 func (c Sets) half(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	return c.retry(ctx, func() error {
-		return c.Store.onOneServer(ctx, func() error {
+		return c.Store.OnOneServer(ctx, func() error {
 			for cursor := "0"; ; {
 				next, err := c.ask(ctx, each, "scan", cursor, scanned)
 				if err != nil {
@@ -164,7 +168,7 @@ func (c Sets) row(of *Set, score string) (Row, error) {
 	}
 	f, err := strconv.ParseFloat(score, 64)
 	if err != nil {
-		return Row{}, Faultf("a score in %s is %q", c.Window.Listing(), clip(score))
+		return Row{}, Faultf("a score in %s is %q", c.Window.Listing(), Clip(score))
 	}
 	l := of.Layout
 	tuple, ticks, err := codec.Tuple{}, int64(0), codec.ErrScore
@@ -181,4 +185,121 @@ func (c Sets) row(of *Set, score string) (Row, error) {
 		r.Points = tuple[0]
 	}
 	return r, nil
+}
+
+// Reads a window's members and their scores on one shard, page by page.
+
+// Scored is a member and its score as Redis writes it. The score is empty if the window doesn't have the
+// member.
+type Scored struct{ Member, Score string }
+
+// ScanScores passes every member of a window to each, a page at a time, and waits for pause between two
+// calls. It may miss members that are written meanwhile, and may pass a member twice. If another server
+// takes over meanwhile, it starts again.
+func (s *Store) ScanScores(ctx context.Context, w *ledger.Window, pause time.Duration, each func([]Scored) error) error {
+	return s.OnOneServer(ctx, func() error {
+		for cursor := "0"; ; {
+			next, page, err := s.scores(ctx, w, "scan", cursor, scanned)
+			if err != nil {
+				return err
+			}
+			for some := range slices.Chunk(page, compared) {
+				if err := each(some); err != nil {
+					return err
+				}
+			}
+			if cursor = next; cursor == "0" {
+				return nil
+			}
+			if err := retry.Sleep(ctx, pause); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// Scores reads the scores of members in a window, in the order of members.
+func (s *Store) Scores(ctx context.Context, w *ledger.Window, members []string) ([]Scored, error) {
+	var all []Scored
+	for some := range slices.Chunk(members, compared) {
+		args := []any{"members"}
+		for _, member := range some {
+			args = append(args, member)
+		}
+		_, page, err := s.scores(ctx, w, args...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+	}
+	return all, nil
+}
+
+func (s *Store) scores(ctx context.Context, w *ledger.Window, what ...any) (next string, page []Scored, err error) {
+	next, members, scores, err := s.page(ctx, []string{s.keys.Window(w)}, what...)
+	for i, member := range members {
+		page = append(page, Scored{member, scores[0][i]})
+	}
+	return next, page, err
+}
+
+// page reads members of sorted sets and their scores in each set as of one moment; a score is empty if a
+// set doesn't have the member. what is scan, a cursor and the approximate number of members of the first
+// set to read; or members, followed by the members.
+func (s *Store) page(ctx context.Context, sets []string, what ...any) (next string, members []string, scores [][]string, err error) {
+	reply, err := s.Call(ctx, lua.Page, append(sets[:1:1], sets...), append([]any{""}, what...)...)
+	if err != nil {
+		return "", nil, nil, fmt.Errorf("read the scores of %s: %w", sets[0], err)
+	}
+	if len(reply) != 3+len(sets) || reply[0] != "scores" {
+		return "", nil, nil, fmt.Errorf("read the scores of %s: %w", sets[0], Unexpected(lua.Page, reply))
+	}
+	next, _ = reply[1].(string)
+	for i, some := range reply[2:] {
+		texts, failed := list(some)
+		if i == 0 {
+			members = texts
+		} else {
+			scores = append(scores, texts)
+		}
+		if failed != nil || next == "" || len(texts) != len(members) {
+			return "", nil, nil, fmt.Errorf("read the scores of %s: %w", sets[0], Unexpected(lua.Page, reply))
+		}
+	}
+	return next, members, scores, nil
+}
+
+// ErrServerChanged reports that a Redis server failed over or restarted during a read.
+var ErrServerChanged = errors.New("a server of Redis failed over or restarted")
+
+// ScanMembers returns a page of the members that a window of the shard shows, or of its hidden members, in
+// no order, and the cursor of the next page. The first cursor is 0, and 0 is returned after the last page.
+// A member that is in the window from the first page to the last is on at least one page. Cursors are valid
+// on one server process only (OnOneServer).
+func (s *Store) ScanMembers(ctx context.Context, board string, w periods.Window, hidden bool, cursor uint64) (page []Standing, next uint64, err error) {
+	lw := listed(board, w)
+	layout, _ := s.Layout(board, lw.Period)
+	key := s.keys.Window(&lw)
+	if hidden {
+		key = s.keys.Hidden(lw.Listing())
+	}
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	words, next, err := s.client.ZScan(limited, key, cursor, "", scanned).Result()
+	if err != nil {
+		return nil, 0, fmt.Errorf("scan %s: %w", lw.Listing(), s.explain(err, ""))
+	}
+	ruled := s.Fields(board).Len() > 0
+	page = make([]Standing, 0, len(words)/2)
+	for i := 0; i+1 < len(words); i += 2 {
+		if words[i] == "" { // the empty id is no member: it keeps a window without members in existence (lua/ban.lua)
+			continue
+		}
+		st, err := standing(layout, ruled, w, words[i], words[i+1])
+		if err != nil {
+			return nil, 0, fmt.Errorf("scan %s: %w", lw.Listing(), s.OfShard(err))
+		}
+		page = append(page, st)
+	}
+	return page, next, nil
 }

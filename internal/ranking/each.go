@@ -142,7 +142,7 @@ func AboveEach(ctx context.Context, shards []*Store, board string, w periods.Win
 		if err == nil {
 			layout, _ := shards[i].Layout(board, lw.Period)
 			answers[i].Fields = shards[i].Fields(board)
-			err = shards[i].ofShard(answers[i].read(layout, w, replies[j], &queries[i]))
+			err = shards[i].OfShard(answers[i].read(layout, w, replies[j], &queries[i]))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("count in %s: %w", lw.Listing(), err)
@@ -201,7 +201,7 @@ func RowsEach(ctx context.Context, shards []*Store, board string, w periods.Wind
 		err := errs[j]
 		if err == nil {
 			rows[i], err = pivots(replies[j], len(ranks[i]))
-			err = shards[i].ofShard(err)
+			err = shards[i].OfShard(err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read rows of %s: %w", lw.Listing(), err)

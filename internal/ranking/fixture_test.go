@@ -134,16 +134,6 @@ func alone(t testing.TB) {
 	t.Cleanup(func() { shard, of = i, n })
 }
 
-// joined creates the other shards, with only a schema.
-func (f *fixture) joined(t testing.TB) {
-	t.Helper()
-	for i := range int(of) {
-		if schema := newKeys(f.prefix, i, of).Schema(); f.client.Exists(t.Context(), schema).Val() == 0 {
-			require.NoError(t, f.client.Set(t.Context(), schema, f.store.Schema(), 0).Err())
-		}
-	}
-}
-
 // newPiece returns a piece with the current week, month and year of a board, and no members.
 func (f *fixture) newPiece() ledger.Piece {
 	var calendar periods.Calendar
@@ -268,8 +258,6 @@ func (f *fixture) expiresAt(t tester, key string, want int64) {
 	require.LessOrEqual(t, want, after+left.Milliseconds()+1000, key)
 }
 
-func redisZ(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
-
 // eavesdropper receives the arguments of every call and can make the call fail.
 type eavesdropper func(args []any) error
 
@@ -321,4 +309,16 @@ func listingOf(t tester, text string) Listing {
 func (f *fixture) list(t testing.TB, name, listing string) {
 	t.Helper()
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, listing).Err())
+}
+
+// Top reads standings of the shard from offset on.
+func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (Board, error) {
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: Rows{From: FromTop, Skip: offset, Below: limit}})
+	return p.Board, err
+}
+
+// Rank reads the standings of members of the shard, in the given order.
+func (s *Store) Rank(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
+	p, err := s.Read(ctx, &Query{Board: board, Window: w, Members: members})
+	return p.Board, err
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/redisconn"
-	"github.com/standings/standings/test/testenv"
 )
 
 func TestAServerThatKeepsAllIsTaken(t *testing.T) {
@@ -167,11 +166,6 @@ func TestEveryRightThatIsMissingIsFoundAtStart(t *testing.T) {
 	// Rights to keys of another prefix don't suffice.
 	client = f.as(t, server, append(rules, "resetkeys", "~other:*")...)
 	require.ErrorContains(t, f.storeOf(t, func(c *Config) { c.Client = client }).Try(t.Context(), false), "doesn't let this user use the keys of redis.prefix: grant them (ACL SETUSER … ~lb:*)")
-}
-
-func TestAMiniredisIsTakenAtItsOperatorsWord(t *testing.T) {
-	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	require.NoError(t, f.store.Try(t.Context(), true))
 }
 
 func TestEncodingAllocatesNothingForAMember(t *testing.T) {

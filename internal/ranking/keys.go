@@ -12,9 +12,9 @@ type Keys struct {
 	tag string // prefix:{0}: or, with several shards, prefix:{i.j}:N:
 }
 
-// newKeys returns the keys of a shard. If there are several shards, each key contains their number, so that
+// KeysOf returns the keys of a shard. If there are several shards, each key contains their number, so that
 // shards of another number under the same prefix share no key.
-func newKeys(prefix string, shard int, of ledger.Shards) Keys {
+func KeysOf(prefix string, shard int, of ledger.Shards) Keys {
 	k := Keys{tag: prefix + ":{" + Tag(shard, of) + "}:"}
 	if of > 1 {
 		k.tag += strconv.Itoa(int(of)) + ":"
@@ -67,17 +67,17 @@ func (k Keys) Copy() string { return k.tag + "~copy" }
 
 // NumberKey holds the number of shards under a prefix after a reshard has changed it. The key doesn't
 // depend on the number of shards.
-func NumberKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "shards" }
+func NumberKey(prefix string) string { return KeysOf(prefix, 0, 1).tag + "shards" }
 
 // ReshardKey is the lock of a running reshard of a prefix.
-func ReshardKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "~reshard" }
+func ReshardKey(prefix string) string { return KeysOf(prefix, 0, 1).tag + "~reshard" }
 
 // StaysKey holds the windows that stay longer than their retention. The key doesn't depend on the number of
 // shards.
-func StaysKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "stays" }
+func StaysKey(prefix string) string { return KeysOf(prefix, 0, 1).tag + "stays" }
 
 // LeaderKey holds the leader and its token. The key doesn't depend on the number of shards.
-func LeaderKey(prefix string) string { return newKeys(prefix, 0, 1).tag + "leader" }
+func LeaderKey(prefix string) string { return KeysOf(prefix, 0, 1).tag + "leader" }
 
 // shadow returns the keys of a rebuild's shadow. They differ from the live keys only in the tag.
 func (k Keys) shadow(id string) Keys { return Keys{tag: k.tag + "~" + id + ":"} }
@@ -102,3 +102,39 @@ func (k Keys) Both(name string) (shown, hidden string) {
 
 // HiddenSuffix follows the name of a window in the name of its hidden set.
 const HiddenSuffix = ":hidden"
+
+// slots is the number of hash slots of a Redis Cluster.
+const slots = 16384
+
+// Tag returns a shard's hash tag: the text between braces in its keys, by which a cluster keeps them in one
+// slot. A single shard has the tag 0. Shard i of n has the tag i.j, with the smallest j whose slot is in
+// the i-th of n equal ranges of slots. Cluster tools assign contiguous ranges of slots, so every master
+// gets about the same number of shards.
+func Tag(shard int, of ledger.Shards) string {
+	if of == 1 {
+		return "0"
+	}
+	low, high := shard*slots, (shard+1)*slots // bounds of the range, multiplied by n
+	for j := 0; ; j++ {
+		tag := strconv.Itoa(shard) + "." + strconv.Itoa(j)
+		if at := slotOf(tag) * int(of); low <= at && at < high {
+			return tag
+		}
+	}
+}
+
+// slotOf returns the slot of a hash tag: its CRC-16 (XMODEM) modulo the number of slots.
+func slotOf(tag string) int {
+	const polynomial = 0x1021
+	sum := uint16(0)
+	for _, c := range []byte(tag) {
+		sum ^= uint16(c) << 8
+		for range 8 {
+			carry := sum&0x8000 != 0
+			if sum <<= 1; carry {
+				sum ^= polynomial
+			}
+		}
+	}
+	return int(sum) % slots
+}

@@ -53,7 +53,7 @@ func (s *Store) largest(ctx context.Context, page []string, lateness func(string
 		return nil
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return s.ofShard(err)
+		return s.OfShard(err)
 	}
 	if err := s.CheckSchema(schema.Val()); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package ranking
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/test/testenv"
 )
 
 // lateness keeps every window open for the duration of a test: a window may have ended up to an hour before
@@ -80,29 +78,4 @@ func TestScoresOfAnotherSchemaAreNotGuessedAt(t *testing.T) {
 	f.use(t, codec.Wide, 99_999_999)
 	_, err = f.store.Largest(t.Context(), lateness, 0)
 	require.ErrorAs(t, err, new(*SchemaError))
-}
-
-func TestManyWindowsAreLookedAtPageByPageUntilTheContextEnds(t *testing.T) {
-	testenv.SlowEmbedded(t)
-	f := fixed(t)
-	const boards = 1500 // more than a page
-	week := f.newPiece().Windows[0]
-	for first := 0; first < boards; first += 100 {
-		f.piece.Windows, f.piece.Groups = nil, nil
-		for i := range 100 {
-			week.Board = fmt.Sprintf("board-%d", first+i)
-			f.piece.Windows = append(f.piece.Windows, week)
-			f.piece.Groups = append(f.piece.Groups, ledger.Group{
-				Windows: []int{i}, Members: []ledger.Member{{ID: []byte("m"), Points: int64(1 + first + i), Time: f.now}},
-			})
-		}
-		f.mustApply(t)
-	}
-	got, err := f.store.Largest(t.Context(), lateness, time.Millisecond)
-	require.NoError(t, err)
-	require.Equal(t, int64(boards), got["weekly"])
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = f.store.Largest(ctx, lateness, time.Hour)
-	require.ErrorIs(t, err, context.Canceled)
 }

@@ -1,14 +1,12 @@
 package ranking
 
 import (
-	"context"
 	"errors"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/test/testenv"
@@ -154,15 +152,4 @@ func TestTheLeaderIsOnePerPrefixWhateverTheShards(t *testing.T) {
 	f.mustLead(t, "a", 0, 1)
 	other := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
 	other.mustLead(t, "b", 0, 1)
-}
-
-// Without Redis there is no lease, and the call fails within its timeout.
-func TestWithoutRedisNobodyLeads(t *testing.T) {
-	f := offlineFixture(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err := f.store.Lead(ctx, "a", 0, time.Minute)
-	require.Error(t, err)
-	require.NotErrorIs(t, err, redis.Nil)
-	require.Error(t, f.store.KeepLead(ctx, "a", 1, time.Minute))
 }

@@ -35,35 +35,6 @@ func (f *fixture) of(board string) (numbers []int) {
 	return numbers
 }
 
-func TestAWindowBeyondTheLimitIsNotOpenedAndItsMembersAreNamed(t *testing.T) {
-	f := limited(t, 7)
-	eu, us := f.of("eu"), f.of("us")
-	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
-	f.piece.Groups = []ledger.Group{
-		{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 1), f.member("u2", 1)}},
-		{Windows: eu, Members: []ledger.Member{f.member("u3", 1)}},
-		{Windows: us, Members: []ledger.Member{f.member("u4", 1), f.member("u5", 1)}},
-		{Windows: us[:1], Members: []ledger.Member{f.member("u6", 1)}}, // would open the seventh window
-	}
-	f.answers(t, ledger.Answer{Outcome: ledger.Refusing, Refused: []ledger.Refusal{
-		{Member: "u4", Reason: ledger.WindowLimit}, {Member: "u5", Reason: ledger.WindowLimit},
-	}})
-	// Without these members the piece is applied, and then no further window fits.
-	f.piece.Groups = append(f.piece.Groups[:2], f.piece.Groups[3])
-	f.piece.Windows = f.piece.Windows[:us[0]+1]
-	f.mustApply(t)
-	require.Equal(t, int64(7), f.client.HLen(t.Context(), f.store.keys.Windows()).Val())
-	f.piece = f.newPiece()
-	asia := f.of("asia")
-	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
-	f.piece.Groups = []ledger.Group{{Windows: asia[2:], Members: []ledger.Member{f.member("u1", 1)}}}
-	f.answers(t, ledger.Answer{Outcome: ledger.Refusing, Refused: []ledger.Refusal{{Member: "u1", Reason: ledger.WindowLimit}}})
-	// With a lower limit than the number of listed windows, the listed ones still work.
-	f.store = f.storeOf(t, func(c *Config) { c.MaxWindows = 1 })
-	f.piece = f.newPiece()
-	f.add(t, f.member("u1", 1))
-}
-
 func TestAMemberIsRefusedForOneReasonAndOverWindowsTakeNoRoom(t *testing.T) {
 	f := limited(t, 3)
 	eu := f.of("eu")

@@ -17,9 +17,8 @@ import (
 
 func TestABoardWhoseKeyIsGoneIsLostAndNotEmpty(t *testing.T) {
 	reads := map[string]func(f *fixture) (Board, error){
-		"top":    func(f *fixture) (Board, error) { return f.store.Top(t.Context(), "global", f.window(0), 0, 10) },
-		"rank":   func(f *fixture) (Board, error) { return f.store.Rank(t.Context(), "global", f.window(0), "u1") },
-		"around": func(f *fixture) (Board, error) { return f.store.Around(t.Context(), "global", f.window(0), "u1", 3) },
+		"top":  func(f *fixture) (Board, error) { return f.store.Top(t.Context(), "global", f.window(0), 0, 10) },
+		"rank": func(f *fixture) (Board, error) { return f.store.Rank(t.Context(), "global", f.window(0), "u1") },
 	}
 	for name, c := range map[string]struct {
 		lose   func(f *fixture)
@@ -91,33 +90,6 @@ func TestBoardsWithoutASchemaAreLost(t *testing.T) {
 	lost(LostLedger)
 	f.del(t, f.store.keys.Windows())
 	lost("")
-}
-
-func TestThoseAroundAMemberAreOfTheSameMoment(t *testing.T) {
-	f := fixed(t)
-	for i, id := range []string{"a", "b", "c", "d", "e"} {
-		f.add(t, f.member(id, int64(100-i)))
-	}
-	for _, c := range []struct {
-		member string
-		n      int
-		want   string
-		first  int64
-	}{{"c", 1, "bcd", 2}, {"a", 2, "abc", 1}, {"e", 3, "bcde", 2}, {"c", 0, "c", 3}, {"b", 1000, "abcde", 1}, {"nobody", 2, "", 0}} {
-		b, err := f.store.Around(t.Context(), "global", f.window(0), c.member, c.n)
-		require.NoError(t, err)
-		require.Equal(t, c.first, b.Standings[0].Rank)
-		if c.first == 0 {
-			require.Equal(t, []Standing{{Member: c.member}}, b.Standings)
-			continue
-		}
-		ids := ""
-		for i, st := range b.Standings {
-			ids += st.Member
-			require.Equal(t, c.first+int64(i), st.Rank)
-		}
-		require.Equal(t, c.want, ids)
-	}
 }
 
 func TestEveryListedBoardWhoseKeyIsGoneIsFound(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/lua"
-	"github.com/standings/standings/internal/redisconn"
 )
 
 // namedAtOnce is how many names a call reads or writes; it takes about a millisecond of Redis's time.
@@ -25,12 +23,11 @@ const namedAtOnce = 500
 func (s *Store) Names(ctx context.Context, members []string) (map[string]string, error) {
 	all := map[string]string{}
 	for some := range slices.Chunk(members, namedAtOnce) {
-		found, err := s.client.HMGet(redisconn.Within(ctx, s.timeout), s.keys.Names(), some...).Result()
+		found, err := s.HashFields(ctx, s.keys.Names(), some)
 		if err != nil {
-			return nil, fmt.Errorf("read what members are called: %w", s.explain(err, ""))
+			return nil, fmt.Errorf("read what members are called: %w", err)
 		}
 		for i, text := range found {
-			text, _ := text.(string)
 			if name, ok := nameIn(text); ok {
 				all[some[i]] = name
 			}
@@ -105,8 +102,8 @@ func nameIn(text string) (string, bool) {
 // EachName passes the hash to do, a page at a time: member, entry, member, entry, …. The pages aren't read
 // as of one moment, and an entry may come twice.
 func (s *Store) EachName(ctx context.Context, do func(entries []string) error) error {
-	return s.onOneServer(ctx, func() error {
-		for page, err := range s.pages(ctx, s.keys.Names(), 0) {
+	return s.OnOneServer(ctx, func() error {
+		for page, err := range s.Pages(ctx, s.keys.Names(), 0) {
 			if err == nil {
 				err = do(page)
 			}
@@ -128,24 +125,5 @@ func (s *Store) MergeNames(ctx context.Context, entries []string) error {
 	return err
 }
 
-// forgetNames removes the names of members whose last window is gone.
-func (s *Store) forgetNames(ctx context.Context) error {
-	err := s.EachName(ctx, func(entries []string) error {
-		gone := []any{0}
-		for i := 0; i+1 < len(entries); i += 2 {
-			words := strings.SplitN(entries[i+1], " ", 3)
-			if len(words) < 3 {
-				continue
-			}
-			if at, err := strconv.ParseInt(words[1], 10, 64); err == nil && goneBy(at) {
-				gone = append(gone, entries[i], entries[i+1], at)
-			}
-		}
-		_, err := s.retired(ctx, []string{s.keys.Names(), s.keys.Names()}, gone)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("remove the names of members of %q who are in no window any more: %w", s.prefix, err)
-	}
-	return nil
-}
+// askedAtOnce is how many shards are read concurrently.
+const askedAtOnce = 32

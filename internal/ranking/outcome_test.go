@@ -48,33 +48,6 @@ func someone(tb testing.TB) *fixture {
 	return f
 }
 
-func TestAPieceIsAddedAndTheLedgerMoves(t *testing.T) {
-	f := someone(t)
-	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, f.apply(t))
-	for n, w := range f.piece.Windows {
-		score, err := f.client.ZScore(t.Context(), f.key(n), "u1").Result()
-		require.NoError(t, err)
-		points, ticks, err := f.store.periods[w.Period].Layout.Decode(score)
-		require.NoError(t, err)
-		require.Equal(t, int64(20), points)
-		require.Equal(t, f.store.periods[w.Period].Layout.Ticks(w.Start, w.End, f.now), ticks)
-	}
-	position, err := f.store.Position(t.Context(), ledger.Partition{Topic: "events", Number: 3})
-	require.NoError(t, err)
-	require.Equal(t, f.piece.Next.String(), position)
-}
-
-func TestACheckOfAPieceWritesNothing(t *testing.T) {
-	f := someone(t)
-	f.piece.Windows[1].Board = "new" // not listed yet
-	f.unchanged(t, func() { require.Equal(t, ledger.Answer{Outcome: ledger.Fits}, f.check(t)) })
-	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, f.apply(t))
-	f.unchanged(t, func() {
-		moved := ledger.Answer{Outcome: ledger.Moved, Found: f.piece.Next.String()}
-		require.Equal(t, moved, f.check(t), "it isn't the answer of a call that was executed before")
-	})
-}
-
 func TestALedgerThatStandsElsewhereIsMoved(t *testing.T) {
 	for name, c := range map[string]struct {
 		expected, next ledger.Position
@@ -105,26 +78,12 @@ func TestALedgerThatStandsElsewhereIsMoved(t *testing.T) {
 	}
 }
 
-func TestAPieceSentTwiceCountsOnce(t *testing.T) {
-	f := someone(t)
-	require.Equal(t, ledger.Applied, f.apply(t).Outcome)
-	f.answers(t, ledger.Answer{Outcome: ledger.Applied})
-}
-
 func TestAnotherSchemaStopsAPiece(t *testing.T) {
 	f := someone(t)
 	f.use(t, codec.Readable, 1000)
 	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema, Found: f.storeOf(t, func(*Config) {}).Schema()})
 	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Schema()).Err())
 	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema})
-}
-
-func TestAHoldStopsAPieceUntilItIsGone(t *testing.T) {
-	f := someone(t)
-	require.NoError(t, f.client.Set(t.Context(), f.store.keys.Hold(), "token", time.Minute).Err())
-	f.answers(t, ledger.Answer{Outcome: ledger.Held})
-	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Hold()).Err())
-	f.mustApply(t)
 }
 
 func TestAWindowListedWithOtherBoundsStopsAPiece(t *testing.T) {
@@ -162,28 +121,6 @@ func TestAnUnlistedWindowThatHasAKeyIsRefused(t *testing.T) {
 	f.answers(t, ledger.Answer{Outcome: ledger.Unlisted, Window: f.piece.Windows[0].Listing()})
 }
 
-func TestAScoreThatNoLayoutWritesIsForeign(t *testing.T) {
-	scores := map[codec.Kind][]float64{
-		// Finer than a tick, past the range on both sides, infinite, next to zero.
-		codec.Readable: {10 + 0x1p-27, 1e8, -1e8, 1e300, -1e300, math.Inf(1), math.Inf(-1), 0x1p-1000, -0x1p-1000, math.SmallestNonzeroFloat64},
-		// Not a positive normal number, or above the range.
-		codec.Wide: {0, -1, -0x1p-1022, 0x1p-1023, 1e300, math.Inf(1), math.Inf(-1), math.MaxFloat64},
-	}
-	for kind, all := range scores {
-		for _, score := range all {
-			t.Run(fmt.Sprint(kind, score), func(t *testing.T) {
-				f := fixedAs(t, kind, 99_999_999)
-				_, _, err := f.store.periods["yearly"].Layout.Decode(score)
-				require.ErrorIs(t, err, codec.ErrScore, "codec and script agree")
-				f.add(t, f.member("u0", 1), f.member("u1", 1))
-				require.NoError(t, f.client.ZAdd(t.Context(), f.key(2), redis.Z{Score: score, Member: "u1"}).Err())
-				f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
-				f.answers(t, ledger.Answer{Outcome: ledger.Foreign, Window: f.piece.Windows[2].Listing(), Members: []string{"u1"}})
-			})
-		}
-	}
-}
-
 func TestAnOverflowNamesEachMemberOnce(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -211,35 +148,6 @@ func TestAnOverflowNamesEachMemberOnce(t *testing.T) {
 			f.add(t, f.member("high", -2000), f.member("low", 2000))
 		})
 	}
-}
-
-// In the widest range sums are exact, although a double couldn't hold the sum of three values.
-func TestTheWidestRangeIsExact(t *testing.T) {
-	for _, kind := range kinds {
-		t.Run(string(kind), func(t *testing.T) {
-			const most = 1<<52 - 1
-			f := fixedAs(t, kind, most)
-			sum := int64(0)
-			for _, delta := range []int64{most, 0, -1, 1, -most, -most, 1, 0, most, most - 3, 1} {
-				f.add(t, f.member("u1", delta))
-				sum += delta
-				b, err := f.store.Rank(t.Context(), "global", f.window(2), "u1")
-				require.NoError(t, err)
-				require.Equal(t, sum, b.Standings[0].Points)
-			}
-		})
-	}
-}
-
-func TestAPieceWithoutMembersMovesTheLedgerAlone(t *testing.T) {
-	f := fixed(t)
-	f.mustApply(t)
-	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}}}
-	f.mustApply(t)
-	require.Len(t, contents(t, f.client, f.prefix), 2, "ledger and schema, and no window is listed")
-	f.piece.Windows = nil
-	f.piece.Groups = nil
-	f.mustApply(t)
 }
 
 // past returns a window that ended some time ago.
@@ -389,41 +297,27 @@ func TestAnAnswerThatIsNoneOfOursIsAFault(t *testing.T) {
 	require.NotErrorIs(t, err, redis.Nil)
 }
 
-func TestIdsAreBytes(t *testing.T) {
-	f := fixed(t)
-	ids := []string{"with space", "nul\x00nul", "🏆 émoji", "\xff\xfe\x80", "new\nline", `"quoted"`, "-", "nil", strings.Repeat("x", 256), "u1", "U1", "0", "1e3"}
-	var members []ledger.Member
-	for i, id := range ids {
-		members = append(members, f.member(id, int64(i)))
-	}
-	f.add(t, members...)
-	f.add(t, members...)
-	b, err := f.store.Rank(t.Context(), "global", f.window(1), ids...)
-	require.NoError(t, err)
-	for i, s := range b.Standings {
-		require.Equal(t, ids[i], s.Member)
-		require.Equal(t, int64(2*i), s.Points)
-		require.Equal(t, int64(len(ids)-i), s.Rank)
-	}
-	top, err := f.store.Top(t.Context(), "global", f.window(1), 0, 100)
-	require.NoError(t, err)
-	for i, s := range top.Standings {
-		require.Equal(t, b.Standings[len(ids)-1-i], s)
-	}
-}
-
 // More members than one command takes, more values than unpack takes, and the 5,000 pairs of member and
 // window that the design allows in a piece.
 func TestALargePieceIsOnePiece(t *testing.T) {
 	for _, shape := range []struct{ members, windows int }{{1000, 3}, {1001, 3}, {1667, 3}, {2500, 2}, {5000, 1}, {9001, 1}} {
 		f := fixed(t)
 		var members []ledger.Member
+		var ids []string
+		var names []ledger.Name
 		for i := range shape.members {
-			members = append(members, f.member(fmt.Sprint("u", i), int64(i)))
+			ids = append(ids, fmt.Sprint("u", i))
+			members = append(members, f.member(ids[i], int64(i)))
+			names = append(names, ledger.Name{Text: fmt.Append(nil, "n", i), Time: int64(i)})
 		}
 		for range 2 {
-			f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}[:shape.windows], Members: members}}
+			f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}[:shape.windows], Members: members, Names: names}}
 			f.mustApply(t)
+		}
+		called := f.names(t, ids...)
+		require.Len(t, called, shape.members)
+		for i, id := range ids {
+			require.Equal(t, fmt.Sprint("n", i), called[id])
 		}
 		for n := range shape.windows {
 			require.Equal(t, int64(shape.members), f.client.ZCard(t.Context(), f.key(n)).Val())

@@ -96,23 +96,6 @@ func TestWhatPassesByUntilAReopeningIsCalledAgainIsNoted(t *testing.T) {
 	require.Equal(t, []PassedBetween{{f.at(10), f.at(20)}}, f.sealOf(t).Passed)
 }
 
-// A shard went back to before a window was reopened, so there the window is still final, and on the others
-// it isn't. The next seal gives it their next revision; its content is unchanged.
-func TestWhatPassesAWindowByThatOthersHaveReopenedIsNoted(t *testing.T) {
-	f := ended(t)
-	f.add(t, f.member("a", 5)) // ledger at 10
-	f.mustSeal(t, 1)
-	f.passes(t) // ledger at 20
-	w := f.sealing(t)
-	w.Least = 2
-	sealed, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
-	require.NoError(t, err)
-	require.Equal(t, []Sealed{{Name: w.Name, Revision: 2}}, sealed)
-	require.Equal(t, []PassedBetween{{f.at(10), f.at(20)}}, f.sealOf(t).Passed)
-	require.Equal(t, f.at(20), f.sealOf(t).Ledger)
-	require.Equal(t, int64(2), f.sealOf(t).Revision)
-}
-
 // If the record of the window is lost, it is unknown which events the window lacks, and the seal reports
 // that.
 func TestWhatPassesAWindowByWhoseRecordIsLostIsUnknown(t *testing.T) {

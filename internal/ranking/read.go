@@ -1,7 +1,6 @@
 package ranking
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,32 +77,6 @@ const (
 	LostShard  = "shard_lost"     // one of several shards has neither schema nor ledger
 )
 
-// Top reads up to limit standings of the shard from offset on. Both must be 0 or more.
-func (s *Store) Top(ctx context.Context, board string, w periods.Window, offset, limit int) (Board, error) {
-	if err := CheckPage(board, offset, limit); err != nil {
-		return Board{}, err
-	}
-	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: Rows{From: FromTop, Skip: offset, Below: limit}})
-	return p.Board, err
-}
-
-// Rank reads the standings of members of the shard, in the given order. If the window doesn't have a
-// member, its Rank is 0.
-func (s *Store) Rank(ctx context.Context, board string, w periods.Window, members ...string) (Board, error) {
-	p, err := s.Read(ctx, &Query{Board: board, Window: w, Members: members})
-	return p.Board, err
-}
-
-// Around reads a member's standing and up to n standings above and n below it, in order. If the window
-// doesn't have the member, the result is like that of Rank.
-func (s *Store) Around(ctx context.Context, board string, w periods.Window, member string, n int) (Board, error) {
-	p, err := s.Read(ctx, &Query{Board: board, Window: w, Rows: Rows{From: FromMember, Above: n, Below: n + 1}, Members: []string{member}})
-	if len(p.Standings) > 1 { // the looked-up member follows the rows, which already include it
-		p.Standings = p.Standings[:len(p.Standings)-1]
-	}
-	return p.Board, err
-}
-
 // fits reports whether the store can read with the schema in a *SchemaError, and makes it read with that
 // schema from then on. A store that doesn't know the Kafka cluster accepts any cluster.
 func (s *Store) fits(err error) bool {
@@ -136,7 +109,7 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 	if len(reply) == 6 && reply[0] == "schema" {
 		found, _ := reply[1].(string)
 		if b.Beside, err = beside(found, reply[2], reply[4], nil, reply[3]); err != nil {
-			return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
+			return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.OfShard(err))
 		}
 		windows, _ := reply[5].(int64)
 		switch b.Beside.Windows = int(windows); {
@@ -145,13 +118,13 @@ func (s *Store) part(schema string, q *Query, reply []any, err error) (Part, err
 		case found == "" && windows > 0:
 			b.Lost = LostLedger
 		}
-		return b, s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: found})
+		return b, s.OfShard(&SchemaError{Prefix: s.prefix, Wanted: s.text(), Found: found})
 	}
 	if err := s.listing(&b, reply); err != nil {
 		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), err)
 	}
 	if err := b.parse(reply, schema, q, layout); err != nil {
-		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.ofShard(err))
+		return Part{}, fmt.Errorf("read %s: %w", lw.Listing(), s.OfShard(err))
 	}
 	return b, nil
 }
@@ -212,7 +185,7 @@ func (b *Part) parse(reply []any, schema string, q *Query, l codec.TupleLayout) 
 // data may have opened the window.
 func (s *Store) listing(b *Part, reply []any) error {
 	if len(reply) != replies {
-		return s.ofShard(Unexpected(lua.Read, reply))
+		return s.OfShard(Unexpected(lua.Read, reply))
 	}
 	text, _ := reply[1].(string)
 	if text == "" {
@@ -221,7 +194,7 @@ func (s *Store) listing(b *Part, reply []any) error {
 	lw := listed(b.Name, b.Window)
 	found, err := ParseListing(lw.Listing(), text)
 	if err != nil {
-		return s.ofShard(err)
+		return s.OfShard(err)
 	}
 	if err := s.CheckRule(&found); err != nil {
 		return err
@@ -229,7 +202,7 @@ func (s *Store) listing(b *Part, reply []any) error {
 	differ := s.mayDiffer(b.Window.Period)
 	b.Listed, b.Revision = true, found.Final
 	if apart := max(found.Start-lw.Start, lw.Start-found.Start, found.End-lw.End, lw.End-found.End); apart > 0 && apart >= differ {
-		return s.ofShard(Faultf("the window is listed as [%d, %d) ms, and the calendar here says [%d, %d): "+
+		return s.OfShard(Faultf("the window is listed as [%d, %d) ms, and the calendar here says [%d, %d): "+
 			"no change of time zone rules explains that", found.Start, found.End, lw.Start, lw.End))
 	}
 	b.Window.Start, b.Window.End = found.Start, found.End

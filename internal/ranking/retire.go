@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking/lua"
 )
 
@@ -81,4 +85,94 @@ func (s *Store) retired(ctx context.Context, keys []string, entries []any) (int,
 // machine's clock. The script decides by Redis's clock.
 func goneBy(expires int64) bool {
 	return !time.Now().Before(time.UnixMilli(expires).Add(RetireAfter))
+}
+
+// ClockError reports that Redis's clock was ahead for a while: it treated windows as over that hadn't
+// ended, and apply.lua left out events that came for them.
+type ClockError struct {
+	Windows []string // the last of each period: weekly:2026-W47
+}
+
+func (e *ClockError) Error() string {
+	return fmt.Sprintf("the clock of Redis was ahead for a while, and events were left out of windows up to %s, which were over by it: "+
+		"rebuild the boards from the log (consumer rebuild)", strings.Join(e.Windows, ", "))
+}
+
+// forget removes the entries of dropped windows that are over, and so accept no events anyway. It keeps the
+// entries over:<period> of apply.lua, because an operator may raise a retention at any time. But a window
+// that hasn't ended was never over by any retention: its entry exists because Redis's clock was wrong.
+// forget removes such an entry too, and returns a *ClockError once everything is done.
+func (s *Store) forget(ctx context.Context) error {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return err
+	}
+	settled, err := s.SettledBorders(ctx)
+	if err != nil {
+		return err
+	}
+	var ahead []string
+	for page, err := range s.Pages(ctx, s.keys.Dropped(), 0) {
+		if err != nil {
+			return err
+		}
+		var over []string
+		for i := 0; i+1 < len(page); i += 2 {
+			at, err := strconv.ParseInt(page[i+1], 10, 64)
+			if err != nil {
+				continue
+			}
+			if period, ok := strings.CutPrefix(page[i], "over:"); ok && strings.Count(page[i], ":") == 1 {
+				if w, ok := s.unended(period, at, now, settled); ok {
+					over, ahead = append(over, page[i]), append(ahead, period+":"+w.Name)
+				}
+			} else if strings.Count(page[i], ":") == 2 && !now.Before(time.UnixMilli(at).Add(RetireAfter)) {
+				over = append(over, page[i])
+			}
+		}
+		if len(over) > 0 {
+			if err := s.RemoveFields(ctx, s.keys.Dropped(), over...); err != nil {
+				return err
+			}
+		}
+	}
+	if len(ahead) > 0 {
+		slices.Sort(ahead)
+		return &ClockError{slices.Compact(ahead)} // a page may come twice
+	}
+	return nil
+}
+
+// unended returns the window of a period that starts at start, Unix ms, by the settled borders, if it
+// hasn't ended.
+func (s *Store) unended(period string, start int64, now time.Time, settled periods.Borders) (periods.Window, bool) {
+	p, known := s.periods[period]
+	if !known {
+		return periods.Window{}, false
+	}
+	rule := p.Rule.By(settled)
+	w, place, err := rule.At(start)
+	return w, err == nil && place == periods.Inside && now.UnixMilli() < w.End
+}
+
+// forgetNames removes the names of members whose last window is gone.
+func (s *Store) forgetNames(ctx context.Context) error {
+	err := s.EachName(ctx, func(entries []string) error {
+		gone := []any{0}
+		for i := 0; i+1 < len(entries); i += 2 {
+			words := strings.SplitN(entries[i+1], " ", 3)
+			if len(words) < 3 {
+				continue
+			}
+			if at, err := strconv.ParseInt(words[1], 10, 64); err == nil && goneBy(at) {
+				gone = append(gone, entries[i], entries[i+1], at)
+			}
+		}
+		_, err := s.retired(ctx, []string{s.keys.Names(), s.keys.Names()}, gone)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("remove the names of members of %q who are in no window any more: %w", s.prefix, err)
+	}
+	return nil
 }

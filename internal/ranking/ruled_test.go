@@ -74,15 +74,6 @@ func TestAWindowIsWrittenAndReadByItsRuleAlone(t *testing.T) {
 	}
 }
 
-func TestASumBeyondItsFieldIsRefused(t *testing.T) {
-	f := fixed(t)
-	f.byRule(t, "sum(gold:9,silver:9)")
-	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{{ID: []byte("u"), Points: rules.Beyond, Time: f.now}}}}
-	f.unchanged(t, func() {
-		require.Equal(t, []ledger.Refusal{{Member: "u", Reason: ledger.Overflow}}, f.apply(t).Refused)
-	})
-}
-
 // An overflow names the window, the field, and the value that the field would have.
 func TestAnOverflowByARuleSaysWhere(t *testing.T) {
 	for _, text := range []string{"sum(gold:9,lives:5:fewest)", "sum(net:9:signed)", "sum(lives:5:fewest)"} {

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -22,7 +26,8 @@ type Schema struct {
 	TimeZone string
 }
 
-const schemaVersion = 2
+// SchemaVersion is the version of the schema's text.
+const SchemaVersion = 2
 
 // Text returns the schema as it is stored in Redis: JSON with sorted keys, which is only compared as bytes.
 func (s Schema) Text() string {
@@ -36,7 +41,7 @@ func (s Schema) Text() string {
 	}
 	all := map[string]any{
 		"cluster": s.Cluster, "hash": "xxh64", "periods": cut, "shards": s.Shards,
-		"v": schemaVersion, "week": s.WeekDay, "zone": s.TimeZone,
+		"v": SchemaVersion, "week": s.WeekDay, "zone": s.TimeZone,
 	}
 	if len(s.Boards) > 0 {
 		lists := map[string]any{}
@@ -114,9 +119,202 @@ func (e *SchemaError) Missing() []string {
 // Differences describes the settings that differ, by their names in the configuration.
 func (e *SchemaError) Differences() []string { return differences(e.Found, e.Wanted) }
 
-func clip(s string) string {
+// Clip shortens a text from Redis for a message.
+func Clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"
 	}
 	return s
+}
+
+// leftMark replaces the schema of a shard whose members have moved to another number of shards.
+type leftMark struct {
+	Moved   ledger.Shards `json:"moved"`
+	Version int           `json:"v"`
+}
+
+// LeftMark returns the text of a leftMark.
+func LeftMark(to ledger.Shards) string {
+	text, err := json.Marshal(leftMark{to, SchemaVersion})
+	if err != nil {
+		panic(err) // two numbers
+	}
+	return string(text)
+}
+
+// LeftFor returns the number of shards to which the members moved if schema is a leftMark, else 0.
+func LeftFor(schema string) ledger.Shards {
+	var m leftMark
+	if json.Unmarshal([]byte(schema), &m) != nil || m.Moved < 1 || m.Moved > ledger.MaxShards {
+		return 0
+	}
+	return m.Moved
+}
+
+// Describes the differences of two schemas by the names of settings. A schema also holds values derived
+// from settings (k and ticks from a layout and its range); they wouldn't help an operator who has to
+// correct a setting.
+
+// differences names the settings in which two schemas differ. It names a derived value only if no setting
+// explains the difference.
+func differences(found, wanted string) []string {
+	var f, w map[string]any
+	if err := json.Unmarshal([]byte(found), &f); err != nil {
+		return []string{fmt.Sprintf("Redis has %q, which is no schema", Clip(found))}
+	}
+	if err := json.Unmarshal([]byte(wanted), &w); err != nil {
+		return []string{"the configuration's schema is no JSON"}
+	}
+	var all []string
+	differ := func(name, version string, f, w any) {
+		all = append(all, fmt.Sprintf("%s is %s in Redis, %s here%s", name, shown(f), shown(w), version))
+	}
+	for _, field := range both(f, w) {
+		switch setting := settings[field]; {
+		case reflect.DeepEqual(f[field], w[field]):
+		case field == "boards":
+			differentLists(f[field], w[field], differ)
+		case field == "periods" && isObject(f[field]) && isObject(w[field]):
+			differentPeriods(f[field].(map[string]any), w[field].(map[string]any), differ) //nolint:forcetypeassert // the line above
+		case setting != "":
+			differ(setting, "", f[field], w[field])
+		default:
+			differ("the schema's "+field, anotherVersion, f[field], w[field])
+		}
+	}
+	if len(all) == 0 {
+		return []string{"the texts differ in form"}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// settings maps a schema's fields to settings.
+var settings = map[string]string{
+	"cluster": "the Kafka cluster at kafka.brokers", "shards": "redis.shards", "week": "week_start", "zone": "time_zone",
+}
+
+// differentLists compares the periods that boards list.
+func differentLists(found, wanted any, differ func(name, version string, f, w any)) {
+	f, _ := found.(map[string]any)
+	w, _ := wanted.(map[string]any)
+	for _, board := range both(f, w) {
+		if !reflect.DeepEqual(f[board], w[board]) {
+			differ("boards."+board+".periods", "", f[board], w[board])
+		}
+	}
+}
+
+const anotherVersion = ", by another version of this program"
+
+// differentPeriods compares the layouts of each period's scores. All periods share one max_points.
+func differentPeriods(f, w map[string]any, differ func(name, version string, f, w any)) {
+	of := func(m map[string]any, period, field string) any {
+		p, _ := m[period].(map[string]any)
+		return p[field]
+	}
+	var common []string
+	for _, period := range both(f, w) {
+		_, there := f[period]
+		_, here := w[period]
+		if there && here {
+			common = append(common, period)
+			continue
+		}
+		differ("periods."+period+".enabled", "", there, here)
+	}
+	same := func(a, b any) bool { return reflect.DeepEqual(a, b) }
+	points := len(common) > 0
+	for _, period := range common {
+		theirs, ours := of(f, period, "max"), of(w, period, "max")
+		points = points && !same(theirs, ours) && same(theirs, of(f, common[0], "max")) && same(ours, of(w, common[0], "max"))
+	}
+	if points {
+		differ("max_points", "", of(f, common[0], "max"), of(w, common[0], "max"))
+	}
+	for _, period := range common {
+		layout := !same(of(f, period, "layout"), of(w, period, "layout"))
+		if layout {
+			differ("periods."+period+".layout", "", of(f, period, "layout"), of(w, period, "layout"))
+		}
+		fp, _ := f[period].(map[string]any)
+		wp, _ := w[period].(map[string]any)
+		windows := differentWindows(period, fp["of"], wp["of"], differ)
+		if layout || points || windows {
+			continue // the rest follows
+		}
+		for _, field := range both(fp, wp) {
+			if !same(fp[field], wp[field]) {
+				differ("the "+period+" "+field, anotherVersion, fp[field], wp[field])
+			}
+		}
+	}
+}
+
+// ownSettings are the settings that define the windows of a period that isn't built in. Times are Unix ms.
+var ownSettings = []struct {
+	part, setting string
+	show          func(ms float64) string
+}{
+	{"calendar", "calendar", nil},
+	{"zone", "time_zone", nil},
+	{"week", "week_start", nil},
+	{"start", "start", instant},
+	{"end", "end", instant},
+	{"every", "every", func(ms float64) string { return (time.Duration(ms) * time.Millisecond).String() }},
+	{"from", "from", instant},
+}
+
+func instant(ms float64) string { return time.UnixMilli(int64(ms)).UTC().Format(time.RFC3339) }
+
+// differentWindows reports the settings that define the windows of a period that isn't built in and that
+// differ.
+func differentWindows(period string, found, wanted any, differ func(name, version string, f, w any)) bool {
+	f, _ := found.(map[string]any)
+	w, _ := wanted.(map[string]any)
+	different := false
+	for _, s := range ownSettings {
+		there, here := f[s.part], w[s.part]
+		if reflect.DeepEqual(there, here) {
+			continue
+		}
+		show := func(v any) any {
+			if ms, ok := v.(float64); ok && s.show != nil {
+				return s.show(ms)
+			}
+			return v
+		}
+		differ("periods."+period+"."+s.setting, "", show(there), show(here))
+		different = true
+	}
+	return different
+}
+
+func isObject(v any) bool {
+	_, ok := v.(map[string]any)
+	return ok
+}
+
+// both returns the sorted keys of either map.
+func both(a, b map[string]any) []string {
+	all := map[string]any{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+func shown(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "absent"
+	case string:
+		return Clip(v)
+	case float64:
+		return fmt.Sprintf("%.0f", v)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return Clip(fmt.Sprint(v))
+	}
+	return Clip(strings.TrimSpace(string(text)))
 }

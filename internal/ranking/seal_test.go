@@ -56,70 +56,6 @@ func (f *fixture) takesNothing(t testing.TB) {
 	})
 }
 
-func TestASealedWindowTakesNothingUntilItIsReopened(t *testing.T) {
-	f := ended(t)
-	f.add(t, f.member("a", 5), f.member("b", 7))
-	f.mustSeal(t, 1)
-	f.mustSeal(t, 1) // again
-	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("a", 1)}}}
-	f.takesNothing(t)
-
-	// The rest of the piece counts.
-	f.piece.Groups[0].Windows = []int{0, 1}
-	f.piece.Windows = f.piece.Windows[1:]
-	f.mustApply(t)
-	f.piece = f.newPiece()
-	require.InDelta(t, 5, f.client.ZScore(t.Context(), f.key(0), "a").Val(), 0.99)
-	require.InDelta(t, 6, f.client.ZScore(t.Context(), f.key(1), "a").Val(), 0.99)
-
-	name := f.piece.Windows[0].Listing()
-	revision, err := f.store.Unseal(t.Context(), name, time.Now(), "a test")
-	require.NoError(t, err)
-	require.Equal(t, int64(1), revision)
-	_, err = f.store.Unseal(t.Context(), name, time.Now(), "a test")
-	require.ErrorIs(t, err, ErrNotFinal)
-	f.add(t, f.member("a", 1))
-	require.InDelta(t, 6, f.client.ZScore(t.Context(), f.key(0), "a").Val(), 0.99)
-	f.mustSeal(t, 2)
-	f.takesNothing(t)
-}
-
-func TestAWindowIsSealedOnShardsWhereNobodyIsInIt(t *testing.T) {
-	f := ended(t)
-	f.add(t, f.member("a", 5))
-	w := f.sealing(t)
-	require.NoError(t, f.client.Del(t.Context(), f.key(0)).Err())
-	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Windows(), w.Name).Err())
-	w.Listing = ""
-	sealed, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
-	require.NoError(t, err)
-	require.Equal(t, []Sealed{{Name: w.Name, Revision: 1}}, sealed)
-	l := listingOf(t, f.sealing(t).Listing)
-	require.Equal(t, int64(1), l.Final)
-	require.Equal(t, "none", l.Sets)
-
-	lost, err := f.store.Lost(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, lost)
-	b, err := f.store.Top(t.Context(), "global", f.window(0), 0, 10)
-	require.NoError(t, err)
-	require.Empty(t, b.Lost)
-	require.True(t, b.Listed)
-	require.Zero(t, b.Members)
-	f.takesNothing(t)
-
-	// After the window is reopened, its first event opens it.
-	_, err = f.store.Unseal(t.Context(), w.Name, time.Now(), "a test")
-	require.NoError(t, err)
-	f.add(t, f.member("b", 3))
-	require.Empty(t, listingOf(t, f.sealing(t).Listing).Sets)
-	require.Equal(t, int64(1), f.client.ZCard(t.Context(), f.key(0)).Val())
-	require.Positive(t, f.client.PTTL(t.Context(), f.key(0)).Val())
-	lost, err = f.store.Lost(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, lost)
-}
-
 func TestNothingIsSealedBeforeItsTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		changes func(f *fixture, w *Sealing, before map[ledger.Partition]int64)
@@ -251,33 +187,6 @@ func TestWhatIsBehindIsNamed(t *testing.T) {
 	var behind *BehindError
 	require.ErrorAs(t, err, &behind)
 	require.Equal(t, BehindError{f.piece.Partition.String(), "10", 480}, *behind)
-}
-
-// A worker leaves out a window that it knows to be final, and lists it in the piece. A window that isn't
-// final, or isn't any more, must be in the piece.
-func TestAPieceThatLeavesOutWhatIsntFinalIsRefused(t *testing.T) {
-	f := ended(t)
-	f.add(t, f.member("a", 5))
-	week := f.piece.Windows[0].Listing()
-	f.mustSeal(t, 1)
-	rest := f.newPiece()
-	rest.Windows = rest.Windows[1:]
-	rest.Groups = []ledger.Group{{Windows: []int{0, 1}, Members: []ledger.Member{f.member("a", 1)}}}
-	for _, without := range [][]string{{"global:weekly:1999-W01"}, {week, "eu:" + strings.TrimPrefix(week, "global:")}} {
-		f.piece = rest
-		f.piece.Expected, f.piece.Next, f.piece.Without = ledger.At(f.next), ledger.At(f.next+10), without
-		want := ledger.Answer{Outcome: ledger.Unsealed, Windows: without[len(without)-1:]}
-		f.unchanged(t, func() {
-			require.Equal(t, want, f.apply(t))
-			require.Equal(t, want, f.check(t))
-		})
-	}
-	f.piece.Without = []string{week}
-	f.mustApply(t)
-	_, err := f.store.Unseal(t.Context(), week, time.Now(), "a test")
-	require.NoError(t, err)
-	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
-	require.Equal(t, ledger.Answer{Outcome: ledger.Unsealed, Windows: []string{week}}, f.apply(t))
 }
 
 func TestWhyAWindowWasReopenedIsKeptWithItsNextRevision(t *testing.T) {

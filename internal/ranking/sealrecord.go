@@ -38,7 +38,7 @@ func (r SealRecord) Next() int64 {
 func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]SealRecord, error) {
 	all := map[string]SealRecord{}
 	for names := range slices.Chunk(windows, listedAtOnce) {
-		texts, err := s.fields(ctx, s.keys.Final(), names)
+		texts, err := s.HashFields(ctx, s.keys.Final(), names)
 		if err != nil {
 			return nil, fmt.Errorf("read the final windows under %q: %w", s.prefix, err)
 		}
@@ -48,7 +48,7 @@ func (s *Store) SealRecords(ctx context.Context, windows []string) (map[string]S
 			}
 			r, err := ParseSealRecord(text)
 			if err != nil {
-				return nil, Faultf("%q is no record of the final window %s", clip(text), names[i])
+				return nil, Faultf("%q is no record of the final window %s", Clip(text), names[i])
 			}
 			all[names[i]] = r
 		}
@@ -109,7 +109,7 @@ func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]
 		for i, t := range some {
 			names[i] = sealedLedger + strconv.FormatInt(t.UnixMicro(), 10)
 		}
-		texts, err := s.fields(ctx, s.keys.Final(), names)
+		texts, err := s.HashFields(ctx, s.keys.Final(), names)
 		if err != nil {
 			return nil, fmt.Errorf("read the ledgers of final windows under %q: %w", s.prefix, err)
 		}
@@ -119,7 +119,7 @@ func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]
 				continue
 			}
 			if err := json.Unmarshal([]byte(text), &words); err != nil || len(words)%2 != 0 {
-				return nil, Faultf("%q is no ledger of final windows", clip(text))
+				return nil, Faultf("%q is no ledger of final windows", Clip(text))
 			}
 			counted := map[string]string{}
 			for w := 0; w < len(words); w += 2 {
@@ -127,21 +127,6 @@ func (s *Store) SealLedgers(ctx context.Context, at []time.Time) (map[time.Time]
 			}
 			all[some[i]] = counted
 		}
-	}
-	return all, nil
-}
-
-// fields reads some fields of a hash; a field that doesn't exist is empty.
-func (s *Store) fields(ctx context.Context, key string, names []string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	reply, err := s.client.HMGet(ctx, key, names...).Result()
-	if err != nil {
-		return nil, s.explain(s.ofShard(err), "")
-	}
-	all := make([]string, len(reply))
-	for i, v := range reply {
-		all[i], _ = v.(string)
 	}
 	return all, nil
 }
@@ -156,7 +141,7 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 		return err
 	}
 	used, ledgers := map[time.Time]bool{}, map[string]time.Time{}
-	for page, err := range s.pages(ctx, s.keys.Final(), 0) {
+	for page, err := range s.Pages(ctx, s.keys.Final(), 0) {
 		if err != nil {
 			return err
 		}
@@ -186,11 +171,97 @@ func (s *Store) forgetSealings(ctx context.Context) error {
 	if len(unused) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	return s.explain(s.client.HDel(ctx, s.keys.Final(), unused...).Err(), "")
+	return s.RemoveFields(ctx, s.keys.Final(), unused...)
 }
 
 // sealedLedger is the prefix of the fields that hold ledgers in the hash of final windows. No board's name
 // has it.
 const sealedLedger = "@"
+
+// Events that are missing in a reopened window: they came while it was final.
+
+// Passed are events that a window lacks although the ledger counts them: the ledger of the instant To
+// counts them, and that of From doesn't (SealLedgers). A rebuild adds them to the window.
+type Passed struct {
+	From time.Time // when the window was sealed
+	To   time.Time // when it was reopened
+}
+
+// Unsaid returns the Passed for unknown events (Seal.Unknown): no ledger has the instant 0.
+func Unsaid(until time.Time) Passed { return Passed{time.UnixMicro(0), until} }
+
+// Seal is a shard's record of a window that was ever final.
+type Seal struct {
+	Revision int64             // 0 if the window was never final
+	Final    bool              // the window is final now
+	At       time.Time         // when it was sealed, by Redis's clock; zero if the shard doesn't know
+	Ledger   map[string]string // the ledger at that time: which events are in the window; nil if the shard doesn't know
+	Reopened string            // why the window was reopened, if it was
+	// Passed are events that the ledger counts but the window lacks, because it was final when they were
+	// applied.
+	Passed []PassedBetween
+	// Unknown reports that the ledgers of some of those events are lost.
+	Unknown bool
+}
+
+// PassedBetween are the events that the ledger To counts and the earlier ledger From doesn't.
+type PassedBetween struct{ From, To map[string]string }
+
+// SealOf reads a shard's record of a window, by its name in the listing. It makes several calls: a window
+// that is sealed between them may look as if it weren't final yet, or as if it had no record.
+func (s *Store) SealOf(ctx context.Context, window string) (Seal, error) {
+	seal, err := s.sealOf(ctx, window)
+	if err != nil {
+		return Seal{}, fmt.Errorf("read the seal of %s: %w", window, err)
+	}
+	return seal, nil
+}
+
+func (s *Store) sealOf(ctx context.Context, window string) (seal Seal, err error) {
+	listing, err := s.HashFields(ctx, s.keys.Windows(), []string{window})
+	if err != nil {
+		return seal, err
+	}
+	if l, err := ParseListing(window, listing[0]); err == nil {
+		seal.Revision, seal.Final = l.Final, l.Final > 0
+	}
+	record, err := s.HashFields(ctx, s.keys.Final(), []string{window})
+	if err != nil {
+		return seal, err
+	}
+	if record[0] == "" {
+		return seal, nil
+	}
+	kept, err := ParseSealRecord(record[0])
+	if err != nil {
+		return seal, Faultf("%q is no record of the final window %s", Clip(record[0]), window)
+	}
+	wanted := []time.Time{kept.At}
+	for _, p := range kept.Passed {
+		wanted = append(wanted, p.From, p.To)
+	}
+	ledgers, err := s.SealLedgers(ctx, wanted)
+	if err != nil {
+		return seal, err
+	}
+	for _, p := range kept.Passed {
+		from, to := ledgers[p.From], ledgers[p.To]
+		if from == nil || to == nil {
+			seal.Unknown = true
+			continue
+		}
+		seal.Passed = append(seal.Passed, PassedBetween{from, to})
+	}
+	if seal.Final {
+		seal.At, seal.Ledger = kept.At, ledgers[kept.At]
+		if seal.Ledger == nil {
+			seal.At = time.Time{}
+		}
+		return seal, nil
+	}
+	seal.Revision = kept.Revision
+	if !kept.Reopened.IsZero() {
+		seal.Reopened = kept.Why
+	}
+	return seal, nil
+}

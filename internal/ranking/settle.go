@@ -56,11 +56,7 @@ func (s *Store) zoned() bool {
 // Borders reads all settled borders by name. A value is where the border is and until when it is kept, both
 // in Unix ms.
 func (s *Store) Borders(ctx context.Context) (map[string]string, error) {
-	all, err := s.hash(ctx, s.borders)
-	if err != nil {
-		return nil, fmt.Errorf("read the borders of windows under %q: %w", s.prefix, s.explain(err, ""))
-	}
-	return all, nil
+	return s.Hash(ctx, s.borders, "the borders of windows", 0)
 }
 
 // SettledBorders maps the borders of calendar windows to their settled instants, in Unix ms.

@@ -32,46 +32,6 @@ func (f *fixture) bordersOf(w periods.Window) []ledger.Border {
 	return []ledger.Border{{Name: start.String(), At: w.Start, Keep: keep}, {Name: end.String(), At: w.End, Keep: keep}}
 }
 
-func (f *fixture) counts(t *testing.T, w periods.Window, board string) ledger.Answer {
-	t.Helper()
-	p := ledger.Piece{
-		Partition: f.piece.Partition, Expected: ledger.At(f.next), Next: ledger.At(f.next + 1), Windows: []ledger.Window{listed(board, w)},
-		Groups: []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{{ID: []byte("a"), Points: 1, Time: w.Start}}}},
-	}
-	a, _, err := f.store.Apply(t.Context(), &p)
-	require.NoError(t, err)
-	if a.Outcome == ledger.Applied {
-		f.next++
-	}
-	return a
-}
-
-func TestABorderIsSettledOnceAndAWindowIsOpenedByItOnly(t *testing.T) {
-	f, w := zonedFixture(t)
-	later := w
-	later.End += 3_600_000
-	require.Equal(t, ledger.Answer{Outcome: ledger.OtherBounds, Window: "global:monthly:" + w.Name}, f.counts(t, w, "global"), "nothing is settled")
-
-	read, err := f.store.Settle(t.Context(), f.bordersOf(w), true)
-	require.NoError(t, err)
-	require.Equal(t, make([]ledger.Settled, 2), read)
-	want := []ledger.Settled{{At: w.Start, OK: true}, {At: later.End, OK: true}}
-	for _, by := range []periods.Window{later, w} { // the first one decides
-		got, err := f.store.Settle(t.Context(), f.bordersOf(by), false)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	require.Equal(t, ledger.OtherBounds, f.counts(t, w, "global").Outcome)
-	require.Equal(t, ledger.Applied, f.counts(t, later, "global").Outcome)
-	require.Equal(t, ledger.Applied, f.counts(t, later, "global").Outcome)
-	other := f.counts(t, w, "global")
-	require.Equal(t, ledger.OtherBounds, other.Outcome)
-	found := listingOf(t, other.Found)
-	require.Equal(t, [2]int64{w.Start, later.End}, [2]int64{found.Start, found.End})
-	require.Equal(t, ledger.OtherBounds, f.counts(t, w, "eu").Outcome, "another board's window has the same borders")
-	require.Equal(t, ledger.Applied, f.counts(t, later, "eu").Outcome)
-}
-
 func TestABorderIsKeptAsLongAsAWindowNeedsIt(t *testing.T) {
 	f, w := zonedFixture(t)
 	all := f.bordersOf(w)

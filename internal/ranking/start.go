@@ -34,19 +34,19 @@ func (s *Store) state(asked time.Time, reply []any, err error) (ledger.State, er
 		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, err)
 	}
 	if len(reply) != 8 {
-		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, s.ofShard(Unexpected(lua.State, reply)))
+		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, s.OfShard(Unexpected(lua.State, reply)))
 	}
 	schema, _ := reply[1].(string)
 	st, err := beside(schema, reply[0], reply[2], reply[3], reply[5])
 	if err != nil {
-		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, s.ofShard(err))
+		return ledger.State{}, fmt.Errorf("read the ledger of %q: %w", s.prefix, s.OfShard(err))
 	}
 	windows, _ := reply[4].(int64)
 	held, _ := reply[6].(int64)
 	st.Windows, st.Held, st.Asked = int(windows), held == 1, asked
 	rules, err := Fields(reply[7])
 	if err != nil {
-		return ledger.State{}, fmt.Errorf("read the rules of %q: %w", s.prefix, s.ofShard(err))
+		return ledger.State{}, fmt.Errorf("read the rules of %q: %w", s.prefix, s.OfShard(err))
 	}
 	if len(rules) > 0 {
 		st.Rules = rules
@@ -91,7 +91,7 @@ func takeRefills(workers map[string]string) (refills map[string]int64, rebuilt m
 		offset, isRebuilt := strings.CutSuffix(text, " rebuilt")
 		to, err := strconv.ParseInt(offset, 10, 64)
 		if err != nil {
-			return nil, nil, Faultf("%s is refilled up to %q, which is no offset", field, clip(text))
+			return nil, nil, Faultf("%s is refilled up to %q, which is no offset", field, Clip(text))
 		}
 		refills[field] = to
 		if isRebuilt {
@@ -108,7 +108,7 @@ func (s *Store) CheckSchema(found string) error {
 	if found == "" || s.adopt(found) {
 		return nil
 	}
-	return s.ofShard(&SchemaError{Prefix: s.prefix, Wanted: s.target(found), Found: found})
+	return s.OfShard(&SchemaError{Prefix: s.prefix, Wanted: s.target(found), Found: found})
 }
 
 // Begin writes where partitions start, for all of them or for none. If Redis has another schema, the error
@@ -176,7 +176,7 @@ func (s *Store) position(partition ledger.Partition, reply *redis.StringCmd) (st
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the position of %v: %w", partition, s.ofShard(err))
+		return "", fmt.Errorf("read the position of %v: %w", partition, s.OfShard(err))
 	}
 	return text, nil
 }

@@ -1,9 +1,7 @@
 package ranking
 
 import (
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,32 +15,6 @@ import (
 
 func beginning(partition int, found string, at int64, origin *ledger.Origin) ledger.StartPosition {
 	return ledger.StartPosition{Partition: ledger.Partition{Topic: "events", Number: partition}, Found: found, At: ledger.At(at), Origin: origin}
-}
-
-func TestTheFirstToComeDecidesForAllPartitions(t *testing.T) {
-	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	came := map[ledger.StartResult]int{}
-	for n := range 8 {
-		group.Go(func() {
-			begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{
-				beginning(0, "", int64(n), &ledger.Origin{Offset: int64(n), Time: 7}), beginning(1, "", int64(n), nil),
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				came[begun]++
-			}
-		})
-	}
-	group.Wait()
-	require.Equal(t, map[ledger.StartResult]int{ledger.Began: 1, ledger.Overtaken: 7}, came)
-	st, err := f.store.State(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, st.Ledger["events/0"], st.Ledger["events/1"], "all of one, and none of another")
-	require.Equal(t, map[string]string{"events/0": st.Ledger["events/0"] + " 7"}, st.Origins)
-	require.NoError(t, f.store.CheckSchema(st.Schema))
 }
 
 func TestABeginningIsAllOrNone(t *testing.T) {
@@ -280,13 +252,6 @@ func TestASchemaHasWhatDecidesTheWindowsOfPeriodsThatAreNotBuiltIn(t *testing.T)
 		t.Errorf("%s\n%s", wanted, text)
 	}
 
-	v := &View{Shards: 1, Schema: wanted, layouts: map[string]codec.Layout{}, own: map[string]periods.Parts{}}
-	require.NoError(t, v.read())
-	same, err := v.SchemaFor(1)
-	require.NoError(t, err)
-	require.Equal(t, wanted, same)
-	require.Equal(t, season.Parts(), v.own["season"])
-
 	for _, c := range []struct {
 		found periods.Rule
 		want  string
@@ -335,42 +300,4 @@ func TestAStateIsAllThatStandsBesideTheScores(t *testing.T) {
 		Schema: f.store.Schema(), Ledger: map[string]string{"events/3": "10"}, Origins: none,
 		Windows: 3, Workers: map[string]string{"events/3": "host running"}, Refills: map[string]int64{}, Rebuilt: map[string]bool{}, Held: true,
 	}, st)
-}
-
-func TestAListingGoesTwoDaysAfterItsWindowIsOver(t *testing.T) {
-	f := someone(t)
-	now := time.Now().UnixMilli()
-	list := func(name string, expires int64) {
-		listing := entry(now-90*day, now-80*day, expires)
-		require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), name, listing).Err())
-	}
-	list("global:weekly:due", now-2*day-1000)
-	list("global:weekly:due2", now-30*day)
-	list("global:weekly:soon", now-2*day+60_000)
-	list("global:weekly:kept", now-30*day) // its expiry was removed by hand
-	require.NoError(t, f.client.Do(t.Context(), "zadd", f.store.keys.Listed("global:weekly:kept"), 1, "u").Err())
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Windows(), "global:weekly:odd", "nonsense").Err())
-	for i := range 1200 { // more than a page
-		list(fmt.Sprint("eu:weekly:", i), now-3*day)
-	}
-
-	dropped, err := f.store.Retire(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 1202, dropped)
-	left := f.client.HKeys(t.Context(), f.store.keys.Windows()).Val()
-	require.ElementsMatch(t, []string{"global:weekly:soon", "global:weekly:kept", "global:weekly:odd",
-		f.piece.Windows[0].Listing(), f.piece.Windows[1].Listing(), f.piece.Windows[2].Listing()}, left)
-	dropped, err = f.store.Retire(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, dropped)
-	require.Equal(t, ledger.Applied, f.apply(t).Outcome)
-}
-
-func TestAListingThatChangedSinceItWasReadStays(t *testing.T) {
-	f := someone(t)
-	w := f.piece.Windows[0].Listing()
-	dropped, err := f.store.retire(t.Context(), []string{w, "1 2 3"})
-	require.NoError(t, err)
-	require.Zero(t, dropped)
-	require.NotEmpty(t, f.listing(t, f.piece.Windows[0]))
 }

@@ -7,6 +7,16 @@
 //	            expected ≠ ledger ──▶ moved: nothing was written
 //	piece ──▶ ┤ any check fails   ──▶ why: nothing was written
 //	            else              ──▶ torn:expected → scores → next
+//
+// A store is one shard. Who uses which part of it:
+//
+//	workers   apply.go, ruled.go, start.go, settle.go, extend.go
+//	readers   query.go, read.go, each.go, names.go; package boards reads all shards together
+//	jobs      seal.go, sealrecord.go, retire.go, largest.go, bans.go; package boards calls them on all shards
+//	rebuilds  compare.go, lock.go; packages shadow and reshard
+//	commands  guard.go; package inventory reads and removes what is under a prefix
+//
+// All of them use call.go, errors.go, keys.go, listing.go, pages.go and schema.go.
 package ranking
 
 import (
@@ -121,7 +131,7 @@ func New(c Config) *Store {
 	}
 	shards := max(c.Shards, 1)
 	s := &Store{
-		client: c.Client, prefix: c.Prefix, shard: c.Shard, shards: shards, keys: newKeys(c.Prefix, c.Shard, shards),
+		client: c.Client, prefix: c.Prefix, shard: c.Shard, shards: shards, keys: KeysOf(c.Prefix, c.Shard, shards),
 		own: Schema{
 			Boards: c.Lists, Cluster: c.Cluster, Layouts: layouts, Own: own, Shards: int(shards),
 			WeekDay: c.Calendar.WeekStart(), TimeZone: c.Calendar.Zone(),
@@ -142,6 +152,13 @@ func New(c Config) *Store {
 	s.schema.Store(&text)
 	s.readAs.Store(&text)
 	return s
+}
+
+// Bare returns a store without periods, for what doesn't depend on the configuration: keys, hashes, locks and
+// the state.
+func Bare(client redis.UniversalClient, prefix string, shard int, of ledger.Shards, timeout time.Duration) *Store {
+	keys := KeysOf(prefix, shard, of)
+	return &Store{client: client, prefix: prefix, shard: shard, shards: of, keys: keys, rules: keys.Rules(), borders: keys.Borders(), timeout: timeout}
 }
 
 func (s *Store) ready() {
@@ -202,7 +219,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	defer cancel()
 	server, err := s.master(ctx)
 	if err != nil {
-		return time.Time{}, s.ofShard(err)
+		return time.Time{}, s.OfShard(err)
 	}
 	now, err := server.Time(ctx).Result()
 	if err != nil {
@@ -222,10 +239,4 @@ func (s *Store) master(ctx context.Context) (redis.Cmdable, error) {
 		return nil, fmt.Errorf("find the node of %q: %w", s.prefix, err)
 	}
 	return node, nil
-}
-
-// onOneServer runs do, which uses the cursors of a scan on the server that has the ledger. If another
-// server took over meanwhile, it runs do again.
-func (s *Store) onOneServer(ctx context.Context, do func() error) error {
-	return redisconn.OnOneServer(ctx, s.timeout, s.master, do)
 }

@@ -30,6 +30,6 @@ func TestASlotIsTheOneThatRedisHas(t *testing.T) {
 }
 
 func TestTheKeysOfOneShardAreThoseWithoutANumber(t *testing.T) {
-	require.Equal(t, "lb:{0}:ledger", newKeys("lb", 0, 1).Ledger())
-	require.Equal(t, "lb:{"+Tag(2, 5)+"}:5:ledger", newKeys("lb", 2, 5).Ledger())
+	require.Equal(t, "lb:{0}:ledger", KeysOf("lb", 0, 1).Ledger())
+	require.Equal(t, "lb:{"+Tag(2, 5)+"}:5:ledger", KeysOf("lb", 2, 5).Ledger())
 }

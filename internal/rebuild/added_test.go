@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/codec"
+	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fold"
-	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -47,63 +47,6 @@ func periodOf(key string) string {
 	return parts[len(parts)-2]
 }
 
-// 20 events are counted before a period is added, and 10 after.
-func TestARebuildCompletesTheRunningWindowOfAPeriodThatWasAdded(t *testing.T) {
-	onShards(t, func(t *testing.T, of ledger.Shards) {
-		p := newPlace(t, of, 20)
-		p.adds(periods.Monthly, periods.AllTime)
-		p.publish(10, 7)
-		require.NoError(t, p.consumer().To(t.Context(), replay.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(30)}))
-		points := func() map[string]int64 {
-			all := map[string]int64{}
-			for name, rows := range p.boards() {
-				for _, row := range rows {
-					all[periodOf(name)] += int64(row.Score)
-				}
-			}
-			return all
-		}
-		read := boards.New(p.config)
-		complete := func(period periods.Period, at time.Time) bool {
-			w, err := p.config.Calendar.At(period, at.UnixMilli())
-			require.NoError(t, err)
-			b, err := read.Top(t.Context(), "global", w, 0, 100)
-			require.NoError(t, err)
-			if len(b.Incomplete) > 0 {
-				require.Equal(t, []string{topic + "/0"}, b.Incomplete)
-			}
-			return len(b.Incomplete) == 0
-		}
-		require.Equal(t, map[string]int64{"weekly": 190 + 45, "monthly": 45, "all-time": 45}, points())
-		now := time.Now()
-		require.True(t, complete(periods.Weekly, now))
-		require.False(t, complete(periods.Monthly, now))
-		require.False(t, complete(periods.AllTime, now))
-		require.True(t, complete(periods.Monthly, now.AddDate(0, 2, 0)))
-
-		// A rebuild of some boards does not complete the period's windows on other boards.
-		p.job.Choice.Boards = []string{"global"}
-		r, err := p.job.Run(t.Context())
-		require.NoError(t, err)
-		require.True(t, r.Swapped)
-		require.False(t, complete(periods.Monthly, now))
-
-		p.job.Choice.Boards = nil
-		r, err = p.job.Run(t.Context())
-		require.NoError(t, err)
-		require.True(t, r.Swapped)
-		require.Equal(t, map[string]int64{"weekly": 190 + 45, "monthly": 190 + 45, "all-time": 190 + 45}, points())
-		for _, period := range []periods.Period{periods.Weekly, periods.Monthly, periods.AllTime} {
-			require.True(t, complete(period, now), "%s", period)
-		}
-		for _, s := range p.live {
-			st, err := s.State(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, st.Since, "nothing is left to say")
-		}
-	})
-}
-
 // lists makes the board global list its periods, as a consumer that starts with them does.
 func (p *place) lists(of ...periods.Period) {
 	p.t.Helper()
@@ -129,7 +72,7 @@ func TestARebuildOfABoardCompletesThePeriodThatWasAddedToItsList(t *testing.T) {
 		require.NoError(t, err)
 		counts := func(to int64) {
 			p.publish(10, 7)
-			require.NoError(t, p.consumer().To(t.Context(), replay.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(to)}))
+			require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(to)}))
 		}
 		p.lists(periods.Weekly)
 		counts(30)

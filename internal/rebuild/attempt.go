@@ -13,7 +13,6 @@ import (
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/shadow"
 )
 
@@ -69,12 +68,12 @@ func (a *attempt) left() []*part {
 // names that shard.
 func each(parts []*part, do func(p *part) error) error {
 	if len(parts) == 1 {
-		return parts[0].named(do(parts[0]))
+		return parts[0].live.OfShard(do(parts[0]))
 	}
 	errs := make([]error, len(parts))
 	var together sync.WaitGroup
 	for i, p := range parts {
-		together.Go(func() { errs[i] = p.named(do(p)) })
+		together.Go(func() { errs[i] = p.live.OfShard(do(p)) })
 	}
 	together.Wait()
 	for _, err := range errs {
@@ -250,7 +249,7 @@ func (a *attempt) turns(ctx context.Context) error {
 			read = time.Now()
 		}
 		if err := p.turn(ctx, a.result); err != nil {
-			return p.named(err)
+			return p.live.OfShard(err)
 		}
 		a.through(ctx, p)
 	}
@@ -264,15 +263,4 @@ func (a *attempt) through(ctx context.Context, p *part) {
 		a.reads.Leave(p.shard)
 		_ = p.Unlink(ctx, removalPause)
 	}
-}
-
-// named adds the shard's name to an error if there are several shards.
-func (p *part) named(err error) error {
-	if err == nil || len(p.Live) == 1 {
-		return err
-	}
-	if _, named := errors.AsType[*ranking.ShardError](err); named {
-		return err
-	}
-	return &ranking.ShardError{Shard: p.shard, Of: ledger.Shards(len(p.Live)), Addr: p.live.Addr(), Err: err}
 }

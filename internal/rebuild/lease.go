@@ -60,7 +60,7 @@ func (a *attempt) locks(ctx context.Context, first bool) (shard int, err error) 
 		}
 		if err != nil {
 			p.Rebuild = nil
-			return p.shard, p.named(shadow.Full(err))
+			return p.shard, p.live.OfShard(shadow.Full(err))
 		}
 	}
 	return 0, nil

@@ -401,21 +401,6 @@ func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
 	})
 }
 
-func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
-	testenv.SlowEmbedded(t)
-	t.Parallel()
-	p := newPlace(t, 1, 20)
-	was := p.boards()
-	p.redis.AddHook(slow(160 * time.Millisecond)) // a round has at least two calls
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Equal(t, was, p.boards())
-	require.Len(t, p.notes, 1)
-	require.Contains(t, p.notes[0], "isn't close yet")
-	p.nothingLeft()
-}
-
 func TestAnothersHoldIsWaitedForWhileTheLeaseGoesOn(t *testing.T) {
 	t.Parallel()
 	onShards(t, func(t *testing.T, of ledger.Shards) {

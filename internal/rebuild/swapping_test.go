@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,33 +92,6 @@ func TestAShardThatIsTornUnderTheHoldIsRefusedAtOnceWithItsReasons(t *testing.T)
 		require.ErrorAs(t, err, &refused)
 		require.Contains(t, err.Error(), "written in part")
 		require.Less(t, time.Since(began), soon)
-		p.nothingLeft()
-	})
-}
-
-func TestAComparisonWaitsOutAFailoverAsEverythingElseDoes(t *testing.T) {
-	onShards(t, func(t *testing.T, of ledger.Shards) {
-		p := newPlace(t, of, 40)
-		for key, rows := range p.boards() {
-			if slices.ContainsFunc(rows, func(z redis.Z) bool { return z.Member == "m3" }) {
-				require.NoError(t, p.redis.ZIncrBy(t.Context(), key, 25, "m3").Err())
-			}
-		}
-		p.job.Compare, p.job.List = true, 10
-		var asked atomic.Int64
-		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
-			if a := cmd.Args(); len(a) > 1 && a[0] == "evalsha" && a[1] == lua.Page.SHA && asked.Add(1)%2 == 1 {
-				cmd.SetErr(io.EOF) // every other of these calls is lost
-				return io.EOF
-			}
-			return do(ctx, cmd)
-		}))
-		r, err := p.job.Run(t.Context())
-		require.NoError(t, err)
-		require.Greater(t, asked.Load(), int64(3))
-		require.True(t, r.Swapped)
-		require.True(t, r.Exact)
-		require.Len(t, r.Differences, 1)
 		p.nothingLeft()
 	})
 }

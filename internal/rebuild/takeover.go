@@ -24,14 +24,14 @@ func (a *attempt) takeOver(ctx context.Context) error {
 	}
 	for _, p := range a.left() {
 		if a.DryRun {
-			if err := p.named(p.plan(ctx)); err != nil {
+			if err := p.live.OfShard(p.plan(ctx)); err != nil {
 				return err
 			}
 			p.result.done = true
 			continue
 		}
 		if err := a.takeOverShard(ctx, p); err != nil {
-			return p.named(err)
+			return p.live.OfShard(err)
 		}
 		a.through(ctx, p)
 	}

@@ -11,8 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/internal/ranking/boards"
-	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -62,25 +60,6 @@ func TestWhatIsSentUnderTheHoldDoesNotGrowWithWindows(t *testing.T) {
 	require.Less(t, len(sent), 12, "%v", sent)
 	require.NotContains(t, sent, "hscan")
 	require.Equal(t, windows, r.Plan.Replaces())
-	p.nothingLeft()
-}
-
-// After max_windows is lowered, existing windows stay and are rebuilt.
-func TestARebuildOfMoreWindowsThanMayBeReplacesThemAll(t *testing.T) {
-	testenv.SlowEmbedded(t)
-	const windows, most = 800, 500
-	p := manyBoards(t, testenv.Redis(t).Client(t), windows)
-	was := p.boards()
-	require.Len(t, was, windows)
-	p.config.MaxWindows = most
-	p.job.Live = boards.New(p.config).Shards()
-	r, err := p.job.Run(t.Context())
-	require.NoError(t, err)
-	require.True(t, r.Swapped)
-	require.Equal(t, was, p.boards())
-	for _, w := range r.Plan.Windows {
-		require.Equal(t, shadow.Replaced, w.Action, w.Why)
-	}
 	p.nothingLeft()
 }
 

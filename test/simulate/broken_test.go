@@ -543,14 +543,14 @@ func (w *Writer) Give(all []deadLetter) { w.deadLetters = all }
 	},
 	{
 		name: "a rebuild removes one batch", what: "of what a rebuild leaves behind all but some hundred keys stay until they expire",
-		source: []patch{{"internal/ranking/unlink.go", "		if done == len(keys) {\n", "		if done == len(keys) || broken(\"a rebuild removes one batch\") {\n"}},
+		source: []patch{{"internal/ranking/pages.go", "		if done == len(keys) {\n", "		if done == len(keys) || broken(\"a rebuild removes one batch\") {\n"}},
 		wrong:  "a rebuild has ended",
 		seed:   3000,
 	},
 	{
 		name: "the listing is read in one call", what: "Redis stands still while somebody reads which windows there are",
 		source: []patch{{
-			"internal/ranking/listing.go", "s.client.HScan(ctx, key, cursor, \"\", listedAtOnce).Result()",
+			"internal/ranking/pages.go", "s.client.HScan(ctx, key, cursor, \"\", listedAtOnce).Result()",
 			`s.client.HScan(ctx, key, cursor, "", map[bool]int64{false: listedAtOnce, true: 1 << 30}[broken("the listing is read in one call")]).Result()`,
 		}},
 		wrong: "a call has to",

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	starts "github.com/standings/standings/internal/ingest/start"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/test/oracle"
 	"github.com/standings/standings/test/simulate/redissim"
 )
@@ -162,7 +162,7 @@ func (w *world) sendOn(f fault) {
 func (w *world) drop(match func(string) bool) {
 	w.errandOf(drops, func(p *process) (int64, error) {
 		p.match = match
-		v, err := ranking.NewView(p, p.clients[0], prefix, 1, redisTimeout)
+		v, err := inventory.NewView(p, p.clients[0], prefix, 1, redisTimeout)
 		if err != nil {
 			return 0, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
 )
 
 const (
@@ -49,12 +50,12 @@ func (w *world) read() {
 	w.readers = append(w.readers, r)
 	w.mu.Unlock()
 	p.dial()
-	store := p.store(w.shards[0])
+	shard := boards.Together([]*ranking.Store{p.store(w.shards[0])})
 	go func() {
 		defer close(p.done)
 		for n := 0; p.Err() == nil; n++ {
 			board, window := w.choice(n, p.has)
-			if b, err := store.Top(p.ending, board, window, 0, 3); err == nil {
+			if b, err := shard.Top(p.ending, board, window, 0, 3); err == nil {
 				r.judge(&b)
 			}
 			select {

@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/diff"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/units"
 	"github.com/standings/standings/internal/zoneinfo"
 )
@@ -202,8 +203,8 @@ func (r *report) verdict() error {
 	return nil
 }
 
-func view(ctx context.Context, cfg *config.Config, client redis.UniversalClient, prefix string) (*ranking.View, error) {
-	v, err := ranking.NewView(ctx, client, prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
+func view(ctx context.Context, cfg *config.Config, client redis.UniversalClient, prefix string) (*inventory.View, error) {
+	v, err := inventory.NewView(ctx, client, prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
 		return nil, other
 	}

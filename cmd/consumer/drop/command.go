@@ -13,7 +13,7 @@ import (
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
 )
@@ -95,7 +95,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
 	d := &drop{program: p, cfg: cfg, boards: f.boards, prefix: f.prefix}
-	d.view, err = ranking.NewView(ctx, client, f.prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
+	d.view, err = inventory.NewView(ctx, client, f.prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if d.view == nil || err != nil && d.boards != nil { // for a whole prefix, it does not matter if the schema is missing or of another version
 		return untouched(ctx, err, cfg)
 	}
@@ -154,7 +154,7 @@ func (d *drop) ask(ctx context.Context) error {
 	return nil
 }
 
-func what(prefix string, f *ranking.Found) string {
+func what(prefix string, f *inventory.Found) string {
 	boards := "no boards"
 	if len(f.Boards) > 0 {
 		boards = plain(f.Boards)

@@ -16,6 +16,7 @@ import (
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/retry"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
@@ -26,13 +27,13 @@ const pause = 5 * time.Millisecond
 
 // watchTime is how long drop watches the prefix for signs of a consumer. A consumer that has just started
 // and has nothing to count only writes its status lines.
-const watchTime = ranking.ReportEvery + 2*time.Second
+const watchTime = inventory.ReportEvery + 2*time.Second
 
 // drop removes keys under a prefix.
 type drop struct {
 	program *cli.Program
 	cfg     *config.Config
-	view    *ranking.View
+	view    *inventory.View
 	prefix  string
 	boards  []string // patterns; nil: all keys, including those that belong to no board
 }
@@ -62,7 +63,7 @@ func matches(patterns []string, board string) bool {
 // named returns the patterns as they were typed.
 func (d *drop) named() string { return strings.Join(d.boards, ",") }
 
-func (d *drop) survey(ctx context.Context) (*ranking.Found, error) {
+func (d *drop) survey(ctx context.Context) (*inventory.Found, error) {
 	if d.boards == nil {
 		return d.view.Survey(ctx)
 	}
@@ -71,7 +72,7 @@ func (d *drop) survey(ctx context.Context) (*ranking.Found, error) {
 
 // unused returns an error if a consumer uses the prefix. Single boards may be dropped while a consumer
 // runs.
-func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
+func (d *drop) unused(ctx context.Context, f *inventory.Found) error {
 	switch {
 	case d.boards != nil:
 		return nil
@@ -96,7 +97,7 @@ func (d *drop) unused(ctx context.Context, f *ranking.Found) error {
 }
 
 // remove removes the found keys or windows, and those written meanwhile.
-func (d *drop) remove(ctx context.Context, found *ranking.Found) error {
+func (d *drop) remove(ctx context.Context, found *inventory.Found) error {
 	unit, removed, began := "key", int64(0), time.Now()
 	if d.boards != nil {
 		unit = "window"
@@ -142,7 +143,7 @@ func (d *drop) remove(ctx context.Context, found *ranking.Found) error {
 	return fmt.Errorf("%s of %s are back: something writes them", units.Plural(int64(found.Keys), "key"), d.prefix)
 }
 
-func (d *drop) removeOnce(ctx context.Context, found *ranking.Found, progress func(done int)) (int64, error) {
+func (d *drop) removeOnce(ctx context.Context, found *inventory.Found, progress func(done int)) (int64, error) {
 	if d.boards != nil {
 		return d.view.DropBoards(ctx, found, pause, progress)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/ranking/reshard"
 	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/internal/terminal"
@@ -104,7 +104,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is in flight any more
-	v, err := ranking.NewView(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
+	v, err := inventory.NewView(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if err != nil {
 		return untouched(ctx, err, cfg)
 	}
@@ -144,7 +144,7 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags) erro
 }
 
 // ready checks Redis's settings and commands before anything is paused.
-func ready(ctx context.Context, cfg *config.Config, v *ranking.View) error {
+func ready(ctx context.Context, cfg *config.Config, v *inventory.View) error {
 	if err := v.Stores()[0].TryEviction(ctx, cfg.Redis.AssumeNoeviction); err != nil {
 		return err
 	}

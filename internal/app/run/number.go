@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/ranking/reshard"
 	"github.com/standings/standings/internal/units"
 )
@@ -44,7 +45,7 @@ func (p *process) numbered(ctx context.Context, configured *config.Config) (cfg 
 // A consumer calls it before it begins a shard. After Redis is lost, one consumer may still have the number of a reshard,
 // and a restarted one the number of an unchanged configuration; without the claim both would fill shards of their own.
 func claim(ctx context.Context, client redis.UniversalClient, cfg *config.Config) error {
-	number, err := ranking.ClaimNumber(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
+	number, err := inventory.ClaimNumber(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
 	if err == nil && int64(number) != cfg.Redis.Shards {
 		err = renumbered(number)
 	}
@@ -64,7 +65,7 @@ func (p *process) watchNumber(ctx context.Context, cfg *config.Config, pause *in
 	tick := time.NewTicker(numberEvery)
 	defer tick.Stop()
 	for {
-		number, err := ranking.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+		number, err := inventory.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)
 		switch {
 		case err != nil:
 		case number.Shards > 0 && int64(number.Shards) != cfg.Redis.Shards:
@@ -97,7 +98,7 @@ const keepEvery = time.Hour
 // switch.
 func (p *process) keepReshard(cfg *config.Config, all *boards.Boards) jobs.Job {
 	return jobs.Job{Name: "keep a reshard", Every: keepEvery, Run: func(ctx context.Context) (time.Duration, error) {
-		number, err := ranking.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+		number, err := inventory.ReadNumber(ctx, p.client, cfg.Redis.Prefix, cfg.Redis.Timeout)
 		if err != nil || number.Shards == 0 || int64(number.Shards) != cfg.Redis.Shards {
 			return 0, err
 		}
@@ -110,7 +111,7 @@ func (p *process) keepReshard(cfg *config.Config, all *boards.Boards) jobs.Job {
 
 // copying returns the reason to pause if a reshard copies the boards of this number of shards, else nil. A reshard to the
 // same number only removes what an earlier one left.
-func copying(by *ranking.Reshard, shards ledger.Shards) error {
+func copying(by *inventory.Reshard, shards ledger.Shards) error {
 	if by == nil || by.From != shards || by.To == shards {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package boards
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -25,77 +24,6 @@ func some(t *testing.T, of ledger.Shards) (*fixture, *trips) {
 	counted := new(trips)
 	client.AddHook(counted)
 	return f, counted
-}
-
-func TestOneShardIsOneCallAndNothingElse(t *testing.T) {
-	f, trips := some(t, 1)
-	var calls [][]any
-	f.client.AddHook(calling(func(args []any) { calls = append(calls, args) }))
-	for _, read := range []func() (ranking.Board, error){
-		func() (ranking.Board, error) { return f.Top(t.Context(), "global", f.window, 150, 10) },
-		func() (ranking.Board, error) { return f.Rank(t.Context(), "global", f.window, "u1", "u2", "no") },
-		func() (ranking.Board, error) { return f.Around(t.Context(), "global", f.window, "u1", 2) },
-	} {
-		_, err := read() // loads the script into the server
-		require.NoError(t, err)
-		trips.n.Store(0)
-		calls = nil
-		b, err := read()
-		require.NoError(t, err)
-		require.Equal(t, int64(1), trips.n.Load())
-		require.Len(t, calls, 1)
-		require.Nil(t, b.Shards)
-		require.Empty(t, b.LostOn)
-	}
-}
-
-func TestAPageNearTheTopIsOneRoundTripAndRanksAreTwo(t *testing.T) {
-	f, trips := some(t, 16)
-	members := []string{"no"}
-	for i := range 100 {
-		members = append(members, fmt.Sprint("u", i))
-	}
-	for range 2 { // the first pass loads the scripts into the server
-		trips.n.Store(0)
-		_, err := f.Top(t.Context(), "global", f.window, 0, 100)
-		require.NoError(t, err)
-	}
-	require.Equal(t, int64(1), trips.n.Load())
-	for range 2 {
-		trips.n.Store(0)
-		_, err := f.Rank(t.Context(), "global", f.window, members...)
-		require.NoError(t, err)
-	}
-	require.Equal(t, int64(2), trips.n.Load())
-}
-
-// Reads are exact however members are distributed, even if one shard has all of the first rows.
-func TestATopIsExactWhereOneShardHasAllOfIt(t *testing.T) {
-	testenv.SlowEmbedded(t)
-	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 16, codec.Readable)
-	var all []ranking.Standing
-	for i := 0; len(all) < 1000; i++ {
-		st := f.standing(fmt.Sprint("u", i), int64(i%700), 0)
-		if f.home(st.Member) == 3 {
-			st = f.standing(st.Member, st.Points+1000, 0)
-		}
-		all = append(all, st)
-	}
-	for i := 1000; len(all) < 1500; i++ {
-		if st := f.standing(fmt.Sprint("u", i), int64(i), 0); f.home(st.Member) == 3 {
-			all = append(all, st)
-		}
-	}
-	f.put(t, all...)
-	all = ranked(all)
-	for _, limit := range []int{1, 10, 100, 400, 700, 1499, 1500, 1600} {
-		b, err := f.Top(t.Context(), "global", f.window, 0, limit)
-		require.NoError(t, err)
-		require.Equal(t, cut(all, 0, limit), b.Standings)
-		b, err = f.farDown(t.Context(), f.any(), 200, limit)
-		require.NoError(t, err)
-		require.Equal(t, cut(all, 200, limit), b.Standings)
-	}
 }
 
 // The search ends, members rise, and then the page is read: the rows are not the page's any more, and
@@ -128,18 +56,6 @@ func TestAPageOfABoardThatHasChangedSinceTheSearchIsSoughtAgain(t *testing.T) {
 	b, err := f.Top(t.Context(), "global", f.window, offset, limit)
 	require.NoError(t, err)
 	require.Equal(t, cut(ranked(all), offset, limit), b.Standings)
-}
-
-// A shard lists a window once it has a member in it.
-func TestAWindowThatOneShardListsIsListed(t *testing.T) {
-	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 5, codec.Readable)
-	f.put(t, f.standing("u1", 3, 0))
-	b, err := f.Top(t.Context(), "global", f.window, 0, 10)
-	require.NoError(t, err)
-	require.True(t, b.Listed)
-	require.Empty(t, b.Lost)
-	require.Equal(t, int64(1), b.Members)
-	require.Len(t, b.Shards, 5)
 }
 
 func TestABoardThatAShardHasLostSaysWhichShard(t *testing.T) {
@@ -185,29 +101,6 @@ func TestABoardIsAsFarAsTheShardThatIsFurthestBehind(t *testing.T) {
 	require.Equal(t, []string{"points/0"}, b.Incomplete)
 }
 
-func TestAPrefixWithoutStandingsSaysSo(t *testing.T) {
-	b := New(configured(t, testenv.RedisClient(t), testenv.Prefix(t), 3, codec.Readable))
-	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t), 1, codec.Readable)
-	_, err := b.Top(t.Context(), "global", f.window, 0, 10)
-	require.ErrorContains(t, err, "no standings under the prefix")
-}
-
-// A reader does not know the Kafka cluster; every shard's schema contains it.
-func TestAReaderNeedsNotKnowTheCluster(t *testing.T) {
-	f, trips := some(t, 3)
-	prefix := f.Shards()[0].Prefix()
-	c := configured(t, f.client, prefix, 3, codec.Readable)
-	c.Cluster = ""
-	reader := New(c)
-	for range 2 {
-		trips.n.Store(0)
-		b, err := reader.Rank(t.Context(), "global", f.window, "u199")
-		require.NoError(t, err)
-		require.Equal(t, int64(1), b.Standings[0].Rank)
-	}
-	require.Equal(t, int64(2), trips.n.Load(), "from the second read on it is no more")
-}
-
 func TestAnErrorNamesItsShardAndWhereThatIs(t *testing.T) {
 	f, _ := some(t, 5)
 	f.client.Del(t.Context(), f.key(4))
@@ -229,18 +122,4 @@ func TestAnErrorNamesItsShardAndWhereThatIs(t *testing.T) {
 	_, err = one.Top(t.Context(), "global", f.window, 0, 10)
 	require.ErrorContains(t, err, "dial tcp")
 	require.NotContains(t, err.Error(), "shard")
-}
-
-// calling receives the arguments of every call.
-type calling func(args []any)
-
-func (calling) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (c calling) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c(cmd.Args())
-		return next(ctx, cmd)
-	}
-}
-func (calling) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }

@@ -15,16 +15,6 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-func TestCountsAreOfEveryScore(t *testing.T) {
-	for _, of := range numbers {
-		f, _ := some(t, of) // points 0 to 199
-		b, err := f.With(Extra{Counts: []float64{200, 199, 0, math.Inf(-1), 100}}).Top(t.Context(), "global", f.window, 0, 0)
-		require.NoError(t, err)
-		require.Equal(t, []int64{0, 1, 200, 200, 100}, b.Counts)
-		require.Empty(t, b.Standings)
-	}
-}
-
 func TestWhatThereCantBeIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	for _, of := range []int{1, 3} {
 		f, trips := some(t, numbers[of/2*2])
@@ -122,6 +112,8 @@ func TestReadsAroundAPlaceAreOneRoundTripAndTiesOneMore(t *testing.T) {
 			read         func(b *Boards) (ranking.Board, error)
 			extra        Extra
 		}{
+			"top":    {1, 1, func(b *Boards) (ranking.Board, error) { return b.Top(ctx, "global", f.window, 0, 100) }, Extra{}},
+			"ranks":  {1, 2, func(b *Boards) (ranking.Board, error) { return b.Rank(ctx, "global", f.window, "u1", "u2", "no") }, Extra{}},
 			"bottom": {1, 1, func(b *Boards) (ranking.Board, error) { return b.Bottom(ctx, "global", f.window, 0, 10) }, counts},
 			"after":  {1, 1, func(b *Boards) (ranking.Board, error) { return b.After(ctx, "global", f.window, middle, 10) }, counts},
 			"score":  {1, 1, func(b *Boards) (ranking.Board, error) { return b.AroundScore(ctx, "global", f.window, 100, 10) }, counts},

@@ -83,12 +83,6 @@ func fixed(t tester, client *redis.Client, c *ranking.Config) *fixture {
 	return f
 }
 
-// any returns a query about the board's window.
-func (f *fixture) any() *ranking.Query {
-	q := f.query(f.board, f.window, ranking.Rows{})
-	return &q
-}
-
 // key returns the board's key on a shard.
 func (f *fixture) key(shard int) string {
 	return f.Shards()[shard].Keys().Listed(f.board + ":weekly:" + f.window.Name)

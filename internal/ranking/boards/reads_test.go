@@ -133,6 +133,8 @@ func TestEveryReadAroundAPlaceIsOfOneSortedList(t *testing.T) {
 			require.Equal(t, want, got.Standings, what)
 			require.Equal(t, int64(place), got.Place, what)
 			require.Equal(t, int64(len(all)), got.Members, what)
+			require.Equal(t, len(all) > 0, got.Listed, what)
+			require.Empty(t, got.Lost, what)
 			require.Len(t, got.Counts, len(extra.Counts), what)
 			for i, score := range extra.Counts {
 				require.Equal(t, int64(all.least(score)), got.Counts[i], "%s: with at least %v", what, score)
@@ -144,6 +146,12 @@ func TestEveryReadAroundAPlaceIsOfOneSortedList(t *testing.T) {
 		got, err := b.Top(ctx, f.board, f.window, offset, limit)
 		got.Place = 0
 		check("top", got, err, all.rows(offset, offset+limit), 0)
+		if f.of > 1 && limit > 0 {
+			q := b.query(f.board, f.window, ranking.Rows{})
+			got, err = b.farDown(ctx, &q, offset, limit)
+			got.Place = 0
+			check("top by a search", got, err, all.rows(offset, offset+limit), 0)
+		}
 		got, err = b.Bottom(ctx, f.board, f.window, offset, limit)
 		got.Place = 0
 		check("bottom", got, err, all.rows(len(all)-offset-limit, len(all)-offset), 0)
@@ -203,6 +211,9 @@ func TestRowsAroundAPlaceAreExactWhereOneShardHasAllOfThem(t *testing.T) {
 	f.put(t, all...)
 	all = ranked(all)
 	for _, limit := range []int{1, 10, 100, 400, 700} {
+		top, err := f.Top(t.Context(), "global", f.window, 0, limit+700)
+		require.NoError(t, err)
+		require.Equal(t, all.rows(0, limit+700), top.Standings)
 		for _, score := range []float64{900, 1000, 1300, 1700, 1800} {
 			place := all.least(score)
 			b, err := f.AroundScore(t.Context(), "global", f.window, score, limit)

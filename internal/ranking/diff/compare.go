@@ -15,6 +15,7 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -89,7 +90,7 @@ func (c *comparison) note(member, a, b string) error {
 
 // scan passes every member of one side to give, with its scores there and on the other side. It skips equal
 // scores if the layouts are equal.
-func (c *comparison) scan(ctx context.Context, one, other *ranking.View, give func(member, score, there string) error) error {
+func (c *comparison) scan(ctx context.Context, one, other *inventory.View, give func(member, score, there string) error) error {
 	for _, shard := range one.Stores() {
 		err := shard.ScanScores(ctx, &c.window.Window, c.Pause, func(page []ranking.Scored) error {
 			members := make([]string, len(page))
@@ -134,7 +135,7 @@ func (c *comparison) members(ctx context.Context, members []string) error {
 }
 
 // scores reads the scores of members on one side, from all shards at once.
-func (c *comparison) scores(ctx context.Context, of *ranking.View, members []string) (map[string]string, error) {
+func (c *comparison) scores(ctx context.Context, of *inventory.View, members []string) (map[string]string, error) {
 	homes := make([][]string, len(of.Stores()))
 	for _, m := range members {
 		home := ledger.Shards(len(homes)).Of(xxhash.Sum64String(m))

@@ -17,11 +17,12 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 )
 
 // Prefixes are the two prefixes to compare. A is the first.
 type Prefixes struct {
-	A, B *ranking.View
+	A, B *inventory.View
 	// Boards, Periods and Windows are the names to compare; an empty list means all.
 	Boards, Periods, Windows []string
 	// Most limits the number of differing members to keep, over all windows.
@@ -94,7 +95,7 @@ type listing struct {
 }
 
 // listed returns the listings of a prefix, by name.
-func listed(ctx context.Context, v *ranking.View) (map[string]*listing, error) {
+func listed(ctx context.Context, v *inventory.View) (map[string]*listing, error) {
 	states, err := v.States(ctx)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/test/testenv"
 )
@@ -286,23 +287,23 @@ func TestAPrefixOfSeveralNumbersOfShardsIsThatWhichIsAskedFor(t *testing.T) {
 	two := written(t, client, prefix, 2, codec.Readable, 99_999_999, nil)
 	four.view(t, 4)
 	two.view(t, 2)
-	_, err := ranking.NewView(t.Context(), client, prefix, 3, 20*time.Second)
-	var several *ranking.SeveralError
+	_, err := inventory.NewView(t.Context(), client, prefix, 3, 20*time.Second)
+	var several *inventory.SeveralError
 	require.ErrorAs(t, err, &several)
 	require.Equal(t, []ledger.Shards{2, 4}, several.Shards)
 	one := written(t, client, prefix, 1, codec.Readable, 99_999_999, nil)
 	one.view(t, 1)
 
 	require.NoError(t, client.Del(t.Context(), four.stores[2].Keys().Schema()).Err())
-	v, err := ranking.NewView(t.Context(), client, prefix, 4, 20*time.Second)
+	v, err := inventory.NewView(t.Context(), client, prefix, 4, 20*time.Second)
 	require.NotNil(t, v, "to be dropped")
 	require.ErrorContains(t, err, "shard 2 of 4 has none")
 	require.NoError(t, client.Set(t.Context(), four.stores[2].Keys().Schema(), "{}", 0).Err())
-	_, err = ranking.NewView(t.Context(), client, prefix, 4, 20*time.Second)
+	_, err = inventory.NewView(t.Context(), client, prefix, 4, 20*time.Second)
 	require.ErrorContains(t, err, "shard 2 of 4 has another one than the others")
 	// If the schema of the first shard is lost, boards with another number of shards aren't used in its
 	// place.
 	require.NoError(t, client.Del(t.Context(), four.stores[0].Keys().Schema()).Err())
-	_, err = ranking.NewView(t.Context(), client, prefix, 4, 20*time.Second)
+	_, err = inventory.NewView(t.Context(), client, prefix, 4, 20*time.Second)
 	require.ErrorContains(t, err, "shard 0 of 4 has none")
 }

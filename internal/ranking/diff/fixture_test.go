@@ -17,6 +17,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -136,9 +137,9 @@ func (s *standings) moveTo(t *testing.T, shard int, offset int64) {
 	require.NoError(t, s.client.HSet(t.Context(), s.stores[shard].Keys().Ledger(), partition.String(), offset).Err())
 }
 
-func (s *standings) view(t *testing.T, shards ledger.Shards) *ranking.View {
+func (s *standings) view(t *testing.T, shards ledger.Shards) *inventory.View {
 	t.Helper()
-	v, err := ranking.NewView(t.Context(), s.client, s.config.Prefix, shards, 20*time.Second)
+	v, err := inventory.NewView(t.Context(), s.client, s.config.Prefix, shards, 20*time.Second)
 	require.NoError(t, err)
 	require.Len(t, s.stores, int(v.Shards))
 	return v

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 )
 
 // Position is the position of both sides in a partition.
@@ -58,7 +58,7 @@ func span(shards []map[string]string, partition string) Span {
 	return Span{slices.MinFunc(positions, ledger.ComparePositions), slices.MaxFunc(positions, ledger.ComparePositions)}
 }
 
-func ledgers(ctx context.Context, v *ranking.View) ([]map[string]string, error) {
+func ledgers(ctx context.Context, v *inventory.View) ([]map[string]string, error) {
 	states, err := v.States(ctx)
 	all := make([]map[string]string, len(states))
 	for i := range states {

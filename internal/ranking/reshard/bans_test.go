@@ -1,7 +1,6 @@
 package reshard
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -143,54 +142,6 @@ func TestAReshardTakesBansAlong(t *testing.T) {
 	}
 }
 
-// A ban arrives while the members are copied. It waits, finds that its member has moved, and its caller
-// repeats it on the new shards.
-func TestABanThatComesMeanwhileIsNotLost(t *testing.T) {
-	testenv.SlowEmbedded(t)
-	const from, to = 2, 3
-	f := fixed(t, from, codec.Readable)
-	f.ban(t)
-	_, banned := f.hides(t, from)
-	var ended []chan error
-	j := f.job(t, to)
-	j.Watch.Step = func(step Step) {
-		call := func(do func(*ranking.Store, context.Context, ranking.Ban) error, member string) {
-			done := make(chan error, 1)
-			ended = append(ended, done)
-			go func() {
-				done <- ranking.BanEach(t.Context(), f.of(from).Shards(), ranking.Ban{Member: member}, do)
-			}()
-		}
-		switch step {
-		case Copying:
-			call((*ranking.Store).Ban, "m2")
-			call((*ranking.Store).Unban, "m3")
-		case Switching:
-			call((*ranking.Store).Ban, "m5")
-		}
-	}
-	_, err := j.Run(t.Context())
-	require.NoError(t, err)
-	require.Len(t, ended, 3)
-	for _, done := range ended {
-		var moved *ranking.SchemaError
-		require.ErrorAs(t, <-done, &moved)
-		require.EqualValues(t, to, ranking.LeftFor(moved.Found))
-	}
-	_, now := f.hides(t, to)
-	require.Equal(t, banned, now, "a ban is half done")
-	all := f.of(to).Shards()
-	require.NoError(t, ranking.BanEach(t.Context(), all, ranking.Ban{Member: "m2"}, (*ranking.Store).Ban))
-	f.unban(t, "m3")
-	shown := f.holds(t, to).scores
-	for name, of := range shown {
-		if strings.HasPrefix(name, "global:") {
-			require.NotContains(t, of, "m2")
-			require.Contains(t, of, "m3")
-		}
-	}
-}
-
 // A ban that was interrupted stays in progress, and the process that finds it completes it.
 func TestABanThatIsOnItsWayIsCopiedAsThat(t *testing.T) {
 	const from, to = 3, 2
@@ -241,31 +192,4 @@ func TestACopyHasNoBansOfAnEarlierOne(t *testing.T) {
 	f.holds(t, to).sameAs(t, was)
 	_, banned := f.hides(t, to)
 	require.Empty(t, banned)
-}
-
-// The copy lists the sets that each window must have, so that the loss of any of them is noticed.
-func TestACopyListsWhichSetsItsWindowsHave(t *testing.T) {
-	f := fixed(t, 1, codec.Readable)
-	f.ban(t)
-	_, err := f.job(t, 3).Run(t.Context())
-	require.NoError(t, err)
-	for _, s := range f.of(3).Shards() {
-		lost, err := s.Lost(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, lost)
-		for name := range f.client.HGetAll(t.Context(), s.Keys().Windows()).Val() {
-			shown, hidden := s.Keys().Both(name)
-			for _, key := range []string{shown, hidden} {
-				kept := key + ":kept"
-				if f.client.Exists(t.Context(), key).Val() == 0 {
-					continue
-				}
-				require.NoError(t, f.client.Rename(t.Context(), key, kept).Err())
-				lost, err := s.Lost(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, []string{name}, lost, "%s is gone", key)
-				require.NoError(t, f.client.Rename(t.Context(), kept, key).Err())
-			}
-		}
-	}
 }

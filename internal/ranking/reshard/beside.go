@@ -20,25 +20,21 @@ import (
 // finish writes the state next to the scores, the schema last, and compares it. It then checks that the old
 // shards are unchanged, so that the copy equals them at the switch.
 func (c *copier) finish(ctx context.Context) error {
-	dropped := make([]map[string]string, len(c.from))
-	for i, s := range c.from {
-		if err := tries(ctx, func() (err error) { dropped[i], err = s.Dropped(ctx); return err }); err != nil {
-			return err
-		}
+	dropped, err := hashes(ctx, c.from, ranking.Keys.Dropped)
+	if err != nil {
+		return err
+	}
+	settled, err := hashes(ctx, c.from, ranking.Keys.Borders)
+	if err != nil {
+		return err
 	}
 	borders := map[string]string{} // the same on all shards
-	for _, s := range slices.Backward(c.from) {
-		var some map[string]string
-		if err := tries(ctx, func() (err error) { some, err = s.Borders(ctx); return err }); err != nil {
-			return err
-		}
+	for _, some := range slices.Backward(settled) {
 		maps.Copy(borders, some)
 	}
-	final := make([]map[string]string, len(c.from))
-	for i, s := range c.from {
-		if err := tries(ctx, func() (err error) { final[i], err = s.Final(ctx); return err }); err != nil {
-			return err
-		}
+	final, err := hashes(ctx, c.from, ranking.Keys.Final)
+	if err != nil {
+		return err
 	}
 	banned := c.bannedOfCopy()
 	want := make([]ledger.State, len(c.to))
@@ -73,9 +69,15 @@ func (c *copier) finish(ctx context.Context) error {
 // refused, as apply.lua is. Its caller then finds that the members have moved, and repeats the ban on the
 // new shards.
 func bannedOn(ctx context.Context, shards []*ranking.Store) ([]map[string]string, error) {
+	return hashes(ctx, shards, ranking.Keys.Banned)
+}
+
+// hashes reads a hash of each of some shards.
+func hashes(ctx context.Context, shards []*ranking.Store, key func(ranking.Keys) string) ([]map[string]string, error) {
 	all := make([]map[string]string, len(shards))
 	for i, s := range shards {
-		if err := tries(ctx, func() (err error) { all[i], err = s.BannedFields(ctx); return err }); err != nil {
+		err := tries(ctx, func() (err error) { all[i], err = s.Hash(ctx, key(s.Keys()), key(s.Keys()), 0); return err })
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -123,9 +124,9 @@ func (f *fixture) apply(ctx context.Context, of ledger.Shards, windows []ledger.
 // number returns the number of shards that is read.
 func (f *fixture) number(t testing.TB) ledger.Shards { t.Helper(); return f.view(t, 1).Shards }
 
-func (f *fixture) view(t testing.TB, expected ledger.Shards) *ranking.View {
+func (f *fixture) view(t testing.TB, expected ledger.Shards) *inventory.View {
 	t.Helper()
-	v, err := ranking.NewView(t.Context(), f.client, f.prefix, expected, 20*time.Second)
+	v, err := inventory.NewView(t.Context(), f.client, f.prefix, expected, 20*time.Second)
 	require.NoError(t, err)
 	return v
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 )
 
 // BusyError reports that another reshard or a rebuild is running.
@@ -49,7 +50,7 @@ type lease struct {
 // them.
 func take(ctx context.Context, j *Job, shards []*ranking.Store) (*lease, error) {
 	token := strings.ToLower(rand.Text())
-	text, err := json.Marshal(ranking.Reshard{
+	text, err := json.Marshal(inventory.Reshard{
 		Token: token, Owner: j.Owner, Began: time.Now().UTC().Truncate(time.Millisecond), From: j.View.Shards, To: j.To,
 	})
 	if err != nil {
@@ -85,7 +86,7 @@ func (l *lease) one(ctx context.Context, s *ranking.Store, key, what string) err
 	err := s.TakeLock(ctx, ranking.Lock{Key: key, Holds: l.text}, l.length)
 	if other, ok := errors.AsType[*ranking.LockedError](err); ok {
 		busy := &BusyError{What: what, Owner: "someone", Left: other.Left}
-		var whose ranking.Reshard
+		var whose inventory.Reshard
 		if json.Unmarshal([]byte(other.Holds), &whose) == nil && whose.Owner != "" {
 			busy.Owner = whose.Owner
 		}
@@ -204,7 +205,7 @@ func (l *lease) end() {
 }
 
 // TryCommands checks that the Redis user may run every command of a reshard, on every shard.
-func TryCommands(ctx context.Context, v *ranking.View) error {
+func TryCommands(ctx context.Context, v *inventory.View) error {
 	for _, s := range v.Stores() {
 		if err := s.TryUsed(ctx, ranking.UsedByReshard); err != nil {
 			return err

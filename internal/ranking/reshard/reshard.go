@@ -23,12 +23,13 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/retry"
 )
 
 // Job is a reshard to run.
 type Job struct {
-	View  *ranking.View // the current shards
+	View  *inventory.View // the current shards
 	To    ledger.Shards
 	Owner string // the owner's name, shown to others
 
@@ -98,7 +99,7 @@ var ErrSame = errors.New("it has that number of shards already")
 var ErrHeld = errors.New("the reshard's lease is over, or Redis has lost it")
 
 // Survey counts the windows and standings to copy.
-func Survey(ctx context.Context, v *ranking.View, to ledger.Shards) (*Plan, error) {
+func Survey(ctx context.Context, v *inventory.View, to ledger.Shards) (*Plan, error) {
 	p := &Plan{From: v.Shards, To: to}
 	windows := map[string]bool{}
 	for _, s := range v.Stores() {
@@ -198,9 +199,9 @@ func (r *run) prepare(ctx context.Context) error {
 		if st.Schema == "" || ranking.LeftFor(st.Schema) > 0 {
 			continue
 		}
-		if copied, err := s.Copied(ctx); err != nil {
+		if copied, err := s.CopyOf(ctx); err != nil {
 			return err
-		} else if !copied {
+		} else if copied == "" {
 			return &StandsError{r.View.Prefix, r.To}
 		}
 	}

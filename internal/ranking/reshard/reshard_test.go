@@ -16,6 +16,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/inventory"
 	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/test/testenv"
 )
@@ -105,26 +106,10 @@ func TestTheCopyClaimsTheLeast(t *testing.T) {
 		require.Equal(t, want.origin, st.Origins["points/1"])
 		require.Equal(t, map[string]int64{"weekly": want.since}, st.Since)
 		require.Equal(t, want.refill, st.Refills["points/1"])
-		dropped, err := s.Dropped(t.Context())
+		dropped, err := s.Hash(t.Context(), s.Keys().Dropped(), "", 0)
 		require.NoError(t, err)
 		require.Equal(t, want.dropped, dropped)
 	}
-}
-
-// A copy of many rows and windows is divided into pages.
-func TestPagesAreOfEveryRowOnce(t *testing.T) {
-	f := begun(t, 2, codec.Readable)
-	random := rand.New(rand.NewPCG(1, 2))
-	f.add(t, random, "global", 450)
-	for i := range 20 {
-		f.add(t, random, fmt.Sprintf("b%d", i), 3)
-	}
-	was := f.holds(t, 2)
-	job := f.job(t, 3)
-	job.page = pageSize{rows: 50, windows: 6}
-	_, err := job.Run(t.Context())
-	require.NoError(t, err)
-	f.holds(t, 3).sameAs(t, was)
 }
 
 func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
@@ -144,7 +129,7 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 			client := redis.NewClient(f.client.Options())
 			t.Cleanup(func() { _ = client.Close() })
 			j := f.job(t, to)
-			view, err := ranking.NewView(t.Context(), client, f.prefix, 1, f.config.Timeout)
+			view, err := inventory.NewView(t.Context(), client, f.prefix, 1, f.config.Timeout)
 			require.NoError(t, err)
 			client.AddHook(d)
 			j.View, j.Lease = view, time.Minute // longer than the run, as renewals count as calls
@@ -164,7 +149,7 @@ func TestAReshardThatDiesAnywhereLeavesTheOldShardsOrTheNew(t *testing.T) {
 					require.True(t, before || expires, "call %d leaves %s", after, key)
 				}
 				// A consumer of the new number uses the old one.
-				found, err := ranking.FindNumber(t.Context(), f.client, f.prefix, to, f.config.Timeout)
+				found, err := inventory.FindNumber(t.Context(), f.client, f.prefix, to, f.config.Timeout)
 				require.NoError(t, err)
 				require.EqualValues(t, from, found, "call %d", after)
 			} else {

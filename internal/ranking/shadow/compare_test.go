@@ -58,9 +58,9 @@ func TestAComparisonThatFindsMoreThanItMayKeepSaysSo(t *testing.T) {
 func TestWhatAnUpdateThatIsCutShortHadToAskForIsLeftToTheNext(t *testing.T) {
 	f, r := rebuilding(t)
 	c := f.compare(t, r)
-	p := f.newPiece()
-	p.Expected, p.Next = ledger.At(f.next), ledger.At(f.next+10)
-	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 3)}}}
+	p := f.NewPiece()
+	p.Expected, p.Next = ledger.At(f.Next), ledger.At(f.Next+10)
+	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.Member("u1", 3)}}}
 	a, _, err := r.Shadow().Apply(t.Context(), &p)
 	require.NoError(t, err)
 	require.Equal(t, ledger.Applied, a.Outcome)
@@ -85,14 +85,14 @@ func TestAComparisonIsExactAlthoughBothSidesAreWritten(t *testing.T) {
 	const members, pieces = 3000, 60
 	var log []ledger.Piece
 	for n := range pieces {
-		p := f.newPiece()
+		p := f.NewPiece()
 		p.Expected, p.Next = ledger.At(10+10*int64(n)), ledger.At(20+10*int64(n))
 		taken := map[int]bool{}
 		g := ledger.Group{Windows: []int{0, 1, 2}}
 		for range 100 {
 			if m := random.IntN(members); !taken[m] {
 				taken[m] = true
-				g.Members = append(g.Members, f.member(fmt.Sprint("m", m), random.Int64N(50)-20))
+				g.Members = append(g.Members, f.Member(fmt.Sprint("m", m), random.Int64N(50)-20))
 			}
 		}
 		p.Groups = []ledger.Group{g}
@@ -105,15 +105,15 @@ func TestAComparisonIsExactAlthoughBothSidesAreWritten(t *testing.T) {
 			require.Equal(t, ledger.Applied, a.Outcome)
 		}
 	}
-	apply(f.store, log[:30])
-	r := f.rebuild(t, f.member("u1", 10))
+	apply(f.Store, log[:30])
+	r := f.rebuild(t, f.Member("u1", 10))
 	apply(r.Shadow(), log[:10])
-	require.NoError(t, f.client.ZAdd(t.Context(), f.key(1), redisZ(3, "m7"), redisZ(4, "stranger")).Err())
-	require.NoError(t, f.client.ZRem(t.Context(), f.key(2), "m8").Err())
-	apply(f.store, log[30:31])
+	require.NoError(t, f.Client.ZAdd(t.Context(), f.Key(1), redis.Z{Score: 3, Member: "m7"}, redis.Z{Score: 4, Member: "stranger"}).Err())
+	require.NoError(t, f.Client.ZRem(t.Context(), f.Key(2), "m8").Err())
+	apply(f.Store, log[30:31])
 
 	var both sync.WaitGroup
-	both.Go(func() { apply(f.store, log[31:]); apply(r.Shadow(), log[10:]) })
+	both.Go(func() { apply(f.Store, log[31:]); apply(r.Shadow(), log[10:]) })
 	c := f.compare(t, r)
 	for range 3 {
 		require.NoError(t, c.Update(t.Context()))

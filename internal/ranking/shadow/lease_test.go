@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/rankingtest"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -20,63 +21,47 @@ import (
 func (f *fixture) own(t testing.TB) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
-	for key := range contents(t, f.client, f.prefix) {
+	for key := range rankingtest.Contents(t, f.Client, f.Prefix) {
 		if strings.Contains(key, "~") {
-			all[key] = f.client.PTTL(t.Context(), f.prefix+key).Val().Milliseconds()
+			all[key] = f.Client.PTTL(t.Context(), f.Prefix+key).Val().Milliseconds()
 		}
 	}
 	return all
-}
-
-func TestEveryKeyOfARebuildExpiresFromItsFirstMomentOn(t *testing.T) {
-	f, _ := rebuilding(t)
-	own := f.own(t)
-	require.Len(t, own, 1+4+3, "lock; ledger, schema, origin, windows; boards: %v", own)
-	for key, left := range own {
-		require.Positive(t, left, key)
-		require.LessOrEqual(t, left, lease.Milliseconds(), key)
-	}
-}
-
-func TestALeaseIsRenewedForAllAtOnce(t *testing.T) {
-	f, r := rebuilding(t)
-	for key := range f.own(t) {
-		require.NoError(t, f.client.PExpire(t.Context(), f.prefix+key, 20*time.Second).Err())
-	}
-	require.NoError(t, r.Renew(t.Context()))
-	for key, left := range f.own(t) {
-		require.Greater(t, left, (lease - 15*time.Second).Milliseconds(), key)
-	}
-	require.Positive(t, f.client.Exists(t.Context(), f.key(0)).Val())
 }
 
 // If Redis's clock goes back, a piece writes keys that expire before the existing ones. If the ledger
 // outlived the listing, the shadow would appear to have no windows, and the swap would accept that.
 func TestTheLedgerExpiresNoLaterThanTheListing(t *testing.T) {
 	f := someone(t)
-	r, err := Lock(t.Context(), f.store, "me", lease)
+	r, err := Lock(t.Context(), f.Store, "me", lease)
 	require.NoError(t, err)
 	f.fold(t, r, ledger.Origin{})
 	k := r.shadow.Keys()
 	beforeTheClockWentBack := func() {
 		for _, key := range []string{k.Ledger(), k.Schema(), k.Origin()} {
-			require.NoError(t, f.client.PExpire(t.Context(), key, 10*lease).Err())
+			require.NoError(t, f.Client.PExpire(t.Context(), key, 10*lease).Err())
 		}
 	}
-	left := func(key string) time.Duration { return f.client.PTTL(t.Context(), key).Val() }
+	// noLater requires that a key doesn't outlive another. The other one is read first: time passes in between.
+	noLater := func(left func(key string) time.Duration, key, other string) {
+		t.Helper()
+		limit := left(other)
+		require.LessOrEqual(t, left(key), limit+10*time.Millisecond, "each is rounded to 1 ms")
+	}
+	left := func(key string) time.Duration { return f.Client.PTTL(t.Context(), key).Val() }
 	beforeTheClockWentBack()
-	p := f.newPiece()
-	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 7)}}}
+	p := f.NewPiece()
+	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.Member("u1", 7)}}}
 	a, _, err := r.Shadow().Apply(t.Context(), &p)
 	require.NoError(t, err)
 	require.Equal(t, ledger.Answer{Outcome: ledger.Applied}, a)
 	const rounding = 10 * time.Millisecond
-	require.LessOrEqual(t, left(k.Ledger()), left(k.Windows())+rounding)
+	noLater(left, k.Ledger(), k.Windows())
 	require.LessOrEqual(t, left(k.Windows()), lease+rounding)
-	require.NoError(t, f.client.PExpire(t.Context(), k.Windows(), 10*lease).Err())
+	require.NoError(t, f.Client.PExpire(t.Context(), k.Windows(), 10*lease).Err())
 	beforeTheClockWentBack()
 	require.NoError(t, r.Renew(t.Context()))
-	require.LessOrEqual(t, left(k.Ledger()), left(k.Windows())+rounding, "a renewal gives both the same time")
+	noLater(left, k.Ledger(), k.Windows()) // a renewal gives both the same time
 }
 
 func TestARebuildThatHasLostAnythingIsTold(t *testing.T) {
@@ -85,14 +70,14 @@ func TestARebuildThatHasLostAnythingIsTold(t *testing.T) {
 		"its ledger":         func(_ *fixture, r *Rebuild) string { return r.shadow.Keys().Ledger() },
 		"its schema":         func(_ *fixture, r *Rebuild) string { return r.shadow.Keys().Schema() },
 		"its origins":        func(_ *fixture, r *Rebuild) string { return r.shadow.Keys().Origin() },
-		"one of its windows": func(f *fixture, r *Rebuild) string { return r.shadow.Keys().Window(&f.piece.Windows[1]) },
+		"one of its windows": func(f *fixture, r *Rebuild) string { return r.shadow.Keys().Window(&f.Piece.Windows[1]) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, r := rebuilding(t)
 			require.NoError(t, r.Renew(t.Context()))
-			f.del(t, lose(f, r))
+			f.Del(t, lose(f, r))
 			for key := range f.own(t) {
-				require.NoError(t, f.client.PExpire(t.Context(), f.prefix+key, 20*time.Second).Err())
+				require.NoError(t, f.Client.PExpire(t.Context(), f.Prefix+key, 20*time.Second).Err())
 			}
 			require.ErrorIs(t, r.Renew(t.Context()), ErrLost)
 			for key, left := range f.own(t) {
@@ -109,39 +94,39 @@ func TestARebuildThatHasLostAnythingIsTold(t *testing.T) {
 // nothing, although it does not know that.
 func TestARebuildThatWakesUpAfterItsLeaseDoesNotSwap(t *testing.T) {
 	f := someone(t)
-	before := contents(t, f.client, f.prefix)
-	r, err := Lock(t.Context(), f.store, "me", lease)
+	before := rankingtest.Contents(t, f.Client, f.Prefix)
+	r, err := Lock(t.Context(), f.Store, "me", lease)
 	require.NoError(t, err)
-	f.fold(t, r, ledger.Origin{}, f.member("u1", 7))
+	f.fold(t, r, ledger.Origin{}, f.Member("u1", 7))
 	require.NoError(t, r.Renew(t.Context()))
 	require.NoError(t, r.Hold(t.Context(), lease))
 	// All keys have a lease, and the test shortens it here. A short lease from the start could end before
 	// the hold is taken.
 	own := f.own(t)
-	own[strings.TrimPrefix(r.live.Keys().Hold(), f.prefix)] = f.client.PTTL(t.Context(), r.live.Keys().Hold()).Val().Milliseconds()
+	own[strings.TrimPrefix(r.live.Keys().Hold(), f.Prefix)] = f.Client.PTTL(t.Context(), r.live.Keys().Hold()).Val().Milliseconds()
 	require.Len(t, own, 1+4+3+1)
 	for key, left := range own {
 		require.Positive(t, left, key)
-		require.NoError(t, f.client.PExpire(t.Context(), f.prefix+key, 100*time.Millisecond).Err())
+		require.NoError(t, f.Client.PExpire(t.Context(), f.Prefix+key, 100*time.Millisecond).Err())
 	}
 	require.Eventually(t, func() bool {
-		return len(f.own(t)) == 0 && f.client.Exists(t.Context(), f.store.Keys().Hold()).Val() == 0
+		return len(f.own(t)) == 0 && f.Client.Exists(t.Context(), f.Store.Keys().Hold()).Val() == 0
 	},
 		10*time.Second, 20*time.Millisecond, "all of it expires")
-	require.Equal(t, before, contents(t, f.client, f.prefix))
-	f.unchanged(t, func() {
+	require.Equal(t, before, rankingtest.Contents(t, f.Client, f.Prefix))
+	f.Unchanged(t, func() {
 		require.ErrorIs(t, r.Renew(t.Context()), ErrLost)
 		require.ErrorIs(t, r.Hold(t.Context(), lease), ErrLost)
 		_, err := r.Swap(t.Context(), Choice{})
 		require.ErrorIs(t, err, ErrLost)
-		p := f.newPiece()
+		p := f.NewPiece()
 		p.Expected, p.Next = ledger.At(10), ledger.At(20)
 		a, _, err := r.Shadow().Apply(t.Context(), &p)
 		require.NoError(t, err)
 		require.Equal(t, ledger.Answer{Outcome: ledger.Moved}, a, "nor does a piece that was on its way begin it anew")
 	})
-	f.mustApply(t)
-	second := f.rebuild(t, f.member("u1", 7))
+	f.MustApply(t)
+	second := f.rebuild(t, f.Member("u1", 7))
 	require.ErrorIs(t, r.Hold(t.Context(), lease), ErrLost, "another's lock isn't taken for its own")
 	f.held(t, second)
 	_, err = r.Swap(t.Context(), Choice{})
@@ -154,22 +139,22 @@ func TestAHoldLapsesByItselfAndIsReleasedByItsOwnerOnly(t *testing.T) {
 	f, r := rebuilding(t)
 	require.NoError(t, r.Hold(t.Context(), lease))
 	require.NoError(t, r.Hold(t.Context(), lease), "once more: the answer may have been lost")
-	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
-	f.answers(t, ledger.Answer{Outcome: ledger.Held})
+	f.Piece.Expected, f.Piece.Next = ledger.At(f.Next), ledger.At(f.Next+10)
+	f.Answers(t, ledger.Answer{Outcome: ledger.Held})
 	require.NoError(t, r.Release(t.Context()))
-	f.text(t, f.store.Keys().Hold(), "another's")
+	f.text(t, f.Store.Keys().Hold(), "another's")
 	require.ErrorIs(t, r.Hold(t.Context(), lease), ErrUnheld)
 	require.NoError(t, r.Release(t.Context()))
-	f.answers(t, ledger.Answer{Outcome: ledger.Held})
-	f.del(t, f.store.Keys().Hold())
+	f.Answers(t, ledger.Answer{Outcome: ledger.Held})
+	f.Del(t, f.Store.Keys().Hold())
 	require.NoError(t, r.Hold(t.Context(), 100*time.Millisecond))
-	require.Eventually(t, func() bool { return f.apply(t).Outcome == ledger.Applied }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return f.Apply(t).Outcome == ledger.Applied }, 10*time.Second, 10*time.Millisecond)
 }
 
 // A shadow without origins would not tell which events it has.
 func TestAShadowHasAnOriginOfEveryPartition(t *testing.T) {
 	f := someone(t)
-	r, err := Lock(t.Context(), f.store, "me", lease)
+	r, err := Lock(t.Context(), f.Store, "me", lease)
 	require.NoError(t, err)
 	_, err = r.Shadow().Begin(t.Context(), []ledger.StartPosition{beginning(0, "", 0, nil)})
 	require.ErrorContains(t, err, "no origin is given")
@@ -193,12 +178,12 @@ func (sized) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
 	testenv.SlowEmbedded(t)
 	f, r := rebuilding(t)
-	pipe := f.client.Pipeline()
+	pipe := f.Client.Pipeline()
 	const windows = 1200 // three pages
 	for i := range windows {
 		name := fmt.Sprintf("b%d:weekly:2026-W47", i)
 		pipe.HSet(t.Context(), r.shadow.Keys().Windows(), name, `{"end":2,"expires":9999999999999,"start":1}`)
-		pipe.ZAdd(t.Context(), r.shadow.Keys().Listed(name), redisZ(1, "u"))
+		pipe.ZAdd(t.Context(), r.shadow.Keys().Listed(name), redis.Z{Score: 1, Member: "u"})
 		pipe.PExpire(t.Context(), r.shadow.Keys().Listed(name), 20*time.Second)
 		if i%100 == 99 { // the client's deadline covers a whole pipeline, and Redis may be busy
 			_, err := pipe.Exec(t.Context())
@@ -206,7 +191,7 @@ func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
 		}
 	}
 	most := 0
-	f.client.AddHook(sized{&most})
+	f.Client.AddHook(sized{&most})
 	began := time.Now()
 	require.NoError(t, r.Renew(t.Context()))
 	require.Positive(t, most)
@@ -222,9 +207,9 @@ func TestALeaseIsRenewedInSmallCallsHoweverManyWindowsThereAre(t *testing.T) {
 // A renewal during a removal must not report the shadow as lost, which would end the rebuild.
 func TestALeaseIsRenewedWhileTheShadowIsRemoved(t *testing.T) {
 	f := someone(t)
-	r := f.rebuild(t, f.member("u1", 10))
+	r := f.rebuild(t, f.Member("u1", 10))
 	require.NoError(t, r.Renew(t.Context()))
 	require.NoError(t, r.remove(t.Context(), 0))
 	require.NoError(t, r.Renew(t.Context()))
-	require.Positive(t, f.client.PTTL(t.Context(), f.store.Keys().Rebuild()).Val())
+	require.Positive(t, f.Client.PTTL(t.Context(), f.Store.Keys().Rebuild()).Val())
 }

@@ -16,9 +16,9 @@ import (
 func limited(t testing.TB, windows int64) *fixture {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	f.store = f.storeOf(t, func(c *ranking.Config) { c.MaxWindows = windows })
-	f.begin(t)
-	f.add(t, f.member("u1", 10))
+	f.Store = f.StoreOf(t, func(c *ranking.Config) { c.MaxWindows = windows })
+	f.Begin(t)
+	f.Add(t, f.Member("u1", 10))
 	return f
 }
 
@@ -26,14 +26,14 @@ func limited(t testing.TB, windows int64) *fixture {
 // position.
 func (f *fixture) shadowed(t testing.TB, r *Rebuild, boards ...string) {
 	t.Helper()
-	p := f.newPiece()
+	p := f.NewPiece()
 	week := p.Windows[0]
 	p.Windows = nil
-	p.Expected, p.Next = ledger.At(f.next), ledger.At(f.next+10)
+	p.Expected, p.Next = ledger.At(f.Next), ledger.At(f.Next+10)
 	for i, board := range boards {
 		week.Board = board
 		p.Windows = append(p.Windows, week)
-		p.Groups = append(p.Groups, ledger.Group{Windows: []int{i}, Members: []ledger.Member{f.member("u2", 1)}})
+		p.Groups = append(p.Groups, ledger.Group{Windows: []int{i}, Members: []ledger.Member{f.Member("u2", 1)}})
 	}
 	a, _, err := r.Shadow().Apply(t.Context(), &p)
 	require.NoError(t, err)
@@ -53,10 +53,10 @@ func actionsByBoard(p *Plan) map[string]Action {
 // boards.
 func TestAShadowHasNoLimitAndASwapOpensNoWindowBeyondIt(t *testing.T) {
 	f := limited(t, 4)
-	r := f.rebuild(t, f.member("u1", 10))
+	r := f.rebuild(t, f.Member("u1", 10))
 	f.shadowed(t, r, "us", "eu", "asia")
-	f.piece.Groups = nil
-	f.mustApply(t)
+	f.Piece.Groups = nil
+	f.MustApply(t)
 	f.held(t, r)
 	p, err := r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)
@@ -66,80 +66,80 @@ func TestAShadowHasNoLimitAndASwapOpensNoWindowBeyondIt(t *testing.T) {
 			require.Equal(t, "it isn't there, and would be beyond max_windows, 4", w.Why)
 		}
 	}
-	require.Equal(t, int64(4), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
-	week := f.newPiece().Windows[0]
+	require.Equal(t, int64(4), f.Client.HLen(t.Context(), f.Store.Keys().Windows()).Val())
+	week := f.NewPiece().Windows[0]
 	for board, is := range map[string]int64{"global": 1, "asia": 1, "eu": 0, "us": 0} {
 		week.Board = board
-		require.Equal(t, is, f.client.Exists(t.Context(), f.store.Keys().Window(&week)).Val(), board)
+		require.Equal(t, is, f.Client.Exists(t.Context(), f.Store.Keys().Window(&week)).Val(), board)
 	}
-	require.Equal(t, map[string]int64{"u1": 10}, f.points(t, 0))
+	require.Equal(t, map[string]int64{"u1": 10}, f.Points(t, 0))
 }
 
 // This happens after max_windows is lowered.
 func TestARebuildReplacesEveryWindowThatIsListedAlsoAboveTheLimit(t *testing.T) {
 	f := limited(t, 100)
-	f.store = f.storeOf(t, func(c *ranking.Config) { c.MaxWindows = 2 })
-	r := f.rebuild(t, f.member("u1", 15))
+	f.Store = f.StoreOf(t, func(c *ranking.Config) { c.MaxWindows = 2 })
+	r := f.rebuild(t, f.Member("u1", 15))
 	f.shadowed(t, r, "us")
-	f.piece.Groups = nil
-	f.mustApply(t)
+	f.Piece.Groups = nil
+	f.MustApply(t)
 	f.held(t, r)
 	p, err := r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]Action{"global": Replaced, "us": LeftOut}, actionsByBoard(p))
 	for n := range 3 {
-		require.Equal(t, map[string]int64{"u1": 15}, f.points(t, n))
+		require.Equal(t, map[string]int64{"u1": 15}, f.Points(t, n))
 	}
-	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
+	require.Equal(t, int64(3), f.Client.HLen(t.Context(), f.Store.Keys().Windows()).Val())
 }
 
 // Only when the shadow has read up to the live positions is it certain that a window has no members.
 func TestAWindowThatIsDroppedMakesRoomOnceTheLogIsRead(t *testing.T) {
 	f := limited(t, 6)
-	f.both(t, f.member("u1", 5))
-	r := f.rebuild(t, f.member("u1", 15))
+	f.Both(t, f.Member("u1", 5))
+	r := f.rebuild(t, f.Member("u1", 15))
 	f.shadowed(t, r, "us")
 	p, err := r.Plan(t.Context(), Choice{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]Action{"global": Replaced, "eu": Replaced, "us": LeftOut}, actionsByBoard(p))
-	f.piece.Groups = nil
-	f.mustApply(t)
+	f.Piece.Groups = nil
+	f.MustApply(t)
 	f.held(t, r)
 	p, err = r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]Action{"global": Replaced, "eu": Dropped, "us": Replaced}, actionsByBoard(p))
-	require.Equal(t, int64(4), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
+	require.Equal(t, int64(4), f.Client.HLen(t.Context(), f.Store.Keys().Windows()).Val())
 }
 
 // Events were counted in the window, and only its listing was lost. Partitions halt as long as its key
 // exists and is not listed.
 func TestAWindowWhoseKeyIsThereIsReplacedAlsoAboveTheLimit(t *testing.T) {
 	f := limited(t, 3)
-	week := f.newPiece().Windows[0]
-	require.NoError(t, f.client.HDel(t.Context(), f.store.Keys().Windows(), week.Listing()).Err())
-	f.store = f.storeOf(t, func(c *ranking.Config) { c.MaxWindows = 1 })
-	r := f.rebuild(t, f.member("u1", 10))
+	week := f.NewPiece().Windows[0]
+	require.NoError(t, f.Client.HDel(t.Context(), f.Store.Keys().Windows(), week.Listing()).Err())
+	f.Store = f.StoreOf(t, func(c *ranking.Config) { c.MaxWindows = 1 })
+	r := f.rebuild(t, f.Member("u1", 10))
 	f.held(t, r)
 	p, err := r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)
 	for _, w := range p.Windows {
 		require.Equal(t, Replaced, w.Action)
 	}
-	require.Equal(t, int64(3), f.client.HLen(t.Context(), f.store.Keys().Windows()).Val())
-	f.add(t, f.member("u1", 1))
+	require.Equal(t, int64(3), f.Client.HLen(t.Context(), f.Store.Keys().Windows()).Val())
+	f.Add(t, f.Member("u1", 1))
 }
 
 func TestASwapKeepsTheLastTenthForBoardsThatHaveAWindow(t *testing.T) {
 	f := limited(t, 10) // the three of global exist
-	f.piece = f.newPiece()
-	f.of("here")
-	f.piece.Groups = []ledger.Group{{Windows: []int{4}, Members: []ledger.Member{f.member("u1", 1)}}} // its month
-	f.mustApply(t)
-	f.piece = f.newPiece()
-	r := f.rebuild(t, f.member("u1", 10))
+	f.Piece = f.NewPiece()
+	f.Windows("here")
+	f.Piece.Groups = []ledger.Group{{Windows: []int{4}, Members: []ledger.Member{f.Member("u1", 1)}}} // its month
+	f.MustApply(t)
+	f.Piece = f.NewPiece()
+	r := f.rebuild(t, f.Member("u1", 10))
 	f.shadowed(t, r, "a", "b", "c", "d", "e", "f", "g", "here")
-	f.piece.Groups = nil
-	f.mustApply(t)
+	f.Piece.Groups = nil
+	f.MustApply(t)
 	f.held(t, r)
 	p, err := r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)

@@ -9,15 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/rankingtest"
 )
 
 // opens applies a piece to a store that opens a board's week.
 func (f *fixture) opens(t *testing.T, s keyed, board string) ledger.Window {
 	t.Helper()
-	p := f.newPiece()
+	p := f.NewPiece()
 	p.Windows = p.Windows[:1]
 	p.Windows[0].Board = board
-	p.Groups = []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{f.member("u1", 3)}}}
+	p.Groups = []ledger.Group{{Windows: []int{0}, Members: []ledger.Member{f.Member("u1", 3)}}}
 	a, _, err := s.Apply(t.Context(), &p)
 	require.NoError(t, err)
 	require.Equal(t, ledger.Applied, a.Outcome)
@@ -29,37 +30,24 @@ func TestWindowsThatAreOpenedAfterTheListingsWereReadAreSwappedToo(t *testing.T)
 	require.NoError(t, r.Prepare(t.Context()))
 	read := r.read
 	require.Len(t, read.names, 3)
-	both := f.opens(t, f.store, "both")
+	both := f.opens(t, f.Store, "both")
 	f.opens(t, r.shadow, "both")
-	f.next += 10
-	live := f.opens(t, f.store, "live")
+	f.Next += 10
+	live := f.opens(t, f.Store, "live")
 	shadow := f.opens(t, r.shadow, "shadow")
-	f.next += 10
-	require.NoError(t, f.client.ZAdd(t.Context(), f.store.Keys().Window(&both), redisZ(5, "tampered")).Err())
+	f.Next += 10
+	require.NoError(t, f.Client.ZAdd(t.Context(), f.Store.Keys().Window(&both), redis.Z{Score: 5, Member: "tampered"}).Err())
 	f.held(t, r)
 	p, err := r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)
 	require.NotSame(t, read, r.read)
 	require.Len(t, p.Windows, 6)
-	require.Equal(t, int64(1), f.client.ZCard(t.Context(), f.store.Keys().Window(&both)).Val())
-	require.Zero(t, f.client.Exists(t.Context(), f.store.Keys().Window(&live)).Val())
-	require.False(t, f.client.HExists(t.Context(), f.store.Keys().Windows(), live.Listing()).Val())
-	require.Equal(t, int64(1), f.client.Exists(t.Context(), f.store.Keys().Window(&shadow)).Val())
-	require.NotEmpty(t, f.listing(t, shadow))
-	f.mustApply(t)
-}
-
-func TestListingsThatAreAsTheyWereAreNotReadAgain(t *testing.T) {
-	f, r := rebuilding(t)
-	require.NoError(t, r.Prepare(t.Context()))
-	read := r.read
-	require.NoError(t, r.Prepare(t.Context()))
-	f.held(t, r)
-	p, err := r.Swap(t.Context(), Choice{})
-	require.NoError(t, err)
-	require.Same(t, read, r.read)
-	require.Len(t, p.Windows, 3)
-	require.Equal(t, map[string]int64{"u1": 7}, f.points(t, 0))
+	require.Equal(t, int64(1), f.Client.ZCard(t.Context(), f.Store.Keys().Window(&both)).Val())
+	require.Zero(t, f.Client.Exists(t.Context(), f.Store.Keys().Window(&live)).Val())
+	require.False(t, f.Client.HExists(t.Context(), f.Store.Keys().Windows(), live.Listing()).Val())
+	require.Equal(t, int64(1), f.Client.Exists(t.Context(), f.Store.Keys().Window(&shadow)).Val())
+	require.NotEmpty(t, f.Listing(t, shadow))
+	f.MustApply(t)
 }
 
 // Retire may remove a window while a piece opens another, so that the number of windows stays the same.
@@ -67,37 +55,37 @@ func TestListingsAreReadAgainWhereAWindowMayHaveBeenRetired(t *testing.T) {
 	f, r := rebuilding(t)
 	now := time.Now().UnixMilli()
 	gone := now - 2*day - 2000 // it ended two days ago
-	f.list(t, f.store, "global:weekly:gone", listed(gone-8*day, gone-day, gone))
+	f.list(t, f.Store, "global:weekly:gone", rankingtest.Listed(gone-8*day, gone-day, gone))
 	require.NoError(t, r.Prepare(t.Context()))
-	n, err := f.store.Retire(t.Context())
+	n, err := f.Store.Retire(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	live := f.opens(t, f.store, "live") // the shadow does not open this window
-	require.NoError(t, f.client.HSet(t.Context(), r.shadow.Keys().Ledger(), "events/3", fmt.Sprint(f.next+10)).Err())
-	f.next += 10
+	live := f.opens(t, f.Store, "live") // the shadow does not open this window
+	require.NoError(t, f.Client.HSet(t.Context(), r.shadow.Keys().Ledger(), "events/3", fmt.Sprint(f.Next+10)).Err())
+	f.Next += 10
 	f.held(t, r)
 	p, err := r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)
 	require.Len(t, p.Windows, 4)
-	require.False(t, f.client.HExists(t.Context(), f.store.Keys().Windows(), live.Listing()).Val(), "it is dropped")
-	require.Zero(t, f.client.Exists(t.Context(), f.store.Keys().Window(&live)).Val())
+	require.False(t, f.Client.HExists(t.Context(), f.Store.Keys().Windows(), live.Listing()).Val(), "it is dropped")
+	require.Zero(t, f.Client.Exists(t.Context(), f.Store.Keys().Window(&live)).Val())
 }
 
 func TestAWindowThatIsKeptAndLostAfterTheListingsWereReadIsRefused(t *testing.T) {
 	f, r := rebuilding(t)
 	now := time.Now().UnixMilli()
-	read := ledger.Origin{Offset: 5, Time: f.piece.Windows[0].Start}
-	for i := range f.piece.Windows {
-		read.Time = min(read.Time, f.piece.Windows[i].Start)
+	read := ledger.Origin{Offset: 5, Time: f.Piece.Windows[0].Start}
+	for i := range f.Piece.Windows {
+		read.Time = min(read.Time, f.Piece.Windows[i].Start)
 	}
-	kept := f.store.Keys().Listed("global:weekly:kept")
-	f.list(t, f.store, "global:weekly:kept", listed(read.Time-1, now-day, now+50*day))
-	require.NoError(t, f.client.ZAdd(t.Context(), kept, redis.Z{Score: 3, Member: "u"}).Err())
-	require.NoError(t, f.client.HSet(t.Context(), r.shadow.Keys().Origin(), "events/3", read.String()).Err())
+	kept := f.Store.Keys().Listed("global:weekly:kept")
+	f.list(t, f.Store, "global:weekly:kept", rankingtest.Listed(read.Time-1, now-day, now+50*day))
+	require.NoError(t, f.Client.ZAdd(t.Context(), kept, redis.Z{Score: 3, Member: "u"}).Err())
+	require.NoError(t, f.Client.HSet(t.Context(), r.shadow.Keys().Origin(), "events/3", read.String()).Err())
 	require.NoError(t, r.Prepare(t.Context()))
-	f.del(t, kept)
+	f.Del(t, kept)
 	f.held(t, r)
-	f.unchanged(t, func() {
+	f.Unchanged(t, func() {
 		_, err := r.Swap(t.Context(), Choice{})
 		require.ErrorContains(t, err, "Redis has lost global:weekly:kept")
 	})
@@ -107,7 +95,7 @@ func TestAListingThatGetsShorterWhileItIsReadIsReadAgain(t *testing.T) {
 	f, r := rebuilding(t)
 	live, shadow, now, err := r.both(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, f.client.HDel(t.Context(), f.store.Keys().Windows(), f.piece.Windows[0].Listing()).Err())
+	require.NoError(t, f.Client.HDel(t.Context(), f.Store.Keys().Windows(), f.Piece.Windows[0].Listing()).Err())
 	_, _, err = r.listed(t.Context(), &live, &shadow, now)
 	require.ErrorIs(t, err, errFewer)
 	p, err := r.plan(t.Context(), Choice{})
@@ -116,7 +104,7 @@ func TestAListingThatGetsShorterWhileItIsReadIsReadAgain(t *testing.T) {
 	for _, w := range p.Windows {
 		if w.stray {
 			strays++
-			require.Equal(t, f.piece.Windows[0].Listing(), w.Listing())
+			require.Equal(t, f.Piece.Windows[0].Listing(), w.Listing())
 		}
 	}
 	require.Equal(t, 1, strays)

@@ -17,6 +17,7 @@ import (
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/rankingtest"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -25,23 +26,23 @@ import (
 func since(t *testing.T) (*fixture, *Rebuild, int64) {
 	t.Helper()
 	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(0), Origin: &ledger.Origin{}}})
+	begun, err := f.Store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(0), Origin: &ledger.Origin{}}})
 	require.NoError(t, err)
 	require.Equal(t, ledger.Began, begun)
 	// The week starts after its month, and the month after its year, whatever today's date is.
-	from := f.now - 3_600_000
-	f.piece.Windows[0].Start, f.piece.Windows[0].End, f.piece.Windows[0].Name = from, from+7*day, "a-week"
-	f.piece.Windows[1].Start, f.piece.Windows[1].End = from-day, from+20*day
-	f.piece.Windows[2].Start, f.piece.Windows[2].End = from-2*day, from+300*day
-	f.add(t, f.member("u1", 10))
-	r, err := Lock(t.Context(), f.store, "me", lease)
+	from := f.Now - 3_600_000
+	f.Piece.Windows[0].Start, f.Piece.Windows[0].End, f.Piece.Windows[0].Name = from, from+7*day, "a-week"
+	f.Piece.Windows[1].Start, f.Piece.Windows[1].End = from-day, from+20*day
+	f.Piece.Windows[2].Start, f.Piece.Windows[2].End = from-2*day, from+300*day
+	f.Add(t, f.Member("u1", 10))
+	r, err := Lock(t.Context(), f.Store, "me", lease)
 	require.NoError(t, err)
 	begun, err = r.Shadow().Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "events", Number: 3}, At: ledger.At(5), Origin: &ledger.Origin{Offset: 5, Time: from}}})
 	require.NoError(t, err)
 	require.Equal(t, ledger.Began, begun)
-	p := f.piece
-	p.Expected, p.Next = ledger.At(5), ledger.At(f.next)
-	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member("u1", 7)}}}
+	p := f.Piece
+	p.Expected, p.Next = ledger.At(5), ledger.At(f.Next)
+	p.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.Member("u1", 7)}}}
 	a, _, err := r.Shadow().Apply(t.Context(), &p)
 	require.NoError(t, err)
 	require.Equal(t, ledger.Applied, a.Outcome)
@@ -62,7 +63,7 @@ func fatesOf(p *Plan) string {
 
 func (f *fixture) origin(t *testing.T) string {
 	t.Helper()
-	text, err := f.client.HGet(t.Context(), f.store.Keys().Origin(), "events/3").Result()
+	text, err := f.Client.HGet(t.Context(), f.Store.Keys().Origin(), "events/3").Result()
 	require.NoError(t, err)
 	return text
 }
@@ -75,78 +76,70 @@ func TestWindowsThatTheLogHasNotWhollyAreKeptAndNamed(t *testing.T) {
 	require.Equal(t, "monthly kept, weekly replaced, yearly kept", fatesOf(p))
 	require.Equal(t, from, p.From)
 	require.Equal(t, "it starts before "+time.UnixMilli(from).UTC().Format(time.RFC3339)+", from when on the log was read", p.Windows[0].Why)
-	score := func(n int) float64 { return f.client.ZScore(t.Context(), f.key(n), "u1").Val() }
+	score := func(n int) float64 { return f.Client.ZScore(t.Context(), f.Key(n), "u1").Val() }
 	require.InDelta(t, 7, score(0), 1)
 	require.InDelta(t, 10, score(1), 1)
 	require.InDelta(t, 10, score(2), 1)
 	require.Equal(t, "0 0", f.origin(t), "what is kept is complete, and what is replaced too")
-	f.mustApply(t)
+	f.MustApply(t)
 }
 
-func TestATornLedgerWithWindowsToBeKeptIsRefusedUnlessThatIsAccepted(t *testing.T) {
-	f, r, from := since(t)
-	f.held(t, r)
-	f.field(t, f.store, "events/3", "torn:10")
-	f.unchanged(t, func() {
-		var refused *RefusedError
-		_, err := r.Swap(t.Context(), Choice{})
-		require.ErrorAs(t, err, &refused)
-		require.ErrorContains(t, err, "a piece of events/3 was written in part, and the log doesn't reach back to the beginning of global:monthly:")
-		require.ErrorContains(t, err, "--accept-incomplete")
-		_, err = r.Swap(t.Context(), Choice{Boards: []string{"global"}, AcceptIncomplete: true})
-		require.ErrorContains(t, err, "can't be settled for some boards only")
-	})
-	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
-	require.NoError(t, err)
-	require.Equal(t, "monthly kept incomplete, weekly replaced, yearly kept incomplete", fatesOf(p))
-	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
-	for n, want := range []int{0, 1, 1} {
-		all, err := incomplete(map[string]string{"events/3": f.origin(t)}, f.piece.Windows[n].Start)
-		require.NoError(t, err)
-		require.Len(t, all, want, "window %d", n)
+// What the log cannot restore to its beginning is refused, unless the operator accepts it. It is then kept
+// or replaced in part, and shown as incomplete.
+func TestWhatCannotBeRestoredIsRefusedUnlessThatIsAccepted(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage  func(f *fixture)
+		says    string
+		then    string
+		lacking []int // the windows that are then shown as incomplete
+		points  []float64
+	}{
+		"a torn ledger": {func(f *fixture) { f.field(t, f.Store, "events/3", "torn:10") },
+			"a piece of events/3 was written in part, and the log doesn't reach back to the beginning of global:monthly:",
+			"monthly kept incomplete, weekly replaced, yearly kept incomplete", []int{1, 2}, []float64{7, 10, 10}},
+		"a lost ledger": {func(f *fixture) { f.Del(t, f.Store.Keys().Ledger()) },
+			"the ledger is lost, so the events that the boards contain are unknown",
+			"monthly kept incomplete, weekly replaced, yearly kept incomplete", []int{1, 2}, []float64{7, 10, 10}},
+		"a lost board": {func(f *fixture) { f.Del(t, f.Key(1)) }, "Redis has lost global:monthly:",
+			"monthly replaced incomplete, weekly replaced, yearly kept", []int{1, 2}, []float64{7, 7, 10}},
+		"a board that isn't listed": {func(f *fixture) { f.Client.HDel(t.Context(), f.Store.Keys().Windows(), f.Piece.Windows[1].Listing()) },
+			"Redis has the keys of global:monthly:", "monthly replaced incomplete, weekly replaced, yearly kept", []int{1, 2}, []float64{7, 7, 10}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, r, from := since(t)
+			f.held(t, r)
+			c.damage(f)
+			f.Unchanged(t, func() {
+				_, err := r.Swap(t.Context(), Choice{})
+				require.ErrorAs(t, err, new(*RefusedError))
+				require.ErrorContains(t, err, c.says)
+				require.ErrorContains(t, err, "--accept-incomplete")
+				if strings.Contains(name, "ledger") {
+					_, err = r.Swap(t.Context(), Choice{Boards: []string{"global"}, AcceptIncomplete: true})
+					require.ErrorContains(t, err, "can't be settled for some boards only")
+				}
+			})
+			p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
+			require.NoError(t, err)
+			require.Equal(t, c.then, fatesOf(p))
+			require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
+			for n, points := range c.points {
+				require.InDelta(t, points, f.Client.ZScore(t.Context(), f.Key(n), "u1").Val(), 1)
+				require.Equal(t, slices.Contains(c.lacking, n), f.shownIncomplete(t, f.Piece.Windows[n].Start), "window %d", n)
+			}
+			f.MustApply(t)
+		})
 	}
-	f.mustApply(t)
-}
-
-func TestALostLedgerIsRefusedLikewise(t *testing.T) {
-	f, r, _ := since(t)
-	f.held(t, r)
-	f.del(t, f.store.Keys().Ledger())
-	f.unchanged(t, func() {
-		_, err := r.Swap(t.Context(), Choice{})
-		require.ErrorContains(t, err, "the ledger is lost, so the events that the boards contain are unknown")
-	})
-	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
-	require.NoError(t, err)
-	require.Equal(t, "monthly kept incomplete, weekly replaced, yearly kept incomplete", fatesOf(p))
-	f.mustApply(t)
-}
-
-func TestALostBoardIsReplacedInPartOnlyIfThatIsAccepted(t *testing.T) {
-	f, r, from := since(t)
-	f.held(t, r)
-	f.del(t, f.key(1))
-	f.unchanged(t, func() {
-		_, err := r.Swap(t.Context(), Choice{})
-		require.ErrorContains(t, err, "Redis has lost global:monthly:")
-	})
-	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
-	require.NoError(t, err)
-	require.Equal(t, "monthly replaced incomplete, weekly replaced, yearly kept", fatesOf(p))
-	require.InDelta(t, 7, f.client.ZScore(t.Context(), f.key(1), "u1").Val(), 1)
-	require.InDelta(t, 10, f.client.ZScore(t.Context(), f.key(2), "u1").Val(), 1)
-	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
-	f.mustApply(t)
 }
 
 func TestOtherBoardsAndWhatIsOverAreLeftAlone(t *testing.T) {
 	f, r := rebuilding(t)
 	now := time.Now().UnixMilli()
-	f.list(t, f.store, "eu:weekly:x", listed(now-1000, now+1000, now+day))
-	f.list(t, f.store, "global:weekly:over", listed(now-100*day, now-93*day, now-1000))
+	f.list(t, f.Store, "eu:weekly:x", rankingtest.Listed(now-1000, now+1000, now+day))
+	f.list(t, f.Store, "global:weekly:over", rankingtest.Listed(now-100*day, now-93*day, now-1000))
 	// Alive by its listing, but over by today's retention of 60 days.
-	f.list(t, f.store, "global:weekly:longer", listed(now-100*day, now-93*day, now+day))
-	require.NoError(t, f.client.ZAdd(t.Context(), f.store.Keys().Listed("global:weekly:longer"), redisZ(1, "u")).Err())
+	f.list(t, f.Store, "global:weekly:longer", rankingtest.Listed(now-100*day, now-93*day, now+day))
+	require.NoError(t, f.Client.ZAdd(t.Context(), f.Store.Keys().Listed("global:weekly:longer"), redis.Z{Score: 1, Member: "u"}).Err())
 	p, err := r.Plan(t.Context(), Choice{Boards: []string{"global"}})
 	require.NoError(t, err)
 	byName := map[string]Planned{}
@@ -165,16 +158,16 @@ func TestOtherBoardsAndWhatIsOverAreLeftAlone(t *testing.T) {
 func TestAListingIsHealedWhereItsBoundsAreOthersAndKeptWhereTheyAreNot(t *testing.T) {
 	f, r := rebuilding(t)
 	f.held(t, r)
-	w, v := f.piece.Windows[0], f.piece.Windows[1]
-	healed, kept := f.listing(t, w), entry(v, v.End+day)
-	f.list(t, f.store, w.Listing(), listed(w.Start+1000, w.End, w.End+day))
-	f.list(t, f.store, v.Listing(), kept)
+	w, v := f.Piece.Windows[0], f.Piece.Windows[1]
+	healed, kept := f.Listing(t, w), rankingtest.Entry(v, v.End+day)
+	f.list(t, f.Store, w.Listing(), rankingtest.Listed(w.Start+1000, w.End, w.End+day))
+	f.list(t, f.Store, v.Listing(), kept)
 	_, err := r.Swap(t.Context(), Choice{})
 	require.NoError(t, err)
-	require.Equal(t, healed, f.listing(t, w))
-	require.Equal(t, kept, f.listing(t, v), "another retention holds for new windows")
-	f.expiresAt(t, f.key(1), v.End+2*day)
-	f.mustApply(t)
+	require.Equal(t, healed, f.Listing(t, w))
+	require.Equal(t, kept, f.Listing(t, v), "another retention holds for new windows")
+	f.ExpiresAt(t, f.Key(1), v.End+2*day)
+	f.MustApply(t)
 }
 
 // longer lists a window that is alive by its listing, but over by today's retention of 60 days. It returns
@@ -183,7 +176,7 @@ func (f *fixture) longer(t *testing.T) (name string, start int64) {
 	t.Helper()
 	now := time.Now().UnixMilli()
 	name, start = "global:weekly:longer", now-100*day
-	f.list(t, f.store, name, listed(start, start+7*day, now+day))
+	f.list(t, f.Store, name, rankingtest.Listed(start, start+7*day, now+day))
 	return name, start
 }
 
@@ -198,8 +191,8 @@ func (f *fixture) shownIncomplete(t *testing.T, start int64) bool {
 func TestWhatIsKeptForALongerRetentionStaysIncomplete(t *testing.T) {
 	f, r := rebuilding(t)
 	name, start := f.longer(t)
-	require.NoError(t, f.client.ZAdd(t.Context(), f.store.Keys().Listed(name), redisZ(1, "u")).Err())
-	require.NoError(t, f.client.HSet(t.Context(), f.store.Keys().Origin(), "events/3", fmt.Sprint("5 ", start+day)).Err())
+	require.NoError(t, f.Client.ZAdd(t.Context(), f.Store.Keys().Listed(name), redis.Z{Score: 1, Member: "u"}).Err())
+	require.NoError(t, f.Client.HSet(t.Context(), f.Store.Keys().Origin(), "events/3", fmt.Sprint("5 ", start+day)).Err())
 	require.True(t, f.shownIncomplete(t, start))
 	f.held(t, r)
 	p, err := r.Swap(t.Context(), Choice{})
@@ -212,48 +205,31 @@ func TestWhatIsKeptForALongerRetentionStaysIncomplete(t *testing.T) {
 func TestWhatIsLostOfALongerRetentionIsDroppedIfThatIsAccepted(t *testing.T) {
 	f, r := rebuilding(t)
 	name, _ := f.longer(t)
-	require.NoError(t, f.client.HSet(t.Context(), f.store.Keys().Origin(), "events/3", "0 0").Err())
+	require.NoError(t, f.Client.HSet(t.Context(), f.Store.Keys().Origin(), "events/3", "0 0").Err())
 	f.held(t, r)
-	f.unchanged(t, func() {
+	f.Unchanged(t, func() {
 		_, err := r.Swap(t.Context(), Choice{})
 		require.ErrorContains(t, err, "Redis has lost global:weekly:longer, and the log isn't read for what is over by today's retention: to have them dropped")
 	})
 	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
 	require.NoError(t, err)
 	require.Contains(t, fatesOf(p), "weekly dropped")
-	require.False(t, f.client.HExists(t.Context(), f.store.Keys().Windows(), name).Val())
+	require.False(t, f.Client.HExists(t.Context(), f.Store.Keys().Windows(), name).Val())
 	require.Equal(t, "0 0", f.origin(t), "nothing else lacks anything")
-	f.mustApply(t)
-}
-
-func TestAnUnlistedBoardIsReplacedInPartOnlyIfThatIsAccepted(t *testing.T) {
-	f, r, from := since(t)
-	f.held(t, r)
-	name := f.piece.Windows[1].Listing()
-	require.NoError(t, f.client.HDel(t.Context(), f.store.Keys().Windows(), name).Err())
-	f.unchanged(t, func() {
-		_, err := r.Swap(t.Context(), Choice{})
-		require.ErrorContains(t, err, "Redis has the keys of "+name+" and doesn't list them")
-	})
-	p, err := r.Swap(t.Context(), Choice{AcceptIncomplete: true})
-	require.NoError(t, err)
-	require.Equal(t, "monthly replaced incomplete, weekly replaced, yearly kept", fatesOf(p))
-	require.InDelta(t, 7, f.client.ZScore(t.Context(), f.key(1), "u1").Val(), 1)
-	require.Equal(t, fmt.Sprint("5 ", from), f.origin(t))
-	f.mustApply(t)
+	f.MustApply(t)
 }
 
 // Trying again would not help.
 func TestAnOriginThatIsNoneAndALedgerWithoutASchemaAreForAPersonToMend(t *testing.T) {
 	f, r := rebuilding(t)
-	require.NoError(t, f.client.HSet(t.Context(), f.store.Keys().Origin(), "events/3", "x").Err())
+	require.NoError(t, f.Client.HSet(t.Context(), f.Store.Keys().Origin(), "events/3", "x").Err())
 	_, err := r.Plan(t.Context(), Choice{})
 	require.ErrorContains(t, err, "the origin of events/3")
 	require.Equal(t, ledger.Halt, Classify(err))
-	f.del(t, f.store.Keys().Origin())
-	f.del(t, f.store.Keys().Schema())
+	f.Del(t, f.Store.Keys().Origin())
+	f.Del(t, f.Store.Keys().Schema())
 	_, err = r.Plan(t.Context(), Choice{})
-	require.ErrorContains(t, err, "or delete "+f.store.Keys().Ledger()+":")
+	require.ErrorContains(t, err, "or delete "+f.Store.Keys().Ledger()+":")
 	require.Equal(t, ledger.Halt, Classify(err))
 }
 
@@ -261,7 +237,7 @@ func TestAnOriginThatIsNoneAndALedgerWithoutASchemaAreForAPersonToMend(t *testin
 // were incomplete stay so, and windows that may lack events now are shown as incomplete.
 func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 	const kept, now = 3, 9 // retention in ms, and the current time
-	r := &Rebuild{live: newFixture(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), "lb").storeOf(t, func(c *ranking.Config) {
+	r := &Rebuild{live: newFixture(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), "lb").StoreOf(t, func(c *ranking.Config) {
 		c.Periods = map[periods.Period]ranking.Period{periods.Weekly: {Retention: kept * time.Millisecond}}
 	})}
 	rapid.Check(t, func(t *rapid.T) {
@@ -285,10 +261,10 @@ func TestOriginsSayWhatIsCompleteAfterwards(t *testing.T) {
 			start := at.Draw(t, "start")
 			name, live, shadow := fmt.Sprint("global:weekly:", i), "", ""
 			if rapid.Bool().Draw(t, "listed") {
-				live = listed(start, start+1, now+1)
+				live = rankingtest.Listed(start, start+1, now+1)
 			}
 			if start+1+kept > now && (live == "" || rapid.Bool().Draw(t, "in the log")) {
-				shadow = listed(start, start+1, start+1+kept)
+				shadow = rankingtest.Listed(start, start+1, start+1+kept)
 			}
 			if live == "" && shadow == "" {
 				continue

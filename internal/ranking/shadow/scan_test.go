@@ -17,12 +17,12 @@ func TestAScanBeginsAnewAfterACallThatFailed(t *testing.T) {
 	f, r := rebuilding(t)
 	members := make([]redis.Z, 0, 2000)
 	for n := range 2000 {
-		members = append(members, redisZ(float64(n+1), fmt.Sprint("m", n)))
+		members = append(members, redis.Z{Score: float64(n + 1), Member: fmt.Sprint("m", n)})
 	}
-	require.NoError(t, f.client.ZAdd(t.Context(), f.key(0), members...).Err())
+	require.NoError(t, f.Client.ZAdd(t.Context(), f.Key(0), members...).Err())
 	var cursors []string
-	f.client.AddHook(eavesdropper(func(a []any) error {
-		if a[1] != lua.Page.SHA || a[3] != f.key(0) || a[7] != "scan" {
+	f.Client.AddHook(eavesdropper(func(a []any) error {
+		if a[1] != lua.Page.SHA || a[3] != f.Key(0) || a[7] != "scan" {
 			return nil
 		}
 		cursors = append(cursors, a[8].(string))

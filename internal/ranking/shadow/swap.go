@@ -251,7 +251,7 @@ func (r *Rebuild) swapAnswer(reply []any) error {
 // shadow. If ctx ends between two calls, Unlink stops, and the remaining keys expire.
 func (r *Rebuild) Unlink(ctx context.Context, pause time.Duration) error {
 	if err := r.remove(ctx, pause); err != nil {
-		return fmt.Errorf("remove what the rebuild of %q leaves behind: %w", r.live.Prefix(), ofShard(r.live, err))
+		return fmt.Errorf("remove what the rebuild of %q leaves behind: %w", r.live.Prefix(), r.live.OfShard(err))
 	}
 	return nil
 }

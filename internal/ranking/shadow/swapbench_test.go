@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/rankingtest"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -26,12 +27,12 @@ func BenchmarkSwap(b *testing.B) {
 			client := server.Client(b)
 			require.NoError(b, client.ConfigSet(b.Context(), "slowlog-log-slower-than", "0").Err())
 			f := newFixture(b, client, "bench")
-			f.begin(b)
-			f.opened(b, f.store, windows)
+			f.Begin(b)
+			f.opened(b, f.Store, windows)
 			var used time.Duration
 			script, took := time.Hour, time.Hour
 			for b.Loop() {
-				r, err := Lock(b.Context(), f.store, "me", lease)
+				r, err := Lock(b.Context(), f.Store, "me", lease)
 				require.NoError(b, err)
 				f.fold(b, r, ledger.Origin{})
 				f.opened(b, r.shadow, windows)
@@ -45,7 +46,7 @@ func BenchmarkSwap(b *testing.B) {
 				slow, err := client.SlowLogGet(b.Context(), 1024).Result()
 				require.NoError(b, err)
 				for _, l := range slow {
-					if len(l.Args) > 3 && l.Args[3] == f.store.Keys().Hold() {
+					if len(l.Args) > 3 && l.Args[3] == f.Store.Keys().Hold() {
 						script = min(script, l.Duration)
 					}
 				}
@@ -64,10 +65,10 @@ func BenchmarkSwap(b *testing.B) {
 // opened lists the given number of windows, each with one member.
 func (f *fixture) opened(b *testing.B, s keyed, windows int) {
 	b.Helper()
-	w := f.piece.Windows[0]
-	listing := entry(w, w.End+retention.Milliseconds())
+	w := f.Piece.Windows[0]
+	listing := rankingtest.Entry(w, w.End+retention.Milliseconds())
 	for from := 0; from < windows; from += 1000 {
-		pipe := f.client.Pipeline()
+		pipe := f.Client.Pipeline()
 		for i := from; i < min(from+1000, windows); i++ {
 			w.Board = fmt.Sprintf("board-%d", i)
 			pipe.HSet(b.Context(), s.Keys().Windows(), w.Listing(), listing)

@@ -18,14 +18,14 @@ func TestATakeoverMovesTheLedgerBackAndTheBoardsAreRefilledUpToWhereItWas(t *tes
 	} {
 		t.Run(live, func(t *testing.T) {
 			f, r := rebuilding(t)
-			f.field(t, f.store, "events/3", live)
+			f.field(t, f.Store, "events/3", live)
 			p, err := r.TakeOver(t.Context(), Choice{})
 			require.NoError(t, err)
 			require.Len(t, p.Windows, 3)
 			for n := range 3 {
-				require.Equal(t, map[string]int64{"u1": 7}, f.points(t, n))
+				require.Equal(t, map[string]int64{"u1": 7}, f.Points(t, n))
 			}
-			st, err := f.store.State(t.Context())
+			st, err := f.Store.State(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "10", st.Ledger["events/3"])
 			require.Equal(t, refill, st.Refills["events/3"])
@@ -60,7 +60,7 @@ func TestATakeoverComparesEverythingInTheCallThatWrites(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, p.readyToTakeOver())
 			c.spoil(t, f, r)
-			f.unchanged(t, func() { requireSame(t, c.want, r.swap(t.Context(), p, "")) })
+			f.Unchanged(t, func() { requireSame(t, c.want, r.swap(t.Context(), p, "")) })
 		})
 	}
 }
@@ -68,8 +68,8 @@ func TestATakeoverComparesEverythingInTheCallThatWrites(t *testing.T) {
 // In a kept window, an event that is read again would count twice.
 func TestATakeoverThatWouldKeepAWindowIsRefusedUnlessTheWindowIsFinal(t *testing.T) {
 	f, r := rebuilding(t)
-	listing := f.listing(t, f.piece.Windows[0])
-	f.list(t, f.store, "eu:weekly:old", strings.ReplaceAll(listing, `"start":`, `"start":1`))
+	listing := f.Listing(t, f.Piece.Windows[0])
+	f.list(t, f.Store, "eu:weekly:old", strings.ReplaceAll(listing, `"start":`, `"start":1`))
 	_, err := r.TakeOver(t.Context(), Choice{Boards: []string{"global"}})
 	require.ErrorIs(t, err, ErrKeeps)
 	require.True(t, (&Plan{Windows: []Planned{{Window: ledger.Window{}, Action: Kept}}}).Keeps())

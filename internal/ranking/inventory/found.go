@@ -1,4 +1,4 @@
-package ranking
+package inventory
 
 // Finds everything under a prefix, of any number of shards.
 
@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/redisconn"
 )
 
@@ -40,7 +41,7 @@ type Found struct {
 
 // stood is a shard's ledger and workers' lines at the survey.
 type stood struct {
-	store           *Store
+	store           *ranking.Store
 	ledger, workers map[string]string
 }
 
@@ -56,7 +57,7 @@ func (v *View) Survey(ctx context.Context) (*Found, error) {
 	}
 	f.Keys = len(f.keys)
 	shards := v.shardsOf(f.keys)
-	states, err := onEach(ctx, shards, (*Store).State)
+	states, err := onEach(ctx, shards, (*ranking.Store).State)
 	if err != nil {
 		return nil, err
 	}
@@ -94,19 +95,19 @@ func (f *Found) use(st *ledger.State) {
 }
 
 // shardsOf returns the shards of the keys, and those of the view.
-func (v *View) shardsOf(keys []string) []*Store {
-	all := map[string]*Store{}
+func (v *View) shardsOf(keys []string) []*ranking.Store {
+	all := map[string]*ranking.Store{}
 	for _, s := range v.stores {
-		all[s.keys.tag] = s
+		all[s.Keys().Listed("")] = s
 	}
 	for _, key := range keys {
 		if shard, of, ok := shardOf(key); ok {
-			if s := v.shard(shard, of); all[s.keys.tag] == nil && strings.HasPrefix(key, s.keys.tag) {
-				all[s.keys.tag] = s
+			if s := v.shard(shard, of); all[s.Keys().Listed("")] == nil && strings.HasPrefix(key, s.Keys().Listed("")) {
+				all[s.Keys().Listed("")] = s
 			}
 		}
 	}
-	shards := make([]*Store, 0, len(all))
+	shards := make([]*ranking.Store, 0, len(all))
 	for _, tag := range slices.Sorted(maps.Keys(all)) {
 		shards = append(shards, all[tag])
 	}
@@ -191,7 +192,7 @@ func (v *View) count(ctx context.Context, f *Found) error {
 	for _, key := range f.keys {
 		name := nameOf(key)
 		f.Rebuilding = f.Rebuilding || name == "~rebuild"
-		name = strings.TrimSuffix(name, HiddenSuffix) // a hidden set's members belong to its window
+		name = strings.TrimSuffix(name, ranking.HiddenSuffix) // a hidden set's members belong to its window
 		if parts := strings.SplitN(name, ":", 3); len(parts) == 3 && !strings.HasPrefix(name, "~") {
 			sets = append(sets, key)
 			boards[parts[0]], windows[name] = true, true

@@ -1,7 +1,6 @@
-package ranking
-
-// The standings under any prefix, as the schema in Redis describes them: another configuration may have
-// written them.
+// Package inventory reads what is under a prefix as Redis describes it, whichever configuration wrote it: the
+// number of shards, the schema, the boards. It also removes some of the boards, or all.
+package inventory
 
 import (
 	"context"
@@ -17,6 +16,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/rules"
 )
 
@@ -32,11 +32,11 @@ type View struct {
 	own     map[string]periods.Parts // of the periods that aren't built in
 	client  redis.UniversalClient
 	timeout time.Duration
-	stores  []*Store // one per shard
+	stores  []*ranking.Store // one per shard
 }
 
 // NewView reads the schema under a prefix. The number of shards is that of FindNumber, with shards as the expected one.
-// If there is no schema, the error is a *SchemaError. If there are several numbers to choose from, the error is a
+// If there is no schema, the error is a *ranking.SchemaError. If there are several numbers to choose from, the error is a
 // *SeveralError. In both cases, and if this program doesn't understand the schema, NewView also returns a
 // View that can only be dropped.
 func NewView(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (*View, error) {
@@ -49,7 +49,7 @@ func NewView(ctx context.Context, client redis.UniversalClient, prefix string, s
 		return nil, err
 	}
 	if v.Schema == "" {
-		return v, &SchemaError{Prefix: prefix}
+		return v, &ranking.SchemaError{Prefix: prefix}
 	}
 	if err = v.read(); err == nil && v.Shards > 1 {
 		same, failed := v.sameSchema(ctx)
@@ -70,7 +70,7 @@ func (v *View) Number(ctx context.Context) (Number, error) {
 }
 
 // Stores returns the shards.
-func (v *View) Stores() []*Store { return v.stores }
+func (v *View) Stores() []*ranking.Store { return v.stores }
 
 // Layout returns the layout of a period's scores, if the schema has the period.
 func (v *View) Layout(period string) (codec.Layout, bool) {
@@ -97,7 +97,7 @@ func (v *View) LayoutOf(period, rule string) (l codec.TupleLayout, fields codec.
 	}
 	r, err := rules.ParseRule(rule)
 	if err != nil {
-		return l, fields, true, Faultf("a window of %s is listed with a rule that this program doesn't know: %v", v.Prefix, err)
+		return l, fields, true, ranking.Faultf("a window of %s is listed with a rule that this program doesn't know: %v", v.Prefix, err)
 	}
 	var own *periods.Parts
 	if of, ok := v.own[period]; ok {
@@ -105,29 +105,29 @@ func (v *View) LayoutOf(period, rule string) (l codec.TupleLayout, fields codec.
 	}
 	length, err := lengthOf(periods.Period(period), own)
 	if err != nil {
-		return l, fields, true, Faultf("the schema of %s: period %q: %v", v.Prefix, clip(period), err)
+		return l, fields, true, ranking.Faultf("the schema of %s: period %q: %v", v.Prefix, ranking.Clip(period), err)
 	}
 	if l, err = codec.NewTupleLayout(kept.Kind, length, r.Fields); err != nil {
-		return l, fields, true, Faultf("a window of %s is listed with a rule that its layout has no room for: %v", v.Prefix, err)
+		return l, fields, true, ranking.Faultf("a window of %s is listed with a rule that its layout has no room for: %v", v.Prefix, err)
 	}
 	return l, r.Fields, true, nil
 }
 
 // States reads the state of each shard, each as of its own moment.
 func (v *View) States(ctx context.Context) ([]ledger.State, error) {
-	return onEach(ctx, v.stores, (*Store).State)
+	return onEach(ctx, v.stores, (*ranking.Store).State)
 }
 
 // Listings reads the listing of each shard.
 func (v *View) Listings(ctx context.Context) ([]map[string]string, error) {
-	return onEach(ctx, v.stores, (*Store).Listings)
+	return onEach(ctx, v.stores, (*ranking.Store).Listings)
 }
 
 // onEach calls ask for all stores concurrently.
-func onEach[T any](ctx context.Context, stores []*Store, ask func(*Store, context.Context) (T, error)) ([]T, error) {
+func onEach[T any](ctx context.Context, stores []*ranking.Store, ask func(*ranking.Store, context.Context) (T, error)) ([]T, error) {
 	answers := make([]T, len(stores))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(askedAtOnce)
+	group.SetLimit(32)
 	for i, s := range stores {
 		group.Go(func() (err error) {
 			answers[i], err = ask(s, ctx)
@@ -140,12 +140,9 @@ func onEach[T any](ctx context.Context, stores []*Store, ask func(*Store, contex
 	return answers, nil
 }
 
-// askedAtOnce is how many shards are read concurrently.
-const askedAtOnce = 32
-
 // Sibling returns the stores of another number of shards under the same prefix, whether or not anything is
 // there.
-func (v *View) Sibling(shards ledger.Shards) []*Store {
+func (v *View) Sibling(shards ledger.Shards) []*ranking.Store {
 	other := *v
 	other.use(shards)
 	return other.stores
@@ -157,7 +154,7 @@ func (v *View) SchemaFor(shards ledger.Shards) (string, error) {
 	d := json.NewDecoder(strings.NewReader(v.Schema))
 	d.UseNumber()
 	if err := d.Decode(&text); err != nil {
-		return "", Faultf("%q is no schema", clip(v.Schema))
+		return "", ranking.Faultf("%q is no schema", ranking.Clip(v.Schema))
 	}
 	text["shards"] = int(shards)
 	schema, err := json.Marshal(text)
@@ -165,9 +162,8 @@ func (v *View) SchemaFor(shards ledger.Shards) (string, error) {
 }
 
 // shard returns a store without layouts.
-func (v *View) shard(shard int, of ledger.Shards) *Store {
-	keys := newKeys(v.Prefix, shard, of)
-	return &Store{client: v.client, prefix: v.Prefix, shard: shard, shards: of, keys: keys, rules: keys.Rules(), borders: keys.Borders(), timeout: v.timeout}
+func (v *View) shard(shard int, of ledger.Shards) *ranking.Store {
+	return ranking.Bare(v.client, v.Prefix, shard, of, v.timeout)
 }
 
 // use sets the view's number of shards.
@@ -203,6 +199,9 @@ type SeveralError struct {
 	Shards []ledger.Shards
 }
 
+// Unwrap makes it a fault: a repeated call doesn't help.
+func (e *SeveralError) Unwrap() error { return ranking.Faultf("boards of several numbers of shards") }
+
 func (e *SeveralError) Error() string {
 	return fmt.Sprintf("under the prefix %q there are boards of several numbers of shards (%s): set redis.shards to the one that is meant",
 		e.Prefix, numberList(e.Shards))
@@ -225,20 +224,20 @@ func (v *View) read() error {
 		Zone    string `json:"zone"`
 	}
 	if err := json.Unmarshal([]byte(v.Schema), &s); err != nil {
-		return Faultf("%q is no schema", clip(v.Schema))
+		return ranking.Faultf("%q is no schema", ranking.Clip(v.Schema))
 	}
-	if s.Version != schemaVersion || s.Shards != int(v.Shards) {
-		return Faultf("it is of version %d with %d shards, and this program reads version %d with %d there", s.Version, s.Shards, schemaVersion, int(v.Shards))
+	if s.Version != ranking.SchemaVersion || s.Shards != int(v.Shards) {
+		return ranking.Faultf("it is of version %d with %d shards, and this program reads version %d with %d there", s.Version, s.Shards, ranking.SchemaVersion, int(v.Shards))
 	}
 	v.Cluster, v.Zone, v.WeekStart = s.Cluster, s.Zone, s.Week
 	for name, p := range s.Periods {
 		length, err := lengthOf(periods.Period(name), p.Of)
 		if err != nil {
-			return Faultf("it has a period %q, which this program doesn't know: %v", clip(name), err)
+			return ranking.Faultf("it has a period %q, which this program doesn't know: %v", ranking.Clip(name), err)
 		}
 		layout, err := codec.New(codec.Kind(p.Layout), length, p.Max)
 		if err != nil || layout.K != p.K || layout.Tick != p.Tick {
-			return Faultf("its layout of %s scores is not one that this program writes", name)
+			return ranking.Faultf("its layout of %s scores is not one that this program writes", name)
 		}
 		v.layouts[name] = layout
 		if p.Of != nil {
@@ -272,9 +271,9 @@ func (v *View) sameSchema(ctx context.Context) (other, err error) {
 		switch states[i].Schema {
 		case v.Schema:
 		case "":
-			return Faultf("shard %d of %d has none: nothing was written there, or Redis has lost it", i, int(v.Shards)), nil
+			return ranking.Faultf("shard %d of %d has none: nothing was written there, or Redis has lost it", i, int(v.Shards)), nil
 		default:
-			return Faultf("shard %d of %d has another one than the others", i, int(v.Shards)), nil
+			return ranking.Faultf("shard %d of %d has another one than the others", i, int(v.Shards)), nil
 		}
 	}
 	return nil, nil

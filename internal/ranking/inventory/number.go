@@ -1,4 +1,4 @@
-package ranking
+package inventory
 
 // The number of shards under a prefix. It is part of their keys, so shards of one number can't see shards
 // of another. A record under the prefix decides. The first consumer writes it by its configuration, and a
@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/lua"
 	"github.com/standings/standings/internal/redisconn"
 )
@@ -38,21 +39,21 @@ type Reshard struct {
 
 // ReadNumber reads the number of shards of a prefix.
 func ReadNumber(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (Number, error) {
-	n, err := readNumber(ctx, &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout})
+	n, err := readNumber(ctx, ranking.Bare(client, prefix, 0, 1, timeout))
 	if err != nil {
 		return Number{}, fmt.Errorf("read how many shards there are under %q: %w", prefix, err)
 	}
 	return n, nil
 }
 
-func readNumber(ctx context.Context, s *Store) (n Number, err error) {
-	reply, err := s.Call(ctx, lua.State, []string{NumberKey(s.prefix), ReshardKey(s.prefix)}, "text", "text")
+func readNumber(ctx context.Context, s *ranking.Store) (n Number, err error) {
+	reply, err := s.Call(ctx, lua.State, []string{ranking.NumberKey(s.Prefix()), ranking.ReshardKey(s.Prefix())}, "text", "text")
 	if err != nil {
 		return n, err
 	}
-	words, err := Texts(reply)
+	words, err := ranking.Texts(reply)
 	if err != nil || len(words) != 3 {
-		return n, Unexpected(lua.State, reply)
+		return n, ranking.Unexpected(lua.State, reply)
 	}
 	words = words[1:]
 	if words[0] != "" {
@@ -63,7 +64,7 @@ func readNumber(ctx context.Context, s *Store) (n Number, err error) {
 	if words[1] != "" {
 		n.Reshard = new(Reshard)
 		if json.Unmarshal([]byte(words[1]), n.Reshard) != nil {
-			return n, Faultf("%s holds %q, which no reshard writes", ReshardKey(s.prefix), clip(words[1]))
+			return n, ranking.Faultf("%s holds %q, which no reshard writes", ranking.ReshardKey(s.Prefix()), ranking.Clip(words[1]))
 		}
 	}
 	return n, nil
@@ -73,33 +74,9 @@ func readNumber(ctx context.Context, s *Store) (n Number, err error) {
 func ParseNumber(text string) (ledger.Shards, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > ledger.MaxShards || strconv.Itoa(n) != text {
-		return 0, Faultf("%q is no number of shards", clip(text))
+		return 0, ranking.Faultf("%q is no number of shards", ranking.Clip(text))
 	}
 	return ledger.Shards(n), nil
-}
-
-// leftMark replaces the schema of a shard whose members have moved to another number of shards.
-type leftMark struct {
-	Moved   ledger.Shards `json:"moved"`
-	Version int           `json:"v"`
-}
-
-// LeftMark returns the text of a leftMark.
-func LeftMark(to ledger.Shards) string {
-	text, err := json.Marshal(leftMark{to, schemaVersion})
-	if err != nil {
-		panic(err) // two numbers
-	}
-	return string(text)
-}
-
-// LeftFor returns the number of shards to which the members moved if schema is a leftMark, else 0.
-func LeftFor(schema string) ledger.Shards {
-	var m leftMark
-	if json.Unmarshal([]byte(schema), &m) != nil || m.Moved < 1 || m.Moved > ledger.MaxShards {
-		return 0
-	}
-	return m.Moved
 }
 
 // FindNumber returns the number of shards by the record, or, if Redis has lost the record, by the schemas of the
@@ -125,19 +102,19 @@ func FindNumber(ctx context.Context, client redis.UniversalClient, prefix string
 // ClaimNumber records the number of shards unless there is a record, and returns the recorded number. A consumer calls it
 // before it begins a shard, so that consumers with different numbers can't both begin shards.
 func ClaimNumber(ctx context.Context, client redis.UniversalClient, prefix string, shards ledger.Shards, timeout time.Duration) (ledger.Shards, error) {
-	s := &Store{client: client, prefix: prefix, shards: 1, keys: newKeys(prefix, 0, 1), timeout: timeout}
-	key, text := NumberKey(prefix), strconv.Itoa(int(shards))
+	s := ranking.Bare(client, prefix, 0, 1, timeout)
+	key, text := ranking.NumberKey(prefix), strconv.Itoa(int(shards))
 	reply, err := s.Call(ctx, lua.Switch, []string{key, key}, "", text, "", "")
 	if err == nil {
 		var words []string
-		words, err = Texts(reply)
+		words, err = ranking.Texts(reply)
 		switch {
 		case err == nil && len(words) == 1 && words[0] == "written":
 			return shards, nil
 		case err == nil && len(words) == 2 && words[0] == "other":
 			shards, err = ParseNumber(words[1])
 		default:
-			err = Unexpected(lua.Switch, reply)
+			err = ranking.Unexpected(lua.Switch, reply)
 		}
 	}
 	if err != nil {
@@ -155,65 +132,12 @@ func numberList(numbers []ledger.Shards) string {
 	return strings.Join(all, ", ")
 }
 
-// Copied reports whether the shard is the copy of an unfinished reshard.
-func (s *Store) Copied(ctx context.Context) (bool, error) {
-	whose, err := s.CopyOf(ctx)
-	return whose != "", err
-}
-
-// CopyOf returns which unfinished reshard writes the shard as its copy; empty if none does.
-func (s *Store) CopyOf(ctx context.Context) (string, error) {
-	whose, err := s.client.Get(redisconn.Within(ctx, s.timeout), s.keys.Copy()).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("look for an unfinished copy under %q: %w", s.prefix, s.explain(err, ""))
-	}
-	return whose, nil
-}
-
-// Dropped reads the windows that must not be opened again. A dropped window's name maps to the time until
-// which it would be readable; over:<period> maps to the start of the last window that apply.lua left out
-// because it was over.
-func (s *Store) Dropped(ctx context.Context) (map[string]string, error) {
-	all, err := s.hash(ctx, s.keys.Dropped())
-	if err != nil {
-		return nil, fmt.Errorf("read the windows dropped under %q: %w", s.prefix, s.explain(err, ""))
-	}
-	return all, nil
-}
-
-// Final reads the records of the windows that were ever sealed (lua/record.lua).
-func (s *Store) Final(ctx context.Context) (map[string]string, error) {
-	all, err := s.hash(ctx, s.keys.Final())
-	if err != nil {
-		return nil, fmt.Errorf("read the final windows under %q: %w", s.prefix, s.explain(err, ""))
-	}
-	return all, nil
-}
-
-// hash reads a whole hash page by page, so not as of one moment.
-func (s *Store) hash(ctx context.Context, key string) (map[string]string, error) {
-	all := map[string]string{}
-	err := s.onOneServer(ctx, func() error {
-		clear(all)
-		for page, err := range s.pages(ctx, key, 0) {
-			if err != nil {
-				return err
-			}
-			for i := 0; i+1 < len(page); i += 2 {
-				all[page[i]] = page[i+1]
-			}
-		}
-		return nil
-	})
-	return all, err
-}
-
 // numbers returns the numbers of shards of which the first or the last has a schema. It leaves out the shards
 // that a reshard is copying to or has moved away from.
 func numbers(ctx context.Context, client redis.UniversalClient, prefix string, timeout time.Duration) (there []ledger.Shards, err error) {
 	all, err := shardsOfAny(ctx, client, prefix, timeout)
 	for _, one := range all {
-		if LeftFor(one.schema) == 0 && !one.copied && !slices.Contains(there, one.of) {
+		if ranking.LeftFor(one.schema) == 0 && !one.copied && !slices.Contains(there, one.of) {
 			there = append(there, one.of)
 		}
 	}
@@ -249,7 +173,7 @@ func shardsOfAny(ctx context.Context, client redis.UniversalClient, prefix strin
 	var copies []*redis.IntCmd
 	for n := ledger.Shards(1); n <= ledger.MaxShards; n++ {
 		for _, shard := range slices.Compact([]int{0, int(n) - 1}) {
-			keys := newKeys(prefix, shard, n)
+			keys := ranking.KeysOf(prefix, shard, n)
 			schemas, copies = append(schemas, pipe.Get(ctx, keys.Schema())), append(copies, pipe.Exists(ctx, keys.Copy()))
 			all = append(all, begunShard{of: n})
 		}

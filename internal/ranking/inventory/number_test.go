@@ -1,4 +1,4 @@
-package boards
+package inventory
 
 import (
 	"sync"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -16,7 +17,9 @@ import (
 // log has once more beside what is there.
 func TestTheNumberOfShardsIsFoundByTheRecordOrByWhatIsThere(t *testing.T) {
 	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
-	find := func() (ledger.Shards, error) { return ranking.FindNumber(t.Context(), client, prefix, 3, time.Minute) }
+	find := func() (ledger.Shards, error) {
+		return FindNumber(t.Context(), client, prefix, 3, time.Minute)
+	}
 	found := func() ledger.Shards {
 		t.Helper()
 		n, err := find()
@@ -24,7 +27,7 @@ func TestTheNumberOfShardsIsFoundByTheRecordOrByWhatIsThere(t *testing.T) {
 		return n
 	}
 	begin := func(n ledger.Shards, shard int) {
-		all := New(ranking.Config{Client: client, Prefix: prefix, Shards: n, Timeout: time.Minute, Cluster: "c"})
+		all := boards.New(ranking.Config{Client: client, Prefix: prefix, Shards: n, Timeout: time.Minute, Cluster: "c"})
 		_, err := all.Shards()[shard].Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "points"}, At: ledger.At(0), Origin: &ledger.Origin{}}})
 		require.NoError(t, err)
 	}
@@ -33,11 +36,11 @@ func TestTheNumberOfShardsIsFoundByTheRecordOrByWhatIsThere(t *testing.T) {
 	require.EqualValues(t, 256, found(), "its first shard and the record are lost")
 	begin(1, 0)
 	_, err := find()
-	var several *ranking.SeveralError
+	var several *SeveralError
 	require.ErrorAs(t, err, &several)
 	require.Equal(t, []ledger.Shards{1, 256}, several.Shards)
 	require.Equal(t, ledger.Halt, ranking.Classify(err), "it isn't waited out")
-	claimed, err := ranking.ClaimNumber(t.Context(), client, prefix, 3, time.Minute)
+	claimed, err := ClaimNumber(t.Context(), client, prefix, 3, time.Minute)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, claimed)
 	require.EqualValues(t, 3, found(), "the record takes precedence")
@@ -48,7 +51,9 @@ func TestOneOfSeveralNumbersIsRecorded(t *testing.T) {
 	got := make([]ledger.Shards, 8)
 	var all sync.WaitGroup
 	for i := range got {
-		all.Go(func() { got[i], _ = ranking.ClaimNumber(t.Context(), client, prefix, ledger.Shards(1+i), time.Minute) })
+		all.Go(func() {
+			got[i], _ = ClaimNumber(t.Context(), client, prefix, ledger.Shards(1+i), time.Minute)
+		})
 	}
 	all.Wait()
 	require.NotZero(t, got[0])
@@ -56,6 +61,6 @@ func TestOneOfSeveralNumbersIsRecorded(t *testing.T) {
 		require.Equal(t, got[0], n)
 	}
 	require.NoError(t, client.Set(t.Context(), ranking.NumberKey(prefix), "no number", 0).Err())
-	_, err := ranking.ClaimNumber(t.Context(), client, prefix, 3, time.Minute)
+	_, err := ClaimNumber(t.Context(), client, prefix, 3, time.Minute)
 	require.ErrorContains(t, err, `"no number" is no number of shards`)
 }

@@ -1,10 +1,9 @@
-package ranking
+package inventory
 
 // Tests drops of several shards.
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/ranking/rankingtest"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -25,40 +26,37 @@ func sharded(t *testing.T, prefix string, shards ledger.Shards) []*fixture {
 	var all []*fixture
 	for i := range int(shards) {
 		f := newFixture(t, client, prefix)
-		f.store = f.storeOf(t, func(c *Config) { c.Shard, c.Shards = i, shards })
-		f.begin(t)
-		eu := f.of("eu")
+		f.Store = f.StoreOf(t, func(c *ranking.Config) { c.Shard, c.Shards = i, shards })
+		f.Begin(t)
+		eu := f.Windows("eu")
 		var members []ledger.Member
 		for m := 0; len(members) < 5 && i > 0; m++ {
 			if id := fmt.Sprint("m", m); shards.Of(xxhash.Sum64String(id)) == i {
-				members = append(members, f.member(id, 1))
+				members = append(members, f.Member(id, 1))
 			}
 		}
-		f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
-		f.piece.Groups = []ledger.Group{{Windows: append([]int{0, 1, 2}, eu...), Members: members}}
+		f.Piece.Expected, f.Piece.Next = ledger.At(f.Next), ledger.At(f.Next+10)
+		f.Piece.Groups = []ledger.Group{{Windows: append([]int{0, 1, 2}, eu...), Members: members}}
 		if len(members) == 0 {
-			f.piece.Groups = nil
+			f.Piece.Groups = nil
 		}
-		f.mustApply(t)
+		f.MustApply(t)
 		all = append(all, f)
 	}
 	return all
-}
-
-func viewOf(t *testing.T, f *fixture) *View {
-	t.Helper()
-	v, err := NewView(t.Context(), f.client, f.prefix, f.store.shards, 20*time.Second)
-	require.NotNil(t, v, "%v", err)
-	return v
 }
 
 func TestADropRemovesEveryNumberOfShards(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	four, two, one := sharded(t, prefix, 4), sharded(t, prefix, 2), sharded(t, prefix, 1)
 	for _, key := range []string{":{3.1}:odd", ":{1.77}:4:ledger", ":{9.0}:4:windows"} { // tags that no shard has
-		require.NoError(t, one[0].client.Set(t.Context(), prefix+key, "x", time.Minute).Err())
+		require.NoError(t, one[0].Client.Set(t.Context(), prefix+key, "x", time.Minute).Err())
 	}
-	require.NoError(t, one[0].client.Set(t.Context(), prefix+":{x.1}:2:y", "x", time.Minute).Err()) // no shard
+	// Keys of other prefixes that begin alike, or that aren't keys of standings.
+	others := []string{prefix, prefix + ":x", prefix + ":{x.1}:2:y", prefix + ":{x}:y", "x" + prefix + ":{0}:ledger", prefix + "2:{0}:ledger"}
+	for _, key := range others {
+		require.NoError(t, one[0].Client.Set(t.Context(), key, "x", time.Minute).Err())
+	}
 	for _, shards := range [][]*fixture{four, two, one} {
 		v := viewOf(t, shards[0])
 		found, err := v.Survey(t.Context())
@@ -70,18 +68,18 @@ func TestADropRemovesEveryNumberOfShards(t *testing.T) {
 			moves, err := v.Moves(t.Context(), found)
 			require.NoError(t, err)
 			require.False(t, moves)
-			f.piece.Groups = nil
-			f.mustApply(t)
+			f.Piece.Groups = nil
+			f.MustApply(t)
 			moves, err = v.Moves(t.Context(), found)
 			require.NoError(t, err)
-			require.True(t, moves, "shard %d", f.store.shard)
+			require.True(t, moves, "shard %d", f.Store.Addr())
 			found, err = v.Survey(t.Context())
 			require.NoError(t, err)
 		}
 	}
 	v := viewOf(t, four[0])
-	require.NoError(t, four[0].client.Set(t.Context(), four[3].store.keys.Rebuild(), "{}", time.Minute).Err())
-	four[0].client.HSet(t.Context(), four[3].store.keys.Workers(), "events/3", fmt.Sprintf(`{"owner":"host-1","at":%q}`, time.Now().Format(time.RFC3339Nano)))
+	require.NoError(t, four[0].Client.Set(t.Context(), four[3].Store.Keys().Rebuild(), "{}", time.Minute).Err())
+	four[0].Client.HSet(t.Context(), four[3].Store.Keys().Workers(), "events/3", fmt.Sprintf(`{"owner":"host-1","at":%q}`, time.Now().Format(time.RFC3339Nano)))
 	found, err := v.Survey(t.Context())
 	require.NoError(t, err)
 	require.True(t, found.Rebuilding)
@@ -91,8 +89,11 @@ func TestADropRemovesEveryNumberOfShards(t *testing.T) {
 		names[i] = nameOf(key)
 	}
 	require.True(t, slices.IsSortedFunc(names, func(a, b string) int { return removedAt(a) - removedAt(b) }), "%v", names)
-	require.NoError(t, v.Drop(t.Context(), found, 0, nil))
-	require.Equal(t, []string{":{x.1}:2:y"}, slices.Collect(maps.Keys(contents(t, four[0].client, prefix))))
+	last := 0
+	require.NoError(t, v.Drop(t.Context(), found, 0, func(done int) { last = done }))
+	require.Equal(t, found.Keys, last)
+	require.Len(t, rankingtest.Contents(t, four[0].Client, prefix), len(others)-1)
+	require.Equal(t, int64(len(others)), four[0].Client.Exists(t.Context(), others...).Val())
 }
 
 // removedAt returns a key's place in the order that drop.go documents.
@@ -120,22 +121,26 @@ func TestWhatIsLeftOfADropOfShardsIsNoBoardToAnybody(t *testing.T) {
 		require.NoError(t, v.Drop(t.Context(), found, 0, nil))
 		orphaned := 0
 		for _, f := range all {
-			listed := f.client.HLen(t.Context(), f.store.keys.Windows()).Val()
-			f.answers(t, ledger.Answer{Outcome: ledger.Moved})
+			listed := f.Client.HLen(t.Context(), f.Store.Keys().Windows()).Val()
+			f.Answers(t, ledger.Answer{Outcome: ledger.Moved})
 			if listed == 0 {
 				continue
 			}
-			begun, err := f.store.Begin(t.Context(), []ledger.StartPosition{beginning(3, "", 0, nil)})
+			begun, err := f.Store.Begin(t.Context(), []ledger.StartPosition{beginning(3, "", 0, nil)})
 			require.NoError(t, err)
 			require.Equal(t, ledger.Orphaned, begun, "after %v", found.keys)
 			orphaned++
+		}
+		if stop >= 6 { // the schemas are gone too
+			_, err := all[0].Top(t.Context(), "global", all[0].Window(0))
+			require.ErrorAs(t, err, new(*ranking.SchemaError))
 		}
 		require.Positive(t, orphaned, "after %v", found.keys)
 		v = viewOf(t, all[0])
 		found, err = v.Survey(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, v.Drop(t.Context(), found, 0, nil))
-		require.Empty(t, contents(t, all[0].client, all[0].prefix))
+		require.Empty(t, rankingtest.Contents(t, all[0].Client, all[0].Prefix))
 	}
 }
 
@@ -147,11 +152,11 @@ func TestBoardsAreDroppedFromEveryShard(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 9, 45}, []int{found.Windows, found.Keys, int(found.Members)}, "the first has none")
 
-	lock := all[2].store.keys.Rebuild()
-	require.NoError(t, all[0].client.Set(t.Context(), lock, "{}", time.Minute).Err())
+	lock := all[2].Store.Keys().Rebuild()
+	require.NoError(t, all[0].Client.Set(t.Context(), lock, "{}", time.Minute).Err())
 	_, err = v.DropBoards(t.Context(), found, 0, nil)
-	require.ErrorIs(t, err, ErrRebuilding)
-	all[0].del(t, lock)
+	require.ErrorIs(t, err, ranking.ErrRebuilding)
+	all[0].Del(t, lock)
 
 	// A second drop finishes, and counts each window once.
 	found, err = v.SurveyBoards(t.Context(), eu)
@@ -162,10 +167,10 @@ func TestBoardsAreDroppedFromEveryShard(t *testing.T) {
 	require.Equal(t, int64(3), dropped)
 	require.Equal(t, found.Keys, last)
 	for i, f := range all {
-		for key := range contents(t, f.client, f.prefix) {
+		for key := range rankingtest.Contents(t, f.Client, f.Prefix) {
 			require.NotContains(t, key, ":eu:")
 		}
-		kept, listed := f.client.HLen(t.Context(), f.store.keys.Dropped()).Val(), f.client.HLen(t.Context(), f.store.keys.Windows()).Val()
+		kept, listed := f.Client.HLen(t.Context(), f.Store.Keys().Dropped()).Val(), f.Client.HLen(t.Context(), f.Store.Keys().Windows()).Val()
 		require.Equal(t, []int64{int64(min(i, 1) * 3), int64(min(i, 1) * 3)}, []int64{kept, listed})
 	}
 	found, err = v.SurveyBoards(t.Context(), eu)
@@ -180,12 +185,12 @@ func TestAKeyIsReadAsItWasWritten(t *testing.T) {
 		of := ledger.Shards(rapid.IntRange(1, ledger.MaxShards).Draw(t, "shards"))
 		shard := rapid.IntRange(0, int(of)-1).Draw(t, "shard")
 		name := rapid.SampledFrom([]string{"ledger", "~rebuild", "global:weekly:2026-W47", "4:weekly:2026-W47", "~id:4:weekly:x"}).Draw(t, "name")
-		key := newKeys(prefix, shard, of).Listed(name)
+		key := ranking.KeysOf(prefix, shard, of).Listed(name)
 		require.Equal(t, name, nameOf(key))
 		i, n, ok := shardOf(key)
 		require.True(t, ok)
 		require.Equal(t, []int{shard, int(of)}, []int{i, int(n)})
-		require.True(t, strings.HasPrefix(key, newKeys(prefix, i, n).tag))
+		require.True(t, strings.HasPrefix(key, ranking.KeysOf(prefix, i, n).Listed("")))
 	})
 	for _, key := range []string{"lb:{0.0}:1:ledger", "lb:{3.1}:3:ledger", "lb:{0.1}:257:x", "lb:{1}:ledger", "lb:{0.1}:ledger", "lb:{x}:ledger", "lb"} {
 		_, _, ok := shardOf(key)

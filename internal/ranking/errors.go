@@ -1,6 +1,6 @@
 package ranking
 
-// Names the shard that a call failed on, and its server.
+// Errors: the shard that a call failed on, its server, and how to handle it.
 
 import (
 	"context"
@@ -46,11 +46,11 @@ func (s *Store) explain(err error, script string) error {
 	if err == nil {
 		return nil
 	}
-	return s.ofShard(redisconn.NameRight(err, script, s.prefix))
+	return s.OfShard(redisconn.NameRight(err, script, s.prefix))
 }
 
-// ofShard adds the shard to an error if there are several shards.
-func (s *Store) ofShard(err error) error {
+// OfShard adds the shard to an error if there are several shards.
+func (s *Store) OfShard(err error) error {
 	if err == nil || s.shards <= 1 {
 		return err
 	}
@@ -80,4 +80,54 @@ func (s *Store) Addr() string {
 		}
 	}
 	return ""
+}
+
+// Classify returns how to handle an error of a store. It classifies the store's own errors by type, and
+// Redis's errors with redisconn.Classify. An error without an answer from Redis may be temporary: the
+// outcome is unknown, and the ledger makes a repeated call harmless.
+func Classify(err error) ledger.Verdict {
+	if _, ok := errors.AsType[*SchemaError](err); ok {
+		return ledger.Halt
+	}
+	if errors.Is(err, errHeldUp) {
+		return ledger.Retry
+	}
+	if _, ok := errors.AsType[*fault](err); ok {
+		return ledger.Halt
+	}
+	return redisconn.Classify(err)
+}
+
+// fault is a bug in this program or in a server that answers in Redis's place. A repeated call can't help.
+type fault struct{ what string }
+
+func (f *fault) Error() string { return f.what }
+
+// Faultf returns an error that a repeated call can't fix: a bug in this program or in a server that answers
+// in Redis's place.
+func Faultf(format string, args ...any) error { return &fault{fmt.Sprintf(format, args...)} }
+
+// Adds the memory in use to an error about maxmemory.
+
+// room returns how much memory the server with the ledger uses and may use, in bytes; 0 if the server
+// doesn't report it.
+func (s *Store) room(ctx context.Context) (used, most int64) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	server, err := s.master(ctx)
+	if err != nil {
+		return 0, 0 // the numbers are only informative
+	}
+	m, _, _ := redisconn.MemoryOf(ctx, server) // likewise
+	return m.Used, m.Max
+}
+
+// withRoom adds the memory in use to an error about maxmemory, and returns any other error unchanged.
+func (s *Store) withRoom(ctx context.Context, err error) error {
+	if !redisconn.IsFull(err) {
+		return err
+	}
+	full := &ledger.FullError{Err: err}
+	full.Used, full.Max = s.room(ctx)
+	return full
 }
