@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/codec"
-	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
@@ -72,7 +72,7 @@ func TestARebuildOfABoardCompletesThePeriodThatWasAddedToItsList(t *testing.T) {
 		require.NoError(t, err)
 		counts := func(to int64) {
 			p.publish(10, 7)
-			require.NoError(t, p.consumer().To(t.Context(), ingest.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(to)}))
+			require.NoError(t, p.consumer().To(t.Context(), replay.AllShards, map[string]ledger.Position{topic + "/0": ledger.At(to)}))
 		}
 		p.lists(periods.Weekly)
 		counts(30)
