@@ -1,7 +1,6 @@
 package ranking
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -26,40 +25,6 @@ func (f *fixture) sideOf(t *testing.T, w *ledger.Window, member string) string {
 		return "hidden"
 	}
 	return "nowhere"
-}
-
-// A hidden set that a ban creates expires with its window's sorted set, and so does a sorted set that an
-// unban creates, however long the script runs.
-func TestASetThatABanBeginsLivesAsLongAsTheOneItIsOf(t *testing.T) {
-	f := newFixture(t, testenv.RealRedis(t, "it keeps what is left, not when a key expires").Client(t), testenv.Prefix(t))
-	f.begin(t)
-	member := membersOf(f.store, 1)[0]
-	piece := f.newPiece()
-	f.piece.Windows = nil
-	g := ledger.Group{Members: []ledger.Member{f.member(member, 5)}}
-	for i := range 300 {
-		w := piece.Windows[i%3]
-		w.Board = fmt.Sprint("b", i)
-		f.piece.Windows, g.Windows = append(f.piece.Windows, w), append(g.Windows, i)
-	}
-	f.piece.Groups = []ledger.Group{g}
-	f.mustApply(t)
-	for _, step := range []struct {
-		side string
-		do   func() error
-	}{
-		{"hidden", func() error { return f.store.Ban(t.Context(), Ban{Member: member}) }},
-		{"shown", func() error { return f.store.Unban(t.Context(), Ban{Member: member}) }},
-	} {
-		require.NoError(t, step.do())
-		for _, w := range f.piece.Windows {
-			require.Equal(t, step.side, f.sideOf(t, &w, member))
-			shown, hidden := f.store.keys.Both(w.Listing())
-			key := map[string]string{"shown": shown, "hidden": hidden}[step.side]
-			want := w.End + retention.Milliseconds() + day
-			require.Equal(t, want, f.client.PExpireTime(t.Context(), key).Val().Milliseconds(), key)
-		}
-	}
 }
 
 func TestABanThatDiesBeforeItHasSetAnExpirySetsItWhenItIsRepeated(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/standings/standings/internal/codec"
@@ -82,22 +83,22 @@ func (c Sets) Scan(ctx context.Context, pause time.Duration, each func(member, a
 // first page.
 func (c Sets) half(ctx context.Context, pause time.Duration, each func(member, a, b string) error) error {
 	return c.retry(ctx, func() error {
-		return c.Store.OnOneServer(ctx, func() error {
-			for cursor := "0"; ; {
-				next, err := c.ask(ctx, each, "scan", cursor, scanned)
-				if err != nil {
-					return err
-				}
-				if cursor = next; cursor == "0" {
-					return nil
-				}
-				if err := retry.Sleep(ctx, pause); err != nil {
-					return err
-				}
-			}
-		})
+		return c.Store.scanSets(ctx, c.keys(), pause, differing(each))
 	})
 }
+
+// Members passes those of the named members whose scores differ to each, as Scan does.
+func (c Sets) Members(ctx context.Context, names []string, each func(member, a, b string) error) error {
+	for some := range slices.Chunk(names, compared) {
+		err := c.retry(ctx, func() error { return c.Store.memberScores(ctx, c.keys(), some, differing(each)) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Sets) keys() []string { return []string{c.A.Key, c.B.Key} }
 
 func (c Sets) retry(ctx context.Context, do func() error) error {
 	if c.Retry == nil {
@@ -106,40 +107,18 @@ func (c Sets) retry(ctx context.Context, do func() error) error {
 	return c.Retry(ctx, do)
 }
 
-// Members passes those of the named members whose scores differ to each, as Scan does.
-func (c Sets) Members(ctx context.Context, names []string, each func(member, a, b string) error) error {
-	for len(names) > 0 {
-		n := min(len(names), compared)
-		args := []any{"members"}
-		for _, name := range names[:n] {
-			args = append(args, name)
-		}
-		err := c.retry(ctx, func() error {
-			_, err := c.ask(ctx, each, args...)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		names = names[n:]
-	}
-	return nil
-}
-
-// ask passes the members of one page whose scores differ, and returns the next cursor.
-func (c Sets) ask(ctx context.Context, each func(member, a, b string) error, what ...any) (next string, err error) {
-	next, members, scores, err := c.Store.page(ctx, []string{c.A.Key, c.B.Key}, what...)
-	if err != nil {
-		return "", fmt.Errorf("compare %s with %s: %w", c.A.Key, c.B.Key, err)
-	}
-	for i, member := range members {
-		if a, b := scores[0][i], scores[1][i]; !sameScore(a, b) {
-			if err := each(member, a, b); err != nil {
-				return "", err
+// differing passes the members of a page of two sets whose scores differ.
+func differing(each func(member, a, b string) error) func(members []string, scores [][]string) error {
+	return func(members []string, scores [][]string) error {
+		for i, member := range members {
+			if a, b := scores[0][i], scores[1][i]; !sameScore(a, b) {
+				if err := each(member, a, b); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
 	}
-	return next, nil
 }
 
 // sameScore compares two scores as texts or as numbers, since Redis can write a number in two ways. An
@@ -197,16 +176,44 @@ type Scored struct{ Member, Score string }
 // calls. It may miss members that are written meanwhile, and may pass a member twice. If another server
 // takes over meanwhile, it starts again.
 func (s *Store) ScanScores(ctx context.Context, w *ledger.Window, pause time.Duration, each func([]Scored) error) error {
-	return s.OnOneServer(ctx, func() error {
-		for cursor := "0"; ; {
-			next, page, err := s.scores(ctx, w, "scan", cursor, scanned)
-			if err != nil {
+	return s.scanSets(ctx, []string{s.keys.Window(w)}, pause, func(members []string, scores [][]string) error {
+		for some := range slices.Chunk(scored(members, scores[0]), compared) {
+			if err := each(some); err != nil {
 				return err
 			}
-			for some := range slices.Chunk(page, compared) {
-				if err := each(some); err != nil {
-					return err
-				}
+		}
+		return nil
+	})
+}
+
+// Scores reads the scores of members in a window, in the order of members.
+func (s *Store) Scores(ctx context.Context, w *ledger.Window, members []string) (all []Scored, err error) {
+	err = s.memberScores(ctx, []string{s.keys.Window(w)}, members, func(some []string, scores [][]string) error {
+		all = append(all, scored(some, scores[0])...)
+		return nil
+	})
+	return all, err
+}
+
+func scored(members, scores []string) []Scored {
+	all := make([]Scored, len(members))
+	for i, member := range members {
+		all[i] = Scored{member, scores[i]}
+	}
+	return all
+}
+
+// scanSets passes the members of the first set, a page at a time, with their scores in each set. If another
+// server takes over, it starts again.
+func (s *Store) scanSets(ctx context.Context, sets []string, pause time.Duration, each func(members []string, scores [][]string) error) error {
+	return s.OnOneServer(ctx, func() error {
+		for cursor := "0"; ; {
+			next, members, scores, err := s.page(ctx, sets, "scan", cursor, scanned)
+			if err == nil {
+				err = each(members, scores)
+			}
+			if err != nil {
+				return err
 			}
 			if cursor = next; cursor == "0" {
 				return nil
@@ -218,29 +225,22 @@ func (s *Store) ScanScores(ctx context.Context, w *ledger.Window, pause time.Dur
 	})
 }
 
-// Scores reads the scores of members in a window, in the order of members.
-func (s *Store) Scores(ctx context.Context, w *ledger.Window, members []string) ([]Scored, error) {
-	var all []Scored
-	for some := range slices.Chunk(members, compared) {
+// memberScores passes the named members, a page at a time, with their scores in each set.
+func (s *Store) memberScores(ctx context.Context, sets, names []string, each func(members []string, scores [][]string) error) error {
+	for some := range slices.Chunk(names, compared) {
 		args := []any{"members"}
-		for _, member := range some {
-			args = append(args, member)
+		for _, name := range some {
+			args = append(args, name)
 		}
-		_, page, err := s.scores(ctx, w, args...)
+		_, members, scores, err := s.page(ctx, sets, args...)
+		if err == nil {
+			err = each(members, scores)
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, page...)
 	}
-	return all, nil
-}
-
-func (s *Store) scores(ctx context.Context, w *ledger.Window, what ...any) (next string, page []Scored, err error) {
-	next, members, scores, err := s.page(ctx, []string{s.keys.Window(w)}, what...)
-	for i, member := range members {
-		page = append(page, Scored{member, scores[0][i]})
-	}
-	return next, page, err
+	return nil
 }
 
 // page reads members of sorted sets and their scores in each set as of one moment; a score is empty if a
@@ -249,10 +249,10 @@ func (s *Store) scores(ctx context.Context, w *ledger.Window, what ...any) (next
 func (s *Store) page(ctx context.Context, sets []string, what ...any) (next string, members []string, scores [][]string, err error) {
 	reply, err := s.Call(ctx, lua.Page, append(sets[:1:1], sets...), append([]any{""}, what...)...)
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("read the scores of %s: %w", sets[0], err)
+		return "", nil, nil, fmt.Errorf("read the scores of %s: %w", strings.Join(sets, " and "), err)
 	}
 	if len(reply) != 3+len(sets) || reply[0] != "scores" {
-		return "", nil, nil, fmt.Errorf("read the scores of %s: %w", sets[0], Unexpected(lua.Page, reply))
+		return "", nil, nil, fmt.Errorf("read the scores of %s: %w", strings.Join(sets, " and "), Unexpected(lua.Page, reply))
 	}
 	next, _ = reply[1].(string)
 	for i, some := range reply[2:] {
@@ -263,7 +263,7 @@ func (s *Store) page(ctx context.Context, sets []string, what ...any) (next stri
 			scores = append(scores, texts)
 		}
 		if failed != nil || next == "" || len(texts) != len(members) {
-			return "", nil, nil, fmt.Errorf("read the scores of %s: %w", sets[0], Unexpected(lua.Page, reply))
+			return "", nil, nil, fmt.Errorf("read the scores of %s: %w", strings.Join(sets, " and "), Unexpected(lua.Page, reply))
 		}
 	}
 	return next, members, scores, nil

@@ -76,15 +76,6 @@ func TestOneLeadsAtATimeAndTokensGrow(t *testing.T) {
 	require.EqualValues(t, -1, f.client.PTTL(t.Context(), LeaderKey(f.prefix)).Val(), "tokens go on from it")
 }
 
-func TestALeaseThatHasRunOutIsTheNextOnes(t *testing.T) {
-	f := fixed(t)
-	f.setLeader(t, 7, -time.Millisecond, "a")
-	require.NoError(t, f.store.KeepLead(t.Context(), "a", 7, time.Minute), "nobody has taken it")
-	f.setLeader(t, 7, -time.Millisecond, "a")
-	f.mustLead(t, "b", 0, 8)
-	require.ErrorIs(t, f.store.KeepLead(t.Context(), "a", 7, time.Minute), ErrNotLeader)
-}
-
 // After a wipe or a rollback a token may be given out twice: the largest token in the archive is lower, or
 // the first owner of the token hasn't written yet.
 func TestRedisThatWentBackGivesATokenAgain(t *testing.T) {

@@ -78,14 +78,6 @@ func TestALedgerThatStandsElsewhereIsMoved(t *testing.T) {
 	}
 }
 
-func TestAnotherSchemaStopsAPiece(t *testing.T) {
-	f := someone(t)
-	f.use(t, codec.Readable, 1000)
-	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema, Found: f.storeOf(t, func(*Config) {}).Schema()})
-	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Schema()).Err())
-	f.answers(t, ledger.Answer{Outcome: ledger.OtherSchema})
-}
-
 func TestAWindowListedWithOtherBoundsStopsAPiece(t *testing.T) {
 	for _, change := range []func(*ledger.Window){
 		func(w *ledger.Window) { w.Start += 3_600_000 },
@@ -107,12 +99,6 @@ func (f *fixture) listing(t tester, w ledger.Window) string {
 	text, err := f.client.HGet(t.Context(), f.store.keys.Windows(), w.Listing()).Result()
 	require.NoError(t, err)
 	return text
-}
-
-func TestAListedWindowWhoseKeyIsGoneIsLost(t *testing.T) {
-	f := someone(t)
-	require.NoError(t, f.client.Del(t.Context(), f.key(2)).Err())
-	f.answers(t, ledger.Answer{Outcome: ledger.Lost, Window: f.piece.Windows[2].Listing()})
 }
 
 func TestAnUnlistedWindowThatHasAKeyIsRefused(t *testing.T) {

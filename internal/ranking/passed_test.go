@@ -96,47 +96,6 @@ func TestWhatPassesByUntilAReopeningIsCalledAgainIsNoted(t *testing.T) {
 	require.Equal(t, []PassedBetween{{f.at(10), f.at(20)}}, f.sealOf(t).Passed)
 }
 
-// If the record of the window is lost, it is unknown which events the window lacks, and the seal reports
-// that.
-func TestWhatPassesAWindowByWhoseRecordIsLostIsUnknown(t *testing.T) {
-	lost := func(t *testing.T) *fixture {
-		t.Helper()
-		f := ended(t)
-		f.add(t, f.member("a", 5))
-		f.mustSeal(t, 1)
-		f.passes(t)
-		require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Final(), f.piece.Windows[0].Listing()).Err())
-		return f
-	}
-	t.Run("it is reopened", func(t *testing.T) {
-		f := lost(t)
-		f.reopen(t)
-		require.True(t, f.sealOf(t).Unknown)
-		require.Empty(t, f.sealOf(t).Passed)
-		f.mustSeal(t, 2)
-		require.True(t, f.sealOf(t).Unknown)
-	})
-	t.Run("others have reopened it", func(t *testing.T) {
-		f := lost(t)
-		w := f.sealing(t)
-		w.Least = 2
-		_, err := f.store.Seal(t.Context(), f.far(), []Sealing{w})
-		require.NoError(t, err)
-		require.True(t, f.sealOf(t).Unknown)
-	})
-}
-
-// A ledger that is lost at the time of a reopening isn't stored for comparisons.
-func TestAWindowIsReopenedWhoseLedgerIsLost(t *testing.T) {
-	f := ended(t)
-	f.add(t, f.member("a", 5))
-	f.mustSeal(t, 1)
-	require.NoError(t, f.client.Del(t.Context(), f.store.keys.Ledger()).Err())
-	f.reopen(t)
-	require.True(t, f.sealOf(t).Unknown)
-	require.Empty(t, f.sealOf(t).Passed)
-}
-
 // A reshard copies the shard under a hold: its new shards would lack the reopening.
 func TestNothingIsReopenedWhileItIsHeld(t *testing.T) {
 	f := ended(t)

@@ -26,29 +26,6 @@ func (f *fixture) rules(t *testing.T) map[string]string {
 	return st.Rules
 }
 
-func TestTheRulesComeWithTheFirstPosition(t *testing.T) {
-	f := fixed(t)
-	require.Empty(t, f.rules(t))
-	f.by(old, `{"v":1}`)
-	require.Equal(t, ledger.Fits, f.check(t).Outcome)
-	require.Empty(t, f.rules(t), "a check writes nothing")
-	f.piece.Expected = ledger.At(7)
-	require.Equal(t, ledger.Moved, f.apply(t).Outcome)
-	require.Empty(t, f.rules(t), "a piece that isn't added writes nothing")
-
-	f.by(old, `{"v":1}`)
-	require.Equal(t, ledger.Applied, f.apply(t).Outcome)
-	want := map[string]string{old.String(): `{"v":1}`, "events/3": old.String()}
-	require.Equal(t, want, f.rules(t))
-	position, err := f.store.Position(t.Context(), f.piece.Partition)
-	require.NoError(t, err)
-	require.Equal(t, "0..10@0000000000008f3c#0000000000005d1e", position)
-
-	f.piece.Expected, f.piece.Next, f.piece.Note = f.piece.Next, ledger.At(10), nil
-	require.Equal(t, ledger.Applied, f.apply(t).Outcome)
-	require.Equal(t, want, f.rules(t), "what goes on says nothing again")
-}
-
 func TestATextOfRulesStaysAsLongAsItIsNeeded(t *testing.T) {
 	f := fixed(t)
 	forgets := func(keep ledger.Fingerprint, want int) {

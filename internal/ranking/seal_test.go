@@ -45,17 +45,6 @@ func (f *fixture) mustSeal(t testing.TB, revision int64) {
 	require.Equal(t, revision, listingOf(t, f.sealing(t).Listing).Final)
 }
 
-// takesNothing requires that the piece is refused because of its first window, and changes nothing.
-func (f *fixture) takesNothing(t testing.TB) {
-	t.Helper()
-	f.piece.Expected, f.piece.Next = ledger.At(f.next), ledger.At(f.next+10)
-	want := ledger.Answer{Outcome: ledger.Sealed, Windows: []string{f.piece.Windows[0].Listing()}}
-	f.unchanged(t, func() {
-		require.Equal(t, want, f.apply(t))
-		require.Equal(t, want, f.check(t))
-	})
-}
-
 func TestNothingIsSealedBeforeItsTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		changes func(f *fixture, w *Sealing, before map[ledger.Partition]int64)
@@ -114,26 +103,6 @@ func TestASweepThatWasBegunLaterIsNoReasonNotToSeal(t *testing.T) {
 	f.add(t, f.member("a", 5))
 	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Ledger(), f.piece.Partition.String(), "10..20@8000000000000000").Err())
 	f.mustSeal(t, 1)
-}
-
-func TestASealOutlivesBansAndARule(t *testing.T) {
-	f := ended(t)
-	members := membersOf(f.store, 2)
-	f.add(t, f.member(members[0], 5), f.member(members[1], 7))
-	f.mustSeal(t, 1)
-	require.NoError(t, f.store.Ban(t.Context(), Ban{Member: members[0]}))
-	require.Contains(t, f.sealing(t).Listing, `"final":1,"sets":"both"`)
-	f.piece.Groups = []ledger.Group{{Windows: []int{0, 1, 2}, Members: []ledger.Member{f.member(members[0], 1)}}}
-	f.takesNothing(t)
-	require.NoError(t, f.store.Ban(t.Context(), Ban{Member: members[1]}))
-	require.Contains(t, f.sealing(t).Listing, `"final":1,"sets":"hidden"`)
-	require.NoError(t, f.store.Unban(t.Context(), Ban{Member: members[0]}))
-	require.NoError(t, f.store.Unban(t.Context(), Ban{Member: members[1]}))
-	require.Empty(t, listingOf(t, f.sealing(t).Listing).Sets)
-	f.takesNothing(t)
-	_, err := f.store.Unseal(t.Context(), f.piece.Windows[0].Listing(), time.Now(), "a test")
-	require.NoError(t, err)
-	f.mustApply(t)
 }
 
 func TestTheRevisionAndTheLedgerOfASealGoWithTheWindow(t *testing.T) {

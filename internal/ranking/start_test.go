@@ -114,35 +114,6 @@ func TestABeginningWaitsForAHoldAndStopsAtOrphans(t *testing.T) {
 	begins(ledger.Orphaned)
 }
 
-// The call that starts a partition after a loss also writes up to where it is refilled, so that no reader
-// sees one without the other.
-func TestABeginningAfterALossSaysUpToWhereItIsRefilled(t *testing.T) {
-	f := newFixture(t, testenv.RedisClient(t), testenv.Prefix(t))
-	refills := func(want map[string]int64, all ...ledger.StartPosition) {
-		t.Helper()
-		begun, err := f.store.Begin(t.Context(), all)
-		require.NoError(t, err)
-		require.Equal(t, ledger.Began, begun)
-		st, err := f.store.State(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, st.Refills)
-		require.Equal(t, map[string]string{"events/9": "a line"}, st.Workers)
-	}
-	f.hasLine(t, "events/9", "a line")
-	to := func(n int64, b ledger.StartPosition) ledger.StartPosition { b.Refill = n; return b }
-	refills(map[string]int64{"events/0": 480, "events/3": 12},
-		to(480, beginning(0, "", 20, nil)), beginning(1, "", 0, nil), to(7, beginning(2, "", 7, nil)), to(12, beginning(3, "", 0, nil)))
-	// A gap doesn't end the refill.
-	refills(map[string]int64{"events/0": 480, "events/3": 12}, beginning(0, "20", 100, nil))
-	// If the ledger was deleted, its refill mark is removed.
-	require.NoError(t, f.client.HDel(t.Context(), f.store.keys.Ledger(), "events/0").Err())
-	refills(map[string]int64{"events/3": 12}, beginning(0, "", 0, nil))
-
-	require.NoError(t, f.client.HSet(t.Context(), f.store.keys.Workers(), "refill:events/3", "soon").Err())
-	_, err := f.store.State(t.Context())
-	require.ErrorContains(t, err, `events/3 is refilled up to "soon", which is no offset`)
-}
-
 func TestABeginningWithAnotherSchemaNamesWhatDiffers(t *testing.T) {
 	f := someone(t)
 	f.use(t, codec.Wide, 1000)

@@ -420,23 +420,6 @@ func TestAnothersHoldIsWaitedForWhileTheLeaseGoesOn(t *testing.T) {
 	})
 }
 
-func TestARebuildThatLosesItsLockStopsAndChangesNothing(t *testing.T) {
-	onShards(t, func(t *testing.T, of ledger.Shards) {
-		p := newPlace(t, of, 20)
-		was := p.boards()
-		p.job.Lease = 8 * time.Second
-		require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", time.Minute).Err())
-		p.job.Watch.Planned = func(*Plan) { // by then it has the lock
-			require.NoError(t, p.redis.Set(t.Context(), p.key("~rebuild"), `{"token":"another"}`, time.Minute).Err())
-		}
-		_, err := p.job.Run(t.Context())
-		require.ErrorIs(t, err, shadow.ErrLost)
-		require.Equal(t, was, p.boards())
-		require.Equal(t, []string{p.key("~rebuild")}, p.redis.Keys(t.Context(), p.key("~*")).Val(), "another's lock is another's")
-		require.Equal(t, "another's", p.redis.Get(t.Context(), p.key("hold")).Val())
-	})
-}
-
 func TestALedgerThatGoesBackHasItBeginAnewAndNotForEver(t *testing.T) {
 	onShards(t, func(t *testing.T, of ledger.Shards) {
 		p := newPlace(t, of, 20)

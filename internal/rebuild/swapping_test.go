@@ -151,28 +151,3 @@ func TestASwapIsAskedForUntilItIsKnownWhatCameOfIt(t *testing.T) {
 		}
 	})
 }
-
-func TestADryRunSaysHowLongIngestionReallyWasHeld(t *testing.T) {
-	t.Parallel()
-	onShards(t, func(t *testing.T, of ledger.Shards) {
-		p := newPlace(t, of, 20)
-		p.job.DryRun, p.job.Compare, p.job.List = true, true, 10
-		var taken, released time.Time // the hold existed at least between these times
-		p.redis.AddHook(hooked(func(ctx context.Context, cmd redis.Cmder, do redis.ProcessHook) error {
-			if calls(cmd, 1, p.key("hold")) && released.IsZero() {
-				released = time.Now()
-			}
-			err := do(ctx, cmd)
-			if calls(cmd, 2, p.key("hold")) {
-				taken = time.Now()
-			}
-			return err
-		}))
-		p.redis.AddHook(slow(20 * time.Millisecond))
-		r, err := p.job.Run(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, int(of), r.Holds)
-		require.GreaterOrEqual(t, r.Shards[p.at].Held, released.Sub(taken))
-		p.nothingLeft()
-	})
-}

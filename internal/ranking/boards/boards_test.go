@@ -89,18 +89,6 @@ func TestABoardThatAShardHasLostSaysWhichShard(t *testing.T) {
 	require.Equal(t, []int{3}, top().Beside.Unlike)
 }
 
-// Positions differ if a batch had no changes for a shard, or a shard was rolled back.
-func TestABoardIsAsFarAsTheShardThatIsFurthestBehind(t *testing.T) {
-	f, _ := some(t, 3)
-	f.client.HSet(t.Context(), f.Shards()[1].Keys().Ledger(), "points/0", "7")
-	f.client.HSet(t.Context(), f.Shards()[2].Keys().Origin(), "points/0", fmt.Sprintf("5 %d", f.window.Start+1))
-	b, err := f.Top(t.Context(), "global", f.window, 0, 10)
-	require.NoError(t, err)
-	require.Equal(t, "7", b.Beside.Ledger["points/0"])
-	require.Equal(t, "10", b.Shards[2].Ledger["points/0"])
-	require.Equal(t, []string{"points/0"}, b.Incomplete)
-}
-
 func TestAnErrorNamesItsShardAndWhereThatIs(t *testing.T) {
 	f, _ := some(t, 5)
 	f.client.Del(t.Context(), f.key(4))

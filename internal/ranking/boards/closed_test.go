@@ -20,33 +20,6 @@ func (f *fixture) closed(t *testing.T, lateness time.Duration) []Closed {
 	return all
 }
 
-func TestAClosedWindowSaysWhenItWasSealedAndWhatCountedThen(t *testing.T) {
-	for _, of := range []ledger.Shards{1, 3} {
-		t.Run(fmt.Sprint(of), func(t *testing.T) {
-			f := overdue(t, of, 40)
-			require.Empty(t, f.closed(t, 20*24*time.Hour), "it takes events still")
-			open := f.closed(t, 24*time.Hour)
-			require.Len(t, open, 1)
-			require.Zero(t, open[0].Revision)
-			require.Zero(t, open[0].SealedAt)
-
-			before := time.Now().Add(-time.Second)
-			sealed, err := f.Seal(t.Context(), map[ledger.Partition]int64{points: 10}, f.due(t, 24*time.Hour))
-			require.NoError(t, err)
-			require.Len(t, sealed.Final, 1)
-			final := f.closed(t, 24*time.Hour)
-			require.Len(t, final, 1)
-			require.EqualValues(t, 1, final[0].Revision)
-			require.Equal(t, map[string]string{"points/0": "10"}, final[0].Ledger)
-			require.True(t, final[0].SealedAt.After(before) && final[0].SealedAt.Before(time.Now().Add(time.Second)), "%v", final[0].SealedAt)
-
-			_, err = f.Unseal(t.Context(), final[0].Window, time.Now(), "a test")
-			require.NoError(t, err)
-			require.Zero(t, f.closed(t, 24*time.Hour)[0].Revision, "it was reopened")
-		})
-	}
-}
-
 func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		t.Run(fmt.Sprint(of), func(t *testing.T) {
@@ -103,21 +76,6 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 			require.Empty(t, stays)
 		})
 	}
-}
-
-func TestOpenWindowsAreListedBesideTheClosedOnes(t *testing.T) {
-	f := overdue(t, 3, 40)
-	of := func(lateness time.Duration) (closed []Closed, open []ledger.Window) {
-		closed, open, err := f.ClosedAndOpen(t.Context(), func(w ledger.Window) (time.Duration, bool) { return lateness, w.Period == "weekly" }, 0)
-		require.NoError(t, err)
-		return closed, open
-	}
-	closed, open := of(24 * time.Hour)
-	require.Len(t, closed, 1)
-	require.Len(t, open, 1, "that of this week")
-	later, both := of(20 * 24 * time.Hour)
-	require.Empty(t, later)
-	require.Equal(t, []ledger.Window{closed[0].Window, open[0]}, both, "by their ends")
 }
 
 // Redis may be rolled back by a restart.

@@ -153,16 +153,3 @@ func TestAWindowOfTwoRevisionsIsDue(t *testing.T) {
 		require.Equal(t, int64(2), f.closed(t, 24*time.Hour)[0].Revision)
 	}
 }
-
-func TestALostWindowIsNotSealed(t *testing.T) {
-	f := overdue(t, 3, 40)
-	require.NoError(t, f.client.Del(t.Context(), f.key(1)).Err())
-	due := f.due(t, 24*time.Hour)
-	sealed, err := f.Seal(t.Context(), map[ledger.Partition]int64{points: 10}, due)
-	require.NoError(t, err)
-	require.Equal(t, Sealing{Lost: []string{due[0].Listing()}}, sealed)
-	b, err := f.Top(t.Context(), f.board, f.window, 0, 10)
-	require.NoError(t, err)
-	require.Zero(t, b.Revision)
-	require.Len(t, f.due(t, 24*time.Hour), 1)
-}

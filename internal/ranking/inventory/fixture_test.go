@@ -16,8 +16,6 @@ import (
 
 func TestMain(m *testing.M) { rankingtest.Main(m) }
 
-const day = rankingtest.Day
-
 // fixture is a shard and a view of its prefix.
 type fixture struct{ *rankingtest.Fixture }
 

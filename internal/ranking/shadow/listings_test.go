@@ -25,31 +25,6 @@ func (f *fixture) opens(t *testing.T, s keyed, board string) ledger.Window {
 	return p.Windows[0]
 }
 
-func TestWindowsThatAreOpenedAfterTheListingsWereReadAreSwappedToo(t *testing.T) {
-	f, r := rebuilding(t)
-	require.NoError(t, r.Prepare(t.Context()))
-	read := r.read
-	require.Len(t, read.names, 3)
-	both := f.opens(t, f.Store, "both")
-	f.opens(t, r.shadow, "both")
-	f.Next += 10
-	live := f.opens(t, f.Store, "live")
-	shadow := f.opens(t, r.shadow, "shadow")
-	f.Next += 10
-	require.NoError(t, f.Client.ZAdd(t.Context(), f.Store.Keys().Window(&both), redis.Z{Score: 5, Member: "tampered"}).Err())
-	f.held(t, r)
-	p, err := r.Swap(t.Context(), Choice{})
-	require.NoError(t, err)
-	require.NotSame(t, read, r.read)
-	require.Len(t, p.Windows, 6)
-	require.Equal(t, int64(1), f.Client.ZCard(t.Context(), f.Store.Keys().Window(&both)).Val())
-	require.Zero(t, f.Client.Exists(t.Context(), f.Store.Keys().Window(&live)).Val())
-	require.False(t, f.Client.HExists(t.Context(), f.Store.Keys().Windows(), live.Listing()).Val())
-	require.Equal(t, int64(1), f.Client.Exists(t.Context(), f.Store.Keys().Window(&shadow)).Val())
-	require.NotEmpty(t, f.Listing(t, shadow))
-	f.MustApply(t)
-}
-
 // Retire may remove a window while a piece opens another, so that the number of windows stays the same.
 func TestListingsAreReadAgainWhereAWindowMayHaveBeenRetired(t *testing.T) {
 	f, r := rebuilding(t)
