@@ -72,12 +72,6 @@ func (v *View) Number(ctx context.Context) (Number, error) {
 // Stores returns the shards.
 func (v *View) Stores() []*ranking.Store { return v.stores }
 
-// Layout returns the layout of a period's scores, if the schema has the period.
-func (v *View) Layout(period string) (codec.Layout, bool) {
-	l, ok := v.layouts[period]
-	return l, ok
-}
-
 // SameWindows reports whether the windows of a period are the same as under another prefix.
 func (v *View) SameWindows(o *View, period string) bool {
 	mine, own := v.own[period]
