@@ -98,8 +98,7 @@ func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, va
 	require.NoError(t, err)
 	p := &place{t: t, at: int(of) / 2, kafka: client, cluster: cluster, redis: on, prefix: "rebuild-" + strings.ToLower(rand.Text())}
 	p.config = ranking.Config{
-		Timing: ranking.Timing{Timeout: 5 * time.Second},
-		Client: p.redis, Prefix: p.prefix, Shards: of, Cluster: "c", Calendar: calendar,
+		Client: p.redis, Prefix: p.prefix, Shards: of, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
 		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
 	}
 	p.live = boards.New(p.config).Shards()
