@@ -98,8 +98,7 @@ func newPlaceOf(t testing.TB, on *redis.Client, of ledger.Shards, events int, va
 	require.NoError(t, err)
 	p := &place{t: t, at: int(of) / 2, kafka: client, cluster: cluster, redis: on, prefix: "rebuild-" + strings.ToLower(rand.Text())}
 	p.config = ranking.Config{
-		Timeout: 5 * time.Second,
-		Client:  p.redis, Prefix: p.prefix, Shards: of, Cluster: "c", Calendar: calendar,
+		Client: p.redis, Prefix: p.prefix, Shards: of, Cluster: "c", Calendar: calendar, Timeout: 5 * time.Second,
 		Periods: map[periods.Period]ranking.Period{periods.Weekly: {Layout: layout, Retention: 60 * 24 * time.Hour}},
 	}
 	p.live = boards.New(p.config).Shards()
@@ -401,6 +400,21 @@ func TestATryWaitsForTheLockThatTheOneBeforeCouldNotLetGoOf(t *testing.T) {
 	})
 }
 
+func TestWhereNoRoundIsShortTheHoldIsTriedAnyway(t *testing.T) {
+	testenv.SlowEmbedded(t)
+	t.Parallel()
+	p := newPlace(t, 1, 20)
+	was := p.boards()
+	p.redis.AddHook(slow(160 * time.Millisecond)) // a round has at least two calls
+	r, err := p.job.Run(t.Context())
+	require.NoError(t, err)
+	require.True(t, r.Swapped)
+	require.Equal(t, was, p.boards())
+	require.Len(t, p.notes, 1)
+	require.Contains(t, p.notes[0], "isn't close yet")
+	p.nothingLeft()
+}
+
 func TestAnothersHoldIsWaitedForWhileTheLeaseGoesOn(t *testing.T) {
 	t.Parallel()
 	onShards(t, func(t *testing.T, of ledger.Shards) {
@@ -417,6 +431,23 @@ func TestAnothersHoldIsWaitedForWhileTheLeaseGoesOn(t *testing.T) {
 		require.GreaterOrEqual(t, time.Since(began), others)
 		require.Equal(t, int(of), r.Holds)
 		p.nothingLeft()
+	})
+}
+
+func TestARebuildThatLosesItsLockStopsAndChangesNothing(t *testing.T) {
+	onShards(t, func(t *testing.T, of ledger.Shards) {
+		p := newPlace(t, of, 20)
+		was := p.boards()
+		p.job.Lease = 8 * time.Second
+		require.NoError(t, p.redis.Set(t.Context(), p.key("hold"), "another's", time.Minute).Err())
+		p.job.Watch.Planned = func(*Plan) { // by then it has the lock
+			require.NoError(t, p.redis.Set(t.Context(), p.key("~rebuild"), `{"token":"another"}`, time.Minute).Err())
+		}
+		_, err := p.job.Run(t.Context())
+		require.ErrorIs(t, err, shadow.ErrLost)
+		require.Equal(t, was, p.boards())
+		require.Equal(t, []string{p.key("~rebuild")}, p.redis.Keys(t.Context(), p.key("~*")).Val(), "another's lock is another's")
+		require.Equal(t, "another's", p.redis.Get(t.Context(), p.key("hold")).Val())
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
-	workercounts "github.com/standings/standings/internal/ingest/counts"
+	ingestcounts "github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -105,7 +105,7 @@ func (w *world) counts(t *testing.T) {
 	require.NoError(t, err)
 	transport := app.NewTransport(cfg, settings)
 	defer transport.CloseIdleConnections()
-	c, err := app.NewConsumer(cfg, settings, transport, all, nil, app.BeforeCounting{}, zap.NewNop(), new(workercounts.Stats))
+	c, err := app.NewConsumer(cfg, settings, transport, all, nil, app.BeforeCounting{}, zap.NewNop(), new(ingestcounts.Stats))
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
