@@ -65,4 +65,4 @@ func harmless(b *strings.Builder, rest string, r rune) {
 
 // Write writes lines of text for people. All text output of commands goes through it, so that text from Kafka
 // or Redis never controls a terminal.
-func Write(w io.Writer, text string) error { return WriteColoured(w, text, nil) }
+func Write(w io.Writer, text string) error { return WriteColoured(w, text, nil, false) }

@@ -62,9 +62,7 @@ func (l *Layout) Rows(b *ranking.Board) []string {
 		}
 		t.Narrow(memberColumn, l.Width)
 	}
-	var s strings.Builder
-	t.Write(&s)
-	lines := strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n")
+	lines := t.Lines()
 	for i, line := range lines {
 		if l.Width > 0 {
 			line = terminal.Cut(line, l.Width)

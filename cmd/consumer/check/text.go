@@ -53,10 +53,7 @@ func (r *checkReport) write(w io.Writer, width int, coloured bool) error {
 		conclusion = "The consumer wouldn't work like this"
 	}
 	fmt.Fprintf(&b, "\n%s: %s\n", conclusion, r.count())
-	if !coloured {
-		return terminal.Write(w, b.String())
-	}
-	return terminal.WriteColoured(w, b.String(), colours)
+	return terminal.WriteColoured(w, b.String(), colours, coloured)
 }
 
 // mergeSubjects merges findings that differ only in their subject.

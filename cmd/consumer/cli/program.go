@@ -136,16 +136,12 @@ equal points rank by who reached them first.`,
 }
 
 // WriteJSON writes v with indentation, for programs and people. Control characters are escaped.
-func WriteJSON(w io.Writer, v any) error {
-	out := json.NewEncoder(safejson.NewWriter(w))
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(v)
-}
+func WriteJSON(w io.Writer, v any) error { return writeJSON(w, v, "  ") }
 
-// writeJSONLine writes v as one line, for programs that read a stream of documents.
-func writeJSONLine(w io.Writer, v any) error {
+// writeJSON writes v as one line if indent is empty, for programs that read a stream of documents.
+func writeJSON(w io.Writer, v any, indent string) error {
 	out := json.NewEncoder(safejson.NewWriter(w))
+	out.SetIndent("", indent)
 	out.SetEscapeHTML(false)
 	return out.Encode(v)
 }

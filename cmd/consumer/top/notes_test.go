@@ -129,20 +129,6 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 	w.states(t, 0, reading.Behind, "no worker of points/0, points/1 has reported: ")
 }
 
-// The age of its reports is measured by Redis's clock, not by the worker's.
-func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
-	w := aBoard(t)
-	for _, by := range []time.Duration{-time.Hour, time.Hour} {
-		for p := range 2 {
-			l := workers.Line{Owner: "me:1", State: workers.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
-			if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "points", Number: p}, Text: clitest.LineOf(l)}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.states(t, 0, reading.Whole)
-	}
-}
-
 // A wiped Redis holds only what the workers have written since.
 func TestAWipedRedisShowsWhyItIsNotRefilled(t *testing.T) {
 	w := standingsOf(t)
