@@ -11,11 +11,14 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/units"
 )
 
-func judgeKafka(f *kafkaFacts, want *wanted) []finding {
+func judgeKafka(f *kafkaFacts, cfg *config.Config, rules *fold.Rules, notRedis error) []finding {
 	s := &section{name: sectionKafka}
 	judgeBootstrap(s, f.bootstrap)
 	if f.err != nil {
@@ -24,20 +27,16 @@ func judgeKafka(f *kafkaFacts, want *wanted) []finding {
 	}
 	judgeCluster(s, f)
 	for i := range f.topics {
-		judgeTopic(s, &f.topics[i], want)
+		judgeTopic(s, &f.topics[i], rules, app.LargestBatch(cfg))
 	}
-	if f.bans != nil {
-		judgeBans(s, f.bans)
-	}
-	if f.final != nil {
-		judgeFinal(s, f.final)
-	}
+	judgeBans(s, f.bans)
+	judgeFinal(s, f)
 	judgeKafkaRights(s, f)
-	judgeSessions(s, f.brokers, want.session)
-	judgeGroup(s, &f.group, want.group)
+	judgeSessions(s, f.brokers, cfg.Kafka.SessionTimeout)
+	judgeGroup(s, &f.group, cfg.Kafka.Group)
 	for i := range f.topics {
 		if f.topics[i].err == nil {
-			judgeStarts(s, &f.topics[i], want.start, want.notRedis)
+			judgeStarts(s, &f.topics[i], cfg.Start, notRedis)
 		}
 	}
 	return s.all
@@ -70,15 +69,16 @@ func judgeSessions(s *section, all []brokerFacts, session time.Duration) {
 	const check = "session timeout"
 	for _, b := range all {
 		name := fmt.Sprintf("broker %d", b.id)
-		switch shortest, longest := b.sessions.Shortest, b.sessions.Longest; {
+		ours, limits := units.FormatDuration(session), units.FormatDuration(b.sessions.Shortest)+" to "+units.FormatDuration(b.sessions.Longest)
+		switch {
 		case b.err != nil:
 		case b.sessionsErr != nil:
-			s.unchecked(check, name, b.sessionsErr.Error(), fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", units.FormatDuration(session)))
-		case session < shortest || session > longest:
-			s.wrong(check, name, fmt.Sprintf("kafka.session_timeout is %s, and %s to %s are allowed", units.FormatDuration(session), units.FormatDuration(shortest), units.FormatDuration(longest)),
+			s.unchecked(check, name, b.sessionsErr.Error(), fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", ours))
+		case session < b.sessions.Shortest || session > b.sessions.Longest:
+			s.wrong(check, name, fmt.Sprintf("kafka.session_timeout is %s, and %s are allowed", ours, limits),
 				"set kafka.session_timeout within that: the group takes no member with another")
 		default:
-			s.ok(check, name, fmt.Sprintf("%s, of %s to %s", units.FormatDuration(session), units.FormatDuration(shortest), units.FormatDuration(longest)))
+			s.ok(check, name, fmt.Sprintf("%s, of %s", ours, limits))
 		}
 	}
 }
@@ -99,11 +99,11 @@ func judgeKafkaRights(s *section, f *kafkaFacts) {
 		return
 	}
 	for _, r := range f.missing {
-		result := outcomeWrong
+		report := s.wrong
 		if r.Optional {
-			result = outcomeWarning
+			report = s.warn
 		}
-		s.add(result, check, r.Resource(), fmt.Sprintf("no right to %s, which is needed %s", r.Operation, r.For),
+		report(check, r.Resource(), fmt.Sprintf("no right to %s, which is needed %s", r.Operation, r.For),
 			"kafka-acls --add --allow-principal User:… "+r.Grant())
 	}
 	if len(f.missing) == 0 {
@@ -124,14 +124,16 @@ func judgeCluster(s *section, f *kafkaFacts) {
 		}
 		there = append(there, b.address)
 		for _, need := range needed {
-			if has, ok := b.offered[need.key]; !ok || has.to < need.from || has.from > need.to {
-				offered = false
-				found := fmt.Sprintf("%v isn't offered", need.key)
-				if ok {
-					found = fmt.Sprintf("%v is offered in versions %d to %d", need.key, has.from, has.to)
-				}
-				s.wrong("versions", name, fmt.Sprintf("%s; %d to %d are spoken", found, need.from, need.to), "use Kafka 2.3 or later, and a version of this program that knows it")
+			has, ok := b.offered[need.key]
+			if ok && has.to >= need.from && has.from <= need.to {
+				continue
 			}
+			offered = false
+			found := "isn't offered"
+			if ok {
+				found = fmt.Sprintf("is offered in versions %d to %d", has.from, has.to)
+			}
+			s.wrong("versions", name, fmt.Sprintf("%v %s; %d to %d are spoken", need.key, found, need.from, need.to), "use Kafka 2.3 or later, and a version of this program that knows it")
 		}
 	}
 	if len(there) == len(f.brokers) {
@@ -167,9 +169,6 @@ var needed = []need{
 	{protocol.CreatePartitions, versions{0, 1}},
 }
 
-// groupKind is the protocol type of a consumer group.
-const groupKind = "consumer"
-
 // groupDeals is the name of the assignor with which the consumer joins.
 var groupDeals = kafka.RoundRobinGroupBalancer{}.ProtocolName()
 
@@ -187,7 +186,7 @@ func judgeGroup(s *section, g *groupFacts, name string) {
 		s.ok(check, name, "not there yet: the first member makes it")
 	case len(g.Members) == 0:
 		s.ok(check, name, "no members; "+strings.ToLower(g.State))
-	case g.Kind != groupKind:
+	case g.Kind != "consumer":
 		s.wrong(check, name, fmt.Sprintf("its %s are of type %q, not of consumers", members, g.Kind), "use another kafka.group")
 	case g.Shares != "" && g.Shares != groupDeals:
 		s.wrong(check, name, fmt.Sprintf("its %s share by %q, and this program by %q: %s",

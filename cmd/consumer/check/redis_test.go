@@ -62,7 +62,6 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 			delete(m.settings, "maxmemory-policy")
 		}, "eviction", "warning: not reported"},
 
-		{"a cluster for one shard", func(f *redisFacts, _ *serverFacts) { f.cluster = true }, "shards", "ok: one shard uses one master: redis.shards"},
 		{"a cluster that serves all", func(f *redisFacts, _ *serverFacts) { f.cluster = true }, "slots", "ok: the cluster serves all of its slots"},
 		{"a cluster with a gap", func(f *redisFacts, _ *serverFacts) { f.cluster, f.gaps = true, []string{"no master has 5-9"} }, "slots", "wrong: no master has 5-9"},
 		{"a cluster that can't be asked", func(f *redisFacts, _ *serverFacts) { f.cluster, f.gapsErr = true, errors.New("no right") }, "slots", "not checked: no right"},

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
@@ -43,6 +42,8 @@ func judgeZones(s *section, st *ledger.State, own string) {
 	}
 }
 
+const rebuildOrRestore = "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
+
 // judgeBoards checks whether Redis has the key of every listed window, and whether boards are being
 // refilled.
 func judgeBoards(s *section, f *redisFacts, topics []string) {
@@ -54,7 +55,7 @@ func judgeBoards(s *section, f *redisFacts, topics []string) {
 	case len(f.lost) > 0:
 		s.wrong(check, "", fmt.Sprintf("%s listed without a key in Redis; a partition with an event for one halts (board_lost): %s",
 			units.Plural(int64(len(f.lost)), "window"), units.Names(f.lost)),
-			"rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
+			rebuildOrRestore)
 	case len(progress.Refilling) > 0:
 		s.warn(check, "", fmt.Sprintf("refilling after Redis was lost or the boards were rebuilt: %s still to read; until then boards are partial",
 			units.Plural(progress.Left(), "record")), "wait, or restore a backup of Redis")
@@ -119,7 +120,7 @@ func judgeAdded(s *section, check string, added []ledger.Added) {
 		return
 	}
 	s.warn(check, "", fmt.Sprintf("%s; the windows of %s that start before about %s are shown as incomplete until a rebuild",
-		text, units.Names(late), time.UnixMilli(since).UTC().Format("2006-01-02 15:04:05Z")),
+		text, units.Names(late), utc(since)),
 		"after the start, run consumer rebuild, which counts these windows from the log, as far as the log reaches back")
 }
 
@@ -130,35 +131,30 @@ func judgeLedger(s *section, st *ledger.State, topics []string) {
 		if _, err := ledger.Parse(st.Ledger[field]); err != nil {
 			torn = append(torn, field)
 		}
-		if id, err := ledger.ParsePartition(field); err != nil || !slices.Contains(topics, id.Topic) {
-			topic := id.Topic
-			if err != nil {
-				topic = field
-			}
-			if !slices.Contains(others, topic) {
-				others = append(others, topic)
-			}
+		id, err := ledger.ParsePartition(field)
+		if err != nil {
+			id.Topic = field
+		}
+		if !slices.Contains(topics, id.Topic) && !slices.Contains(others, id.Topic) {
+			others = append(others, id.Topic)
 		}
 	}
 	text := fmt.Sprintf("%s, %s listed", units.Plural(int64(len(st.Ledger)), "position"), units.Plural(int64(st.Windows), "window"))
 	if len(st.Ledger) == 0 && st.Windows == 0 {
 		text = "nothing yet"
 	}
-	clean := true
+	before := len(s.all)
 	if len(torn) > 0 {
-		clean = false
-		s.wrong(check, "", fmt.Sprintf("torn: a script died in the middle of a piece of %s", units.Names(torn)), "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
+		s.wrong(check, "", fmt.Sprintf("torn: a script died in the middle of a piece of %s", units.Names(torn)), rebuildOrRestore)
 	}
 	if len(others) > 0 {
-		clean = false
 		s.warn(check, "", fmt.Sprintf("the ledger has topics that are not configured: %s", units.Names(others)),
 			"if another consumer writes here, use another redis.prefix; if topics were removed, their events stay in the boards")
 	}
 	if st.Held {
-		clean = false
 		s.warn(check, "", "a rebuild holds the boards: no events are applied until the swap or the expiry of its hold", "wait")
 	}
-	if clean {
+	if len(s.all) == before {
 		s.ok(check, "", text)
 	}
 }
