@@ -260,7 +260,7 @@ func TestCheckOfARealKafkaAndRedisFromFirstLookToRunning(t *testing.T) {
 	r = w.finds(t, nil, "topic points: warning")
 	r.said(t, "group", "standings", "1 member, stable: standings at ") // the broker sees the member at another address
 	r.said(t, "group", "standings", "; another one shares its partitions")
-	r.said(t, "consumer", "", "(2 partitions)")
+	r.said(t, "consumer", "", "running in the last 3s: ")
 	r.said(t, "start", "points", "continues from the ledger: partitions 0 at ")
 	r.said(t, "start", "points", "; 0 records to read")
 	r.said(t, "schema", "", "with this configuration")

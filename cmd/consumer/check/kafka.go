@@ -1,6 +1,6 @@
 package check
 
-// judgeKafka checks that the cluster is reachable and supports the API versions that the consumer uses.
+// judgeKafka checks that the cluster is reachable, and what the consumer needs there.
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
@@ -114,7 +113,6 @@ func judgeKafkaRights(s *section, f *kafkaFacts) {
 func judgeCluster(s *section, f *kafkaFacts) {
 	s.ok("cluster", "", fmt.Sprintf("%s, %s", f.cluster, units.Plural(int64(len(f.brokers)), "broker")))
 	var there []string
-	offered := true
 	for _, b := range f.brokers {
 		name := fmt.Sprintf("broker %d", b.id)
 		if b.err != nil {
@@ -123,50 +121,10 @@ func judgeCluster(s *section, f *kafkaFacts) {
 			continue
 		}
 		there = append(there, b.address)
-		for _, need := range needed {
-			has, ok := b.offered[need.key]
-			if ok && has.to >= need.from && has.from <= need.to {
-				continue
-			}
-			offered = false
-			found := "isn't offered"
-			if ok {
-				found = fmt.Sprintf("is offered in versions %d to %d", has.from, has.to)
-			}
-			s.wrong("versions", name, fmt.Sprintf("%v %s; %d to %d are spoken", need.key, found, need.from, need.to), "use Kafka 2.3 or later, and a version of this program that knows it")
-		}
 	}
 	if len(there) == len(f.brokers) {
 		s.ok("advertised address", "", "all brokers reply at their advertised addresses: "+units.Names(there))
 	}
-	if offered && len(there) > 0 {
-		s.ok("versions", "", "all that is needed is offered")
-	}
-}
-
-// need is an API that the consumer calls, with the versions that it supports.
-type need struct {
-	key protocol.ApiKey
-	versions
-}
-
-// needed lists the APIs that the consumer cannot work without. kafka-go's Conn, which supports few
-// versions, sends the group's requests. Fetch is our own, from the first version with transactions.
-var needed = []need{
-	{protocol.Produce, versions{3, 8}}, // first version with headers
-	{protocol.Fetch, versions{4, 11}},
-	{protocol.ListOffsets, versions{2, 5}}, // first version with an isolation level
-	{protocol.Metadata, versions{4, 8}},    // first version that can leave out automatic topic creation
-	{protocol.OffsetCommit, versions{2, 2}},
-	{protocol.OffsetFetch, versions{1, 5}},
-	{protocol.FindCoordinator, versions{0, 0}},
-	{protocol.JoinGroup, versions{1, 2}},
-	{protocol.SyncGroup, versions{0, 0}},
-	{protocol.Heartbeat, versions{0, 0}},
-	{protocol.LeaveGroup, versions{0, 0}},
-	{protocol.DescribeConfigs, versions{0, 3}},
-	{protocol.CreateTopics, versions{0, 5}},
-	{protocol.CreatePartitions, versions{0, 1}},
 }
 
 // groupDeals is the name of the assignor with which the consumer joins.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/config"
@@ -19,14 +18,6 @@ import (
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/units"
 )
-
-func offersAll() map[protocol.ApiKey]versions {
-	all := map[protocol.ApiKey]versions{}
-	for _, n := range needed {
-		all[n.key] = n.versions
-	}
-	return all
-}
 
 // aTopic returns a topic with which check finds no fault; aCluster returns a cluster that has it.
 func aTopic() topicFacts {
@@ -66,7 +57,7 @@ func aCluster() *kafkaFacts {
 	at := reached{address: "kafka-1:9092"}
 	return &kafkaFacts{
 		bootstrap: []reached{at}, cluster: "abc",
-		brokers: []brokerFacts{{id: 1, reached: at, offered: offersAll(), sessions: kafkaconn.Sessions{Shortest: 6 * time.Second, Longest: 30 * time.Minute}}},
+		brokers: []brokerFacts{{id: 1, reached: at, sessions: kafkaconn.Sessions{Shortest: 6 * time.Second, Longest: 30 * time.Minute}}},
 		topics:  []topicFacts{aTopic()}, group: groupFacts{Group: kafkaconn.Group{State: "Dead"}},
 	}
 }
@@ -142,13 +133,6 @@ func TestWhatCheckSaysOfKafka(t *testing.T) {
 		{"the cluster", func(*kafkaFacts, *config.Config) {}, "cluster", "ok: abc, 1 broker"},
 		{"an advertised address that isn't reached", func(f *kafkaFacts, _ *config.Config) { f.brokers[0].err = refused },
 			"advertised address", "wrong: connection refused…advertised.listeners"},
-		{"an old Fetch", func(f *kafkaFacts, _ *config.Config) { f.brokers[0].offered[protocol.Fetch] = versions{0, 3} },
-			"versions", "wrong: Fetch is offered in versions 0 to 3; 4 to 11 are spoken"},
-		{"a Fetch of the future", func(f *kafkaFacts, _ *config.Config) { f.brokers[0].offered[protocol.Fetch] = versions{12, 20} },
-			"versions", "wrong: Fetch is offered in versions 12 to 20"},
-		{"no SyncGroup", func(f *kafkaFacts, _ *config.Config) { delete(f.brokers[0].offered, protocol.SyncGroup) },
-			"versions", "wrong: SyncGroup isn't offered; 0 to 0 are spoken"},
-
 		{"no topic", func(f *kafkaFacts, _ *config.Config) { f.topics[0].err = kafkaconn.ErrNoTopic }, "topic", "wrong: does not exist → create it"},
 		{"a topic that may not be seen", func(f *kafkaFacts, _ *config.Config) { f.topics[0].err = kafka.TopicAuthorizationFailed }, "topic", "wrong: it does not exist, or this user may not describe it"},
 		{"a topic", func(*kafkaFacts, *config.Config) {}, "topic", "ok: 2 partitions, replication factor 3, min.insync.replicas 2"},

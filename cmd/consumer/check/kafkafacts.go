@@ -14,7 +14,6 @@ import (
 	"strconv"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/standings/standings/internal/app"
@@ -53,13 +52,9 @@ type reached struct {
 type brokerFacts struct {
 	id int
 	reached
-	offered     map[protocol.ApiKey]versions
 	sessions    kafkaconn.Sessions // the session timeouts that it accepts
 	sessionsErr error
 }
-
-// versions is the range of versions that a broker supports for one API.
-type versions struct{ from, to int16 }
 
 // groupFacts holds the coordinator's answers about the group.
 type groupFacts struct {
@@ -209,7 +204,7 @@ func checkedTopics(cfg *config.Config) []string {
 	return all
 }
 
-// queryBrokers queries every broker's APIs and session limits at its advertised address.
+// queryBrokers queries every broker's session limits, at its advertised address.
 func (a *kafkaQueries) queryBrokers(ctx context.Context, f *kafkaFacts, all []kafka.Broker) {
 	slices.SortFunc(all, func(x, y kafka.Broker) int { return x.ID - y.ID })
 	f.brokers = make([]brokerFacts, len(all))
@@ -220,19 +215,9 @@ func (a *kafkaQueries) queryBroker(ctx context.Context, b kafka.Broker) brokerFa
 	f := brokerFacts{id: b.ID, reached: reached{address: net.JoinHostPort(b.Host, strconv.Itoa(b.Port))}}
 	// Metadata comes first, because the other calls hide the cause of a failure.
 	_, err := a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(f.address), Topics: checkedTopics(a.cfg)})
-	var offers *kafka.ApiVersionsResponse
-	if err == nil {
-		if offers, err = a.client.ApiVersions(ctx, &kafka.ApiVersionsRequest{Addr: kafka.TCP(f.address)}); err == nil {
-			err = offers.Error
-		}
-	}
 	if err != nil {
 		f.err = a.explainAt(ctx, f.address, err)
 		return f
-	}
-	f.offered = map[protocol.ApiKey]versions{}
-	for _, k := range offers.ApiKeys {
-		f.offered[protocol.ApiKey(k.ApiKey)] = versions{int16(k.MinVersion), int16(k.MaxVersion)}
 	}
 	f.sessions, f.sessionsErr = kafkaconn.SessionsOf(ctx, a.client, b.ID)
 	return f

@@ -138,20 +138,13 @@ func TestWhatCheckSaysOfRedis(t *testing.T) {
 				"points/2": lineText(workers.Line{Owner: "b:1", At: checkedAt, State: workers.StateHalted, Reason: "gap", What: "gone", Remedy: "restore them"}),
 				"points/3": lineText(workers.Line{Owner: "c:1", At: checkedAt.Add(-time.Hour), State: workers.StateHalted, Reason: "torn"}),
 			}
-		}, "consumer", "wrong: halted: points/2 (gap): gone → restore them\nok: running in the last 3s: a:1 (2 partitions), b:1 (1 partition)"},
-		{"another group runs", func(f *redisFacts, _ *serverFacts) {
-			f.group = "mine"
-			f.state.Workers = map[string]string{
-				"points/0": lineText(workers.Line{Owner: "a:1", Group: "mine", At: checkedAt}), "points/1": lineText(workers.Line{Owner: "b:1", Group: "theirs", At: checkedAt}),
-				"points/2": lineText(workers.Line{Owner: "c:1", Group: "renamed", At: checkedAt.Add(-time.Hour)}), "points/3": lineText(workers.Line{Owner: "d:1", At: checkedAt}),
-			}
-		}, "consumer", "warning: another group, theirs, counts under this prefix…\nok: running in the last 3s: a:1 (1 partition), b:1 (1 partition), d:1 (1 partition)"},
+		}, "consumer", "wrong: halted: points/2 (gap): gone → restore them\nok: running in the last 3s: a:1, b:1"},
 		{"consumers with other time zone data", func(f *redisFacts, _ *serverFacts) {
 			f.state.Workers = map[string]string{
 				"points/0": lineText(workers.Line{Owner: "a:1", At: checkedAt, TimeZoneData: "2025b"}), "points/1": lineText(workers.Line{Owner: "b:1", At: checkedAt, TimeZoneData: "2199a"}),
 				"points/2": lineText(workers.Line{Owner: "c:1", At: checkedAt.Add(-time.Hour), TimeZoneData: "2198z"}),
 			}
-		}, "time_zone_data", "warning: the running consumers and this program have different time zone data: 2025b, " + zoneinfo.Current().Version + ", 2199a → give all"},
+		}, "time_zone_data", "warning: the running consumers have the time zone data 2025b, 2199a, and this program " + zoneinfo.Current().Version + " → give all"},
 		{"consumers with this program's time zone data", func(f *redisFacts, _ *serverFacts) {
 			f.state.Workers = map[string]string{"points/0": lineText(workers.Line{Owner: "a:1", At: checkedAt, TimeZoneData: zoneinfo.Current().Version})}
 		}, "time_zone_data", ""},

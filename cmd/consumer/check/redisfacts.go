@@ -44,7 +44,6 @@ type redisFacts struct {
 	// are the periods that a start would add.
 	difference error
 	added      []ledger.Added
-	group      string   // the configured group
 	lost       []string // windows that are listed but whose keys are gone
 	lostErr    error    // from looking for lost windows
 	// others are windows that were written under another rule than their boards have now.
@@ -65,7 +64,7 @@ type serverFacts struct {
 
 func gatherRedis(ctx context.Context, r *app.Reader) *redisFacts {
 	cfg := r.Config
-	f := &redisFacts{kind: "a single server", db: cfg.Redis.DB, group: cfg.Kafka.Group}
+	f := &redisFacts{kind: "a single server", db: cfg.Redis.DB}
 	cluster, ok := r.Client.(*redis.ClusterClient)
 	if ok {
 		f.kind, f.cluster = "a cluster's master", true

@@ -28,16 +28,14 @@ func judgeStandings(s *section, f *redisFacts, topics []string) {
 	judgeLedger(s, f.state, topics)
 	judgeBoards(s, f, topics)
 	judgeRules(s, f)
-	judgeWorkers(s, f.state, f.group)
+	judgeWorkers(s, f.state)
 	judgeZones(s, f.state, zoneinfo.Current().Version)
 }
 
 // judgeZones warns if the running consumers and this program have different time zone data.
 func judgeZones(s *section, st *ledger.State, own string) {
-	all := append(workers.TimeZoneData(st), own)
-	slices.Sort(all)
-	if all = slices.Compact(all); len(all) > 1 {
-		s.warn("time_zone_data", "", fmt.Sprintf("the running consumers and this program have different time zone data: %s", strings.Join(all, ", ")),
+	if all := workers.TimeZoneData(st); len(all) > 1 || len(all) == 1 && all[0] != own {
+		s.warn("time_zone_data", "", fmt.Sprintf("the running consumers have the time zone data %s, and this program %s", strings.Join(all, ", "), own),
 			"give all of them the same version of the program, or of the system's data")
 	}
 }
@@ -161,9 +159,9 @@ func judgeLedger(s *section, st *ledger.State, topics []string) {
 
 // judgeWorkers reports the consumers that are running, because check may run next to them, and the halted
 // partitions.
-func judgeWorkers(s *section, st *ledger.State, group string) {
+func judgeWorkers(s *section, st *ledger.State) {
 	const check = "consumer"
-	owners, groups := map[string]int{}, map[string]bool{}
+	owners := map[string]bool{}
 	halts := map[string][]string{} // halted partitions by reason
 	lines := map[string]workers.Line{}
 	for field, text := range st.Workers {
@@ -171,10 +169,7 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.Time()) > workers.StaleAfter {
 			continue
 		}
-		owners[line.Owner]++
-		if line.Group != "" && line.Group != group {
-			groups[line.Group] = true
-		}
+		owners[line.Owner] = true
 		if line.State == workers.StateHalted {
 			halts[line.Reason], lines[field] = append(halts[line.Reason], field), line
 		}
@@ -184,17 +179,9 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 		first := lines[fields[0]] // all of them have the same reason
 		s.wrong(check, "", fmt.Sprintf("halted: %s (%s): %s", units.Names(fields), reason, first.What), first.Remedy)
 	}
-	for _, other := range slices.Sorted(maps.Keys(groups)) {
-		s.warn(check, "", fmt.Sprintf("another group, %s, counts under this prefix: each event counts once all the same, and either finds the ledger moved by the other", other),
-			"unless this group has just been renamed, stop one of the two, or use another redis.prefix for it")
-	}
 	if len(owners) == 0 {
 		s.ok(check, "", "none has written here in the last "+units.FormatDuration(workers.StaleAfter))
 		return
 	}
-	var names []string
-	for _, owner := range slices.Sorted(maps.Keys(owners)) {
-		names = append(names, fmt.Sprintf("%s (%s)", owner, units.Plural(int64(owners[owner]), "partition")))
-	}
-	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(workers.StaleAfter), units.Names(names)))
+	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(workers.StaleAfter), units.Names(slices.Sorted(maps.Keys(owners)))))
 }

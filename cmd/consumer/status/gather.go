@@ -218,7 +218,7 @@ func addBehind(ctx context.Context, cfg *config.Config, client *kafka.Client, al
 // behind returns the age in ms of the first record at or after the position; nil if it is unknown.
 func behind(ctx context.Context, client *kafka.Client, p *partition) *int64 {
 	at, _ := ledger.Counted(*p.Position) // valid, because the lag is known
-	var first int64 // the record's time, Unix ms
+	var first int64                      // the record's time, Unix ms
 	left := scan.Stretch{Client: client, Topic: p.Topic, Partition: p.Partition, From: max(at.From, *p.LogStart), End: p.stable, MaxWait: time.Millisecond, MaxBytes: 1}
 	err := left.Each(ctx, func(r *recordbatch.Record) error {
 		first = r.Time

@@ -82,7 +82,7 @@ func (s *report) blocks() []block {
 		all = append(all, block{s.table().Lines(), true})
 	}
 	all = append(all, block{shards.Lines(s.Shards), true})
-	for _, section := range [][]string{s.halts(), s.otherGroups(), s.otherZones(), s.refilling(), s.incomplete(), s.duplicates(), s.rest()} {
+	for _, section := range [][]string{s.halts(), s.otherGroups(), s.refilling(), s.incomplete(), s.duplicates(), s.rest()} {
 		all = append(all, block{lines: section})
 	}
 	return slices.DeleteFunc(all, func(b block) bool { return len(b.lines) == 0 })
@@ -248,24 +248,6 @@ func (s *report) otherGroups() (lines []string) {
 			terminal.Plain(group), units.Names(names[group])))
 	}
 	return lines
-}
-
-// otherZones warns if consumers have different time zone data.
-func (s *report) otherZones() []string {
-	versions, names := s.by(func(p *partition) string {
-		if p.TimeZoneData == nil || p.Stale {
-			return ""
-		}
-		return *p.TimeZoneData
-	})
-	if len(versions) < 2 {
-		return nil
-	}
-	lines := []string{"the consumers have different time zone data:"}
-	for _, version := range versions {
-		lines = append(lines, fmt.Sprintf("  %s: %s", terminal.Plain(version), units.Names(names[version])))
-	}
-	return append(lines, "  to do: give all of them the same version of the program, or of the system's data")
 }
 
 // incomplete returns one line for consecutive windows of a period that lack the same partitions.
