@@ -3,6 +3,8 @@ package check
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // foundIn returns all findings of one check, as "outcome: found → to do".
@@ -96,9 +98,7 @@ lazyfree        not checked  this user may not ask by CONFIG: \x1b[2J → see th
 The consumer wouldn't work like this: 1 wrong, 1 warning, 1 not checked, 3 ok
 `
 	var out strings.Builder
-	if err := report.write(&out, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, report.write(&out, false))
 	if got := "\n" + out.String(); got != want {
 		t.Errorf("%s\nwant%s", got, want)
 	}

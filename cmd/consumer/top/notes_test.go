@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/reading"
@@ -123,9 +125,7 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 	if r := w.states(t, 0, reading.Behind, "no events have been read yet of extra"); len(r.NotBegun) != 1 {
 		t.Errorf("%+v", r)
 	}
-	if err := w.reader.Client.Del(t.Context(), w.reader.Config.Redis.Prefix+":{0}:workers").Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.reader.Client.Del(t.Context(), w.reader.Config.Redis.Prefix+":{0}:workers").Err())
 	w.states(t, 0, reading.Behind, "no worker of points/0, points/1 has reported: ")
 }
 
