@@ -8,11 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 
-	"github.com/standings/standings/cmd/consumer/boards"
-	"github.com/standings/standings/internal/app"
-	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -43,9 +40,7 @@ func (l *listing) addUntil(t *testing.T, name string, start, end string, until t
 	t.Helper()
 	ms := func(text string) int64 {
 		at, err := time.Parse(time.DateOnly, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return at.UnixMilli()
 	}
 	pipe := l.c.Pipeline()
@@ -149,51 +144,5 @@ func TestABoardThatIsNotListedNamesTheNearest(t *testing.T) {
 		if code, _, errs := execute(t, l.environ, append([]string{"boards"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d %s", args, code, errs)
 		}
-	}
-}
-
-// Producers choose the names of boards, and there can be many windows.
-func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
-	testenv.SlowEmbedded(t)
-	l := newListing(t)
-	pipe := l.c.Pipeline()
-	for i := range 3000 {
-		pipe.HSet(t.Context(), l.tag+"windows", fmt.Sprintf("b%04d:weekly:2100-W10", i), `{"end":4108665600000,"expires":7258118400000,"start":4108060800000}`)
-		pipe.ZAdd(t.Context(), l.tag+fmt.Sprintf("b%04d:weekly:2100-W10", i), redis.Z{Score: 1, Member: "m"})
-		if pipe.Len() >= 400 { // a client waits for the whole pipeline, and Redis may be busy
-			if _, err := pipe.Exec(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	pipe.HSet(t.Context(), l.tag+"windows", "a\x1b[2J:weekly:2100-W10", `{"end":4108665600000,"expires":7258118400000,"start":4108060800000}`)
-	if _, err := pipe.Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	code, out, errs := execute(t, l.environ, "boards")
-	if code != 0 || strings.Count(out, "\n") != 1+100+2 || strings.Contains(out, "\x1b") ||
-		!strings.Contains(out, "3,001 boards, 3,001 windows, 100 of them listed") {
-		t.Errorf("code %d %s%s", code, out, errs)
-	}
-	if code, out, _ = execute(t, l.environ, "boards", "b*", "--limit", "0"); code != 0 || strings.Count(out, "\n") != 1+3000+2 || strings.Contains(out, "gone") {
-		t.Errorf("code %d %.300s", code, out)
-	}
-}
-
-// The window's first event was counted between the read that found nothing and the read of the listing.
-func TestAWindowThatHasBegunSinceItWasReadIsToBeReadAgain(t *testing.T) {
-	l := someBoards(t)
-	loaded, err := config.Load("", l.environ)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := app.OpenReader(t.Context(), loaded.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	err = boards.NoWindow(t.Context(), r, "global", periods.Window{Period: "weekly", Name: "2100-W10"})
-	if want := "global weekly 2100-W10 was created meanwhile: run the command again"; err == nil || err.Error() != want {
-		t.Error(err)
 	}
 }

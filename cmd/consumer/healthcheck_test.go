@@ -54,14 +54,6 @@ func TestAnyOtherAnswerIsAFailureThatShowsIt(t *testing.T) {
 	}
 }
 
-func TestAConsumerThatIsNotThereIsAFailure(t *testing.T) {
-	address := clitest.ClosedPort(t)
-	code, out, errs := checkHealth(t, address)
-	require.Equal(t, cli.ExitFailure, code)
-	require.Empty(t, out)
-	require.Contains(t, errs, address)
-}
-
 func TestAConsumerThatHangsIsAFailureInTime(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // connections wait in its queue forever
 	require.NoError(t, err)

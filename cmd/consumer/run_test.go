@@ -2,12 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/harness"
 )
@@ -40,18 +38,5 @@ func TestWhyAConsumerEndsIsLoggedAsTheLogIs(t *testing.T) {
 				t.Errorf("%s: no reason names %s: %q", name, want, reasons)
 			}
 		}
-	}
-}
-
-// The port is opened before anything else that can block: Kafka's port is closed here.
-func TestAPortThatIsTakenEndsARunAtOnce(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = taken.Close() }()
-	code, _, errs := execute(t, []string{"STANDINGS_KAFKA_BROKERS=127.0.0.1:1", "STANDINGS_LISTEN=" + taken.Addr().String()}, "run")
-	if want := `"error":"open the operations port ` + taken.Addr().String(); code != cli.ExitFailure || !strings.Contains(errs, want) {
-		t.Errorf("code %d, want %d and %q:\n%s", code, cli.ExitFailure, want, errs)
 	}
 }

@@ -23,20 +23,20 @@ const plain = "\x1b[0m"
 // inItsPlace matches a word that is a table cell, or is counted, as in "2 halted,".
 var inItsPlace = regexp.MustCompile(`(  |[,:] \d+ )([a-z]+(?: [a-z]+)?)(  |[,;]|$)`)
 
-// WriteColoured is Write with the states in colours. With a nil map it adds none. It adds colours to text that
-// is already harmless, so text from Kafka or Redis cannot contain any.
-func WriteColoured(w io.Writer, text string, states map[string]Colour) error {
+// WriteColoured is Write with the states in colours, if coloured. It adds colours to text that is already
+// harmless, so text from Kafka or Redis cannot contain any.
+func WriteColoured(w io.Writer, text string, states map[string]Colour, coloured bool) error {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = Coloured(Harmless(line), states)
+		lines[i] = Coloured(Harmless(line), states, coloured)
 	}
 	_, err := io.WriteString(w, strings.Join(lines, "\n"))
 	return err
 }
 
-// Coloured returns a line with the states in colours. The line must already be harmless.
-func Coloured(line string, states map[string]Colour) string {
-	if len(states) == 0 {
+// Coloured returns a line with the states in colours, if coloured. The line must already be harmless.
+func Coloured(line string, states map[string]Colour, coloured bool) string {
+	if !coloured {
 		return line
 	}
 	var b strings.Builder
@@ -48,11 +48,7 @@ func Coloured(line string, states map[string]Colour) string {
 		}
 		from, to := found[4], found[5]
 		b.WriteString(line[:from])
-		if colour, ok := states[line[from:to]]; ok {
-			b.WriteString(string(colour) + line[from:to] + plain)
-		} else {
-			b.WriteString(line[from:to])
-		}
+		b.WriteString(Styled(string(states[line[from:to]]), line[from:to]))
 		line = line[to:]
 	}
 }

@@ -13,13 +13,7 @@ import (
 // Plain returns a text that a terminal shows literally. It escapes invisible characters, and the backslash, so
 // that two different texts never look the same.
 func Plain(text string) string {
-	first, last := 0, len(text)-1
-	for first < len(text) && text[first] == ' ' {
-		first++
-	}
-	for last >= 0 && text[last] == ' ' {
-		last--
-	}
+	first, last := len(text)-len(strings.TrimLeft(text, " ")), len(strings.TrimRight(text, " "))-1
 	var b strings.Builder
 	for i, r := range text {
 		switch {
@@ -65,4 +59,4 @@ func harmless(b *strings.Builder, rest string, r rune) {
 
 // Write writes lines of text for people. All text output of commands goes through it, so that text from Kafka
 // or Redis never controls a terminal.
-func Write(w io.Writer, text string) error { return WriteColoured(w, text, nil) }
+func Write(w io.Writer, text string) error { return WriteColoured(w, text, nil, false) }

@@ -1,14 +1,12 @@
 package terminal
 
-// The progress of long operations: a bar on a terminal, lines in a log.
+// The progress of long operations: one line that is rewritten on a terminal, lines in a log.
 
 import (
 	"fmt"
 	"io"
 	"sync"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/standings/standings/internal/units"
 )
@@ -36,11 +34,10 @@ type Progress struct {
 func ShowProgress(w io.Writer, what, unit string, total int64, count func() int64) *Progress {
 	p := &Progress{w: w, what: what, unit: unit, stopped: make(chan struct{}), done: make(chan struct{}), notes: make(chan string, 16)}
 	if _, ok := Width(w); ok {
-		bar := newBar(w, what, unit, total)
-		away := func() { _ = bar.Clear() }
-		go p.run(barEvery, func() { _ = bar.Set64(count()) }, away) // a bar that cannot be drawn is no reason to stop
+		// A carriage return and the erased line let the next text take the place of this one.
+		go p.run(barEvery, p.line(barEvery, total, count, "\r"+lineErase, ""), func() { fmt.Fprint(w, "\r"+lineErase) })
 	} else {
-		go p.run(lineEvery, p.lines(total, count), func() {})
+		go p.run(lineEvery, p.line(lineEvery, total, count, "", "\n"), func() {})
 	}
 	return p
 }
@@ -93,30 +90,23 @@ func (p *Progress) run(every time.Duration, show, away func()) {
 	}
 }
 
-func newBar(w io.Writer, what, unit string, total int64) *progressbar.ProgressBar {
-	if total <= 0 {
-		total = -1 // a spinner
-	}
-	return progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit),
-		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14),
-		progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(barEvery/2))
-}
-
-func (p *Progress) lines(total int64, count func() int64) (show func()) {
+// line returns a function that shows the count, and the rate of the last few seconds.
+func (p *Progress) line(every time.Duration, total int64, count func() int64, before, after string) (show func()) {
 	of := ""
 	if total > 0 {
 		of = " of " + units.Thousands(total)
 	}
-	var last int64
+	counts := []int64{0} // one for each interval, the oldest of which is at most lineEvery old
 	return func() {
 		now := count()
-		rate, left := (now-last)/int64(lineEvery/time.Second), ""
+		took := time.Duration(len(counts)) * every
+		rate, left := int64(float64(now-counts[0])/took.Seconds()), ""
 		if total > 0 && rate > 0 {
 			left = fmt.Sprintf(", %s left", time.Duration(max(0, total-now)/rate)*time.Second)
 		}
-		fmt.Fprintf(p.w, "%s: %s%s %s, %s/s%s\n", p.what, units.Thousands(now), of, p.unit, units.Thousands(rate), left)
-		last = now
+		fmt.Fprintf(p.w, "%s%s: %s%s %s, %s/s%s%s", before, p.what, units.Thousands(now), of, p.unit, units.Thousands(rate), left, after)
+		if counts = append(counts, now); took >= lineEvery {
+			counts = counts[1:]
+		}
 	}
 }

@@ -31,8 +31,8 @@ func (t *Table) Add(cells ...string) {
 	t.cells = append(t.cells, row)
 }
 
-// gap is the number of columns between two columns of a table.
-const gap = 2
+// gap is between two columns of a table.
+const gap = "  "
 
 func (t *Table) widths() []int {
 	widths := make([]int, len(t.Right))
@@ -48,7 +48,7 @@ func (t *Table) widths() []int {
 func (t *Table) Room(column, width int) int {
 	for i, w := range t.widths() {
 		if i != column {
-			width -= w + gap
+			width -= w + len(gap)
 		}
 	}
 	return width
@@ -69,17 +69,15 @@ func (t *Table) Wrap(column, width int) {
 	room := t.Room(column, width)
 	var rows [][]string
 	for _, row := range t.cells {
-		rows = append(rows, row)
-		line := ""
-		for word := range strings.FieldsSeq(row[column]) {
-			if line != "" && uniseg.StringWidth(line)+1+uniseg.StringWidth(word) > room {
-				row[column], line = line, ""
-				row = make([]string, len(row))
-				rows = append(rows, row)
+		rest := strings.Join(strings.Fields(row[column]), " ")
+		for {
+			row[column], rest = breakAt(rest, room)
+			rows = append(rows, row)
+			if rest == "" {
+				break
 			}
-			line = strings.TrimSpace(line + " " + word)
+			row = make([]string, len(row))
 		}
-		row[column] = line
 	}
 	t.cells = rows
 }
@@ -100,23 +98,25 @@ func Cut(text string, width int) string {
 	}
 }
 
-// Write writes the lines.
-func (t *Table) Write(s *strings.Builder) {
+// Lines returns the lines.
+func (t *Table) Lines() []string {
 	widths := t.widths()
-	for _, row := range t.cells {
-		line := ""
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
-			if t.Right[i] {
+	lines := make([]string, len(t.cells))
+	for i, row := range t.cells {
+		padded := make([]string, len(row))
+		for j, cell := range row {
+			pad := strings.Repeat(" ", widths[j]-uniseg.StringWidth(cell))
+			if t.Right[j] {
 				cell = pad + cell
 			} else {
 				cell += pad
 			}
-			if i > 0 {
-				line += strings.Repeat(" ", gap)
-			}
-			line += cell
+			padded[j] = cell
 		}
-		s.WriteString(strings.TrimRight(line, " ") + "\n")
+		lines[i] = strings.TrimRight(strings.Join(padded, gap), " ")
 	}
+	return lines
 }
+
+// Write writes the lines.
+func (t *Table) Write(s *strings.Builder) { s.WriteString(strings.Join(t.Lines(), "\n") + "\n") }

@@ -19,7 +19,7 @@ func TestWrappedTextIsAllThereAndNoWiderThanAllowedUnlessAWordIs(t *testing.T) {
 		table.Write(&out)
 		for line := range strings.Lines(out.String()) {
 			line = strings.TrimSpace(strings.TrimPrefix(line, "ab"))
-			if uniseg.StringWidth(line) > width-2-gap && strings.Contains(line, " ") {
+			if uniseg.StringWidth(line) > width-2-len(gap) && strings.Contains(line, " ") {
 				t.Fatalf("%q of %q in %d", line, text, width)
 			}
 		}

@@ -89,14 +89,15 @@ func show(ctx context.Context, p *cli.Program, pattern string, limit int, asJSON
 		return err
 	}
 	defer r.Close()
-	all, err := r.Boards.ListedWindows(ctx, func(board string) bool { return matches(pattern, board) })
+	all, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
 		return app.ExplainRedis(ctx, err, l.Config)
 	}
-	if len(all) == 0 && pattern != "*" {
-		return NoBoard(ctx, r, pattern)
+	matching := slices.DeleteFunc(slices.Clone(all), func(w shards.Listed) bool { return !matches(pattern, w.Board) })
+	if len(matching) == 0 && pattern != "*" {
+		return noBoard(l.Config, all, pattern)
 	}
-	found, err := gather(ctx, r.Boards, all, limit)
+	found, err := gather(ctx, r.Boards, matching, limit)
 	if err != nil {
 		return app.ExplainRedis(ctx, err, l.Config)
 	}

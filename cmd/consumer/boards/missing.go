@@ -5,7 +5,6 @@ package boards
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,55 +15,48 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// NoBoard returns the error for a board or a pattern for which no window is listed. It suggests boards
-// whose names are similar to what was typed.
-func NoBoard(ctx context.Context, r *app.Reader, typed string) error {
-	all, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
-	if err != nil {
-		return app.ExplainRedis(ctx, err, r.Config)
-	}
-	return noBoard(r.Config, all, typed)
-}
-
+// noBoard returns the error for a board or a pattern for which no window is listed. It suggests boards whose
+// names are similar to what was typed.
 func noBoard(cfg *config.Config, all []shards.Listed, typed string) error {
-	names := map[string]bool{}
+	var names []string
 	for _, w := range all {
-		names[w.Board] = true
+		names = append(names, w.Board)
 	}
 	if len(names) == 0 {
 		return fmt.Errorf("there is no board %s: no event has been counted under the prefix %q", typed, cfg.Redis.Prefix)
 	}
-	near := config.Nearest(strings.TrimSuffix(typed, "*"), slices.Collect(maps.Keys(names)), len(names))
+	slices.Sort(names)
+	names = slices.Compact(names)
+	near := config.Nearest(strings.TrimSuffix(typed, "*"), names, len(names))
 	return fmt.Errorf("there is no board %s under the prefix %q; there %s; \"consumer boards\" lists them", typed, cfg.Redis.Prefix, are(near))
 }
 
 // NoWindow returns the error for a window that is not listed. It names the windows of the same board and
-// period if there are any, else the board's windows, else the boards that exist.
+// period if there are any, the latest first, else the board's windows, else the boards that exist.
 func NoWindow(ctx context.Context, r *app.Reader, board string, w periods.Window) error {
 	all, err := r.Boards.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
 		return app.ExplainRedis(ctx, err, r.Config)
 	}
-	mine := slices.DeleteFunc(slices.Clone(all), func(l shards.Listed) bool { return l.Board != board })
-	if len(mine) == 0 {
-		return noBoard(r.Config, all, board)
-	}
-	sortWindows(mine)
-	what := fmt.Sprintf("no event has been counted in %s %s %s, or its retention is over", board, w.Period, w.Name)
-	same := slices.DeleteFunc(slices.Clone(mine), func(l shards.Listed) bool { return l.Period != string(w.Period) })
-	var names []string
-	for _, l := range slices.Backward(same) { // the latest first
-		if l.Name == w.Name { // its first event was counted between the two reads
-			return fmt.Errorf("%s %s %s was created meanwhile: run the command again", board, w.Period, w.Name)
-		}
-		names = append(names, l.Name)
-	}
-	if len(names) == 0 {
-		for _, l := range mine {
+	sortWindows(all)
+	var names, latest []string
+	for _, l := range all {
+		if l.Board == board {
 			names = append(names, l.Period+" "+l.Name)
 		}
+		if l.Board == board && l.Period == string(w.Period) {
+			latest = append(latest, l.Name)
+		}
 	}
-	return fmt.Errorf("%s; there %s; \"consumer boards %s\" lists them", what, are(names), board)
+	if len(names) == 0 {
+		return noBoard(r.Config, all, board)
+	}
+	if len(latest) > 0 {
+		slices.Reverse(latest)
+		names = latest
+	}
+	return fmt.Errorf("no event has been counted in %s %s %s, or its retention is over; there %s; \"consumer boards %s\" lists them",
+		board, w.Period, w.Name, are(names), board)
 }
 
 // are returns a list of names with the verb for a sentence.

@@ -74,12 +74,9 @@ func (r *report) text(zone *time.Location) string {
 		table.Add(terminal.Plain(w.Board), terminal.Plain(w.Period), terminal.Plain(w.Window),
 			time.UnixMilli(w.start).In(zone).Format(minute), time.UnixMilli(w.end).In(zone).Format(minute), members)
 	}
-	var s strings.Builder
-	table.Write(&s)
-	fmt.Fprintf(&s, "\n%s, %s", units.Plural(r.Boards, "board"), units.Plural(r.WindowCount, "window"))
-	if more := r.WindowCount - int64(len(r.Windows)); more > 0 {
-		fmt.Fprintf(&s, ", %s of them listed: name a board, or some ('eu*'), or --limit 0 for all", units.Thousands(int64(len(r.Windows))))
+	total := fmt.Sprintf("\n%s, %s", units.Plural(r.Boards, "board"), units.Plural(r.WindowCount, "window"))
+	if shown := int64(len(r.Windows)); shown < r.WindowCount {
+		total += fmt.Sprintf(", %s of them listed: name a board, or some ('eu*'), or --limit 0 for all", units.Thousands(shown))
 	}
-	s.WriteString("\n")
-	return s.String()
+	return strings.Join(append(table.Lines(), total), "\n") + "\n"
 }

@@ -62,9 +62,7 @@ func (l *Layout) Rows(b *ranking.Board) []string {
 		}
 		t.Narrow(memberColumn, l.Width)
 	}
-	var s strings.Builder
-	t.Write(&s)
-	lines := strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n")
+	lines := t.Lines()
 	for i, line := range lines {
 		if l.Width > 0 {
 			line = terminal.Cut(line, l.Width)
@@ -85,44 +83,35 @@ const (
 func (l *Layout) table(b *ranking.Board, named, timed bool) *terminal.Table {
 	fields := b.Fields.List()
 	heads, right := []string{"RANK", "MEMBER"}, []bool{true, false}
-	add := func(head string, isRight bool) {
-		if !l.Headings {
-			head = ""
-		}
-		heads, right = append(heads, head), append(right, isRight)
-	}
-	if !l.Headings {
-		heads = []string{"", ""}
-	}
 	if named {
-		add("NAME", false)
+		heads, right = append(heads, "NAME"), append(right, false)
 	}
 	if len(fields) == 0 {
-		add("POINTS", true)
+		heads, right = append(heads, "POINTS"), append(right, true)
 	}
 	for _, f := range fields {
-		add(strings.ToUpper(f.Name), true)
+		heads, right = append(heads, strings.ToUpper(f.Name)), append(right, true)
 	}
 	if timed {
-		add("REACHED AT", false)
+		heads, right = append(heads, "REACHED AT"), append(right, false)
+	}
+	if !l.Headings {
+		heads = make([]string, len(right))
 	}
 	t := terminal.NewTable(heads...)
 	t.Right = right
 	for _, st := range b.Standings {
-		var values []string
-		switch {
-		case st.Rank == 0:
-			values = slices.Repeat([]string{"-"}, max(1, len(fields)))
-		case len(fields) == 0:
-			values = []string{units.Thousands(st.Points)}
-		default:
-			for i := range fields {
-				values = append(values, units.Thousands(st.Tuple[i]))
-			}
+		tuple := st.Tuple[:len(fields)]
+		if len(fields) == 0 {
+			tuple = []int64{st.Points}
 		}
+		values := slices.Repeat([]string{"-"}, len(tuple))
 		rank, reached := "-", "-"
 		if st.Rank > 0 {
 			rank, reached = units.Thousands(st.Rank), st.ReachedAt.In(l.Zone).Format(TimeForm(b.Tick))
+			for i, n := range tuple {
+				values[i] = units.Thousands(n)
+			}
 		}
 		row := []string{l.Mark(st) + rank, terminal.Plain(st.Member)}
 		if named {

@@ -21,6 +21,7 @@ import (
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
 )
@@ -60,7 +61,12 @@ invalid; then nothing else is checked.`,
 			if err != nil {
 				return err
 			}
-			if err := showCheck(p, r, asJSON); err != nil {
+			if asJSON {
+				err = cli.WriteJSON(p.Stdout, r)
+			} else {
+				err = r.write(p.Stdout, p.Colours(p.Stdout))
+			}
+			if err != nil {
 				return err
 			}
 			if r.Result == outcomeWrong {
@@ -78,17 +84,6 @@ const longWait = 2 * time.Second
 
 // errFound makes the exit code 1. It has no text because the report already names the problems.
 var errFound = errors.New("")
-
-func showCheck(p *cli.Program, r *checkReport, asJSON bool) error {
-	if asJSON {
-		return cli.WriteJSON(p.Stdout, r)
-	}
-	width := usualWidth
-	if columns, ok := terminal.Width(p.Stdout); ok {
-		width = min(max(columns, narrowest), widest)
-	}
-	return r.write(p.Stdout, width, p.Colours(p.Stdout))
-}
 
 // run queries Kafka, Redis and the archive concurrently, and then works out what a consumer would do. A
 // server that cannot be reached is a finding, not an error.
@@ -122,24 +117,23 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 	if n := reader.Config.Redis.Shards; n != cfg.Redis.Shards {
 		redisSide.number = app.OtherNumber(cfg, n)
 	}
-	consumer, err := dryConsumer(reader, client, kafkaSide.cluster)
+	all, err := app.NewBoards(reader.Config, reader.Client, kafkaSide.cluster)
 	if err != nil {
 		return nil, err
 	}
-	if err := redisSide.extend(reader, kafkaSide.cluster); err != nil {
+	consumer, err := dryConsumer(reader.Config, all, client)
+	if err != nil {
 		return nil, err
 	}
-	lookAhead(ctx, cfg, consumer, kafkaSide, redisSide)
-	loss, lossErr := gatherLoss(ctx, reader, consumer, kafkaSide, redisSide)
-	if redisSide.state != nil && redisSide.difference == nil {
+	if redisSide.state != nil {
+		redisSide.added = all.Adds(redisSide.states, cfg.MaxFuture)
 		redisSide.difference = reader.CheckSchema(kafkaSide.cluster, redisSide.states)
+		lookAhead(ctx, cfg, consumer, kafkaSide, redisSide)
 	}
-	want := &wanted{
-		rules: consumer.Rules, largestBatch: app.LargestBatch(cfg),
-		group: cfg.Kafka.Group, session: cfg.Kafka.SessionTimeout, start: cfg.Start, notRedis: cmp.Or(redisSide.err, redisSide.noState),
-	}
+	loss, lossErr := gatherLoss(ctx, cfg, all, consumer, kafkaSide, redisSide)
 	r := &checkReport{At: units.TimeMS(time.Now().UnixMilli()), Starts: reportStarts(kafkaSide.topics, redisSide.state), Shards: redisSide.shards}
-	r.Findings = slices.Concat(configured, judgeKafka(kafkaSide, want), judgeDuplicates(cfg, kafkaSide.topics), judgeRedis(redisSide, cfg.Kafka.Topics), judgeArchive(archive), judgeLoss(loss, lossErr))
+	r.Findings = slices.Concat(configured, judgeKafka(kafkaSide, cfg, &consumer.Rules, cmp.Or(redisSide.err, redisSide.noState)),
+		judgeDuplicates(cfg, kafkaSide.topics), judgeRedis(redisSide, cfg.Kafka.Topics), judgeArchive(archive), judgeLoss(loss, lossErr))
 	r.Result = conclude(r.Findings)
 	return r, nil
 }
@@ -148,7 +142,7 @@ func run(ctx context.Context, cfg *config.Config) (*checkReport, error) {
 func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consumer, k *kafkaFacts, r *redisFacts) {
 	for i := range k.topics {
 		t := &k.topics[i]
-		if r.state != nil && t.err == nil && t.logsErr == nil && t.committedErr == nil {
+		if t.err == nil && t.logsErr == nil && t.committedErr == nil {
 			t.outlook, t.outlookErr = consumer.Outlook(ctx, t.name, r.states, t.logs, t.committed)
 			t.outlookErr = app.ExplainKafka(ctx, t.outlookErr, &cfg.Kafka, t.name)
 		}
@@ -156,12 +150,7 @@ func lookAhead(ctx context.Context, cfg *config.Config, consumer *ingest.Consume
 }
 
 // dryConsumer returns the consumer that run would start. It is never started.
-func dryConsumer(r *app.Reader, client *kafka.Client, cluster string) (*ingest.Consumer, error) {
-	cfg := r.Config
-	all, err := app.NewBoards(cfg, r.Client, cluster)
-	if err != nil {
-		return nil, err
-	}
+func dryConsumer(cfg *config.Config, all *boards.Boards, client *kafka.Client) (*ingest.Consumer, error) {
 	settings, err := cfg.Kafka.Connection()
 	if err != nil {
 		return nil, err

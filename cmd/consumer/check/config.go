@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/units"
 	"github.com/standings/standings/internal/zoneinfo"
@@ -59,4 +60,21 @@ func judgeCertificate(s *section, side string, c *x509.Certificate, now time.Tim
 	default:
 		s.ok("tls", side, name+"is good until "+c.NotAfter.UTC().Format(time.DateOnly))
 	}
+}
+
+// judgeDuplicates reports the memory that event.duplicates takes, if it is on.
+func judgeDuplicates(cfg *config.Config, topics []topicFacts) []finding {
+	if cfg.Duplicates == 0 {
+		return nil
+	}
+	s, partitions := &section{name: sectionConfiguration}, 0
+	for i := range topics {
+		partitions += len(topics[i].partitions)
+	}
+	if err := app.CheckDuplicates(cfg, partitions); err != nil {
+		s.wrong("event.duplicates", "", err.Error(), "lower it, or give this process more memory")
+		return s.all
+	}
+	s.ok("event.duplicates", "", units.Thousands(cfg.Duplicates)+" records of "+units.Plural(int64(partitions), "partition")+" take "+units.ShortBytes(app.DuplicatesMemory(cfg, partitions)))
+	return s.all
 }

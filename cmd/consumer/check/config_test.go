@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/config"
@@ -55,4 +56,11 @@ func TestWhatCheckSaysOfACertificate(t *testing.T) {
 	s := &section{name: sectionConfiguration}
 	judgeTLS(s, "kafka", &config.TLS{Enabled: true, CertFile: "gone"}, checkedAt)
 	holds(t, s.all, "tls", "wrong: kafka.tls.cert_file can't be read")
+}
+
+func TestTheMemoryOfDuplicatesIsReported(t *testing.T) {
+	topics := []topicFacts{{partitions: make([]kafka.Partition, 3)}, {partitions: make([]kafka.Partition, 1)}}
+	for records, want := range map[int64]string{0: "", 10_000: "ok: 10,000 records of 4 partitions take 937.5KiB"} {
+		holds(t, judgeDuplicates(&config.Config{Duplicates: records}, topics), "event.duplicates", want)
+	}
 }

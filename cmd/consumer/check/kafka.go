@@ -1,6 +1,6 @@
 package check
 
-// judgeKafka checks that the cluster is reachable and supports the API versions that the consumer uses.
+// judgeKafka checks that the cluster is reachable, and what the consumer needs there.
 
 import (
 	"errors"
@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/units"
 )
 
-func judgeKafka(f *kafkaFacts, want *wanted) []finding {
+func judgeKafka(f *kafkaFacts, cfg *config.Config, rules *fold.Rules, notRedis error) []finding {
 	s := &section{name: sectionKafka}
 	judgeBootstrap(s, f.bootstrap)
 	if f.err != nil {
@@ -24,20 +26,16 @@ func judgeKafka(f *kafkaFacts, want *wanted) []finding {
 	}
 	judgeCluster(s, f)
 	for i := range f.topics {
-		judgeTopic(s, &f.topics[i], want)
+		judgeTopic(s, &f.topics[i], rules, app.LargestBatch(cfg))
 	}
-	if f.bans != nil {
-		judgeBans(s, f.bans)
-	}
-	if f.final != nil {
-		judgeFinal(s, f.final)
-	}
+	judgeBans(s, f.bans)
+	judgeFinal(s, f)
 	judgeKafkaRights(s, f)
-	judgeSessions(s, f.brokers, want.session)
-	judgeGroup(s, &f.group, want.group)
+	judgeSessions(s, f.brokers, cfg.Kafka.SessionTimeout)
+	judgeGroup(s, &f.group, cfg.Kafka.Group)
 	for i := range f.topics {
 		if f.topics[i].err == nil {
-			judgeStarts(s, &f.topics[i], want.start, want.notRedis)
+			judgeStarts(s, &f.topics[i], cfg.Start, notRedis)
 		}
 	}
 	return s.all
@@ -70,15 +68,16 @@ func judgeSessions(s *section, all []brokerFacts, session time.Duration) {
 	const check = "session timeout"
 	for _, b := range all {
 		name := fmt.Sprintf("broker %d", b.id)
-		switch shortest, longest := b.sessions.Shortest, b.sessions.Longest; {
+		ours, limits := units.FormatDuration(session), units.FormatDuration(b.sessions.Shortest)+" to "+units.FormatDuration(b.sessions.Longest)
+		switch {
 		case b.err != nil:
 		case b.sessionsErr != nil:
-			s.unchecked(check, name, b.sessionsErr.Error(), fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", units.FormatDuration(session)))
-		case session < shortest || session > longest:
-			s.wrong(check, name, fmt.Sprintf("kafka.session_timeout is %s, and %s to %s are allowed", units.FormatDuration(session), units.FormatDuration(shortest), units.FormatDuration(longest)),
+			s.unchecked(check, name, b.sessionsErr.Error(), fmt.Sprintf("see that %s lies within group.min. and group.max.session.timeout.ms", ours))
+		case session < b.sessions.Shortest || session > b.sessions.Longest:
+			s.wrong(check, name, fmt.Sprintf("kafka.session_timeout is %s, and %s are allowed", ours, limits),
 				"set kafka.session_timeout within that: the group takes no member with another")
 		default:
-			s.ok(check, name, fmt.Sprintf("%s, of %s to %s", units.FormatDuration(session), units.FormatDuration(shortest), units.FormatDuration(longest)))
+			s.ok(check, name, fmt.Sprintf("%s, of %s", ours, limits))
 		}
 	}
 }
@@ -99,11 +98,11 @@ func judgeKafkaRights(s *section, f *kafkaFacts) {
 		return
 	}
 	for _, r := range f.missing {
-		result := outcomeWrong
+		report := s.wrong
 		if r.Optional {
-			result = outcomeWarning
+			report = s.warn
 		}
-		s.add(result, check, r.Resource(), fmt.Sprintf("no right to %s, which is needed %s", r.Operation, r.For),
+		report(check, r.Resource(), fmt.Sprintf("no right to %s, which is needed %s", r.Operation, r.For),
 			"kafka-acls --add --allow-principal User:… "+r.Grant())
 	}
 	if len(f.missing) == 0 {
@@ -114,7 +113,6 @@ func judgeKafkaRights(s *section, f *kafkaFacts) {
 func judgeCluster(s *section, f *kafkaFacts) {
 	s.ok("cluster", "", fmt.Sprintf("%s, %s", f.cluster, units.Plural(int64(len(f.brokers)), "broker")))
 	var there []string
-	offered := true
 	for _, b := range f.brokers {
 		name := fmt.Sprintf("broker %d", b.id)
 		if b.err != nil {
@@ -123,52 +121,11 @@ func judgeCluster(s *section, f *kafkaFacts) {
 			continue
 		}
 		there = append(there, b.address)
-		for _, need := range needed {
-			if has, ok := b.offered[need.key]; !ok || has.to < need.from || has.from > need.to {
-				offered = false
-				found := fmt.Sprintf("%v isn't offered", need.key)
-				if ok {
-					found = fmt.Sprintf("%v is offered in versions %d to %d", need.key, has.from, has.to)
-				}
-				s.wrong("versions", name, fmt.Sprintf("%s; %d to %d are spoken", found, need.from, need.to), "use Kafka 2.3 or later, and a version of this program that knows it")
-			}
-		}
 	}
 	if len(there) == len(f.brokers) {
 		s.ok("advertised address", "", "all brokers reply at their advertised addresses: "+units.Names(there))
 	}
-	if offered && len(there) > 0 {
-		s.ok("versions", "", "all that is needed is offered")
-	}
 }
-
-// need is an API that the consumer calls, with the versions that it supports.
-type need struct {
-	key protocol.ApiKey
-	versions
-}
-
-// needed lists the APIs that the consumer cannot work without. kafka-go's Conn, which supports few
-// versions, sends the group's requests. Fetch is our own, from the first version with transactions.
-var needed = []need{
-	{protocol.Produce, versions{3, 8}}, // first version with headers
-	{protocol.Fetch, versions{4, 11}},
-	{protocol.ListOffsets, versions{2, 5}}, // first version with an isolation level
-	{protocol.Metadata, versions{4, 8}},    // first version that can leave out automatic topic creation
-	{protocol.OffsetCommit, versions{2, 2}},
-	{protocol.OffsetFetch, versions{1, 5}},
-	{protocol.FindCoordinator, versions{0, 0}},
-	{protocol.JoinGroup, versions{1, 2}},
-	{protocol.SyncGroup, versions{0, 0}},
-	{protocol.Heartbeat, versions{0, 0}},
-	{protocol.LeaveGroup, versions{0, 0}},
-	{protocol.DescribeConfigs, versions{0, 3}},
-	{protocol.CreateTopics, versions{0, 5}},
-	{protocol.CreatePartitions, versions{0, 1}},
-}
-
-// groupKind is the protocol type of a consumer group.
-const groupKind = "consumer"
 
 // groupDeals is the name of the assignor with which the consumer joins.
 var groupDeals = kafka.RoundRobinGroupBalancer{}.ProtocolName()
@@ -187,7 +144,7 @@ func judgeGroup(s *section, g *groupFacts, name string) {
 		s.ok(check, name, "not there yet: the first member makes it")
 	case len(g.Members) == 0:
 		s.ok(check, name, "no members; "+strings.ToLower(g.State))
-	case g.Kind != groupKind:
+	case g.Kind != "consumer":
 		s.wrong(check, name, fmt.Sprintf("its %s are of type %q, not of consumers", members, g.Kind), "use another kafka.group")
 	case g.Shares != "" && g.Shares != groupDeals:
 		s.wrong(check, name, fmt.Sprintf("its %s share by %q, and this program by %q: %s",

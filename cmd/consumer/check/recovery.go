@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/locate"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/internal/units"
 )
 
@@ -29,7 +31,7 @@ type lossFacts struct {
 var errUnknown = errors.New("requires Kafka and Redis")
 
 // gatherLoss queries Kafka for how far back its logs reach, and Redis for its windows.
-func gatherLoss(ctx context.Context, r *app.Reader, consumer *ingest.Consumer, k *kafkaFacts, redis *redisFacts) (*lossFacts, error) {
+func gatherLoss(ctx context.Context, cfg *config.Config, boards *boards.Boards, consumer *ingest.Consumer, k *kafkaFacts, redis *redisFacts) (*lossFacts, error) {
 	if k.err != nil || redis.state == nil {
 		return nil, errUnknown
 	}
@@ -44,15 +46,11 @@ func gatherLoss(ctx context.Context, r *app.Reader, consumer *ingest.Consumer, k
 	clock := redis.states[0].Clock
 	reach, err := app.Reach(ctx, consumer, topics, clock)
 	if err != nil {
-		return nil, app.ExplainKafka(ctx, err, &r.Config.Kafka, topics[0].Name)
+		return nil, app.ExplainKafka(ctx, err, &cfg.Kafka, topics[0].Name)
 	}
-	all, err := app.NewBoards(r.Config, r.Client, k.cluster)
+	listed, err := boards.ListedWindows(ctx, func(string) bool { return true })
 	if err != nil {
-		return nil, err
-	}
-	listed, err := all.ListedWindows(ctx, func(string) bool { return true })
-	if err != nil {
-		return nil, app.ExplainRedis(ctx, err, r.Config)
+		return nil, app.ExplainRedis(ctx, err, cfg)
 	}
 	f := &lossFacts{reach: reach, now: clock()}
 	for _, w := range listed {
@@ -77,13 +75,13 @@ func judgeLoss(f *lossFacts, err error) []finding {
 		reaches := units.ShortDuration(max(0, f.now.Sub(since)))
 		back, age = reaches+", to "+since.UTC().Format(time.RFC3339), "at most "+reaches+" old"
 	}
-	lacking := f.lacking()
-	if len(lacking) == 0 {
-		s.ok(check, "", fmt.Sprintf("the log reaches back %s, and covers all live windows; a backup may be %s", back, age))
-		return s.all
+	back = "the log reaches back " + back
+	if lacking := f.lacking(); len(lacking) > 0 {
+		s.warn(check, "", fmt.Sprintf("%s, and does not cover %s; a backup may be %s", back, units.Names(lacking), age),
+			"keep backups of Redis that are not older (docs/recovery.md), or have Kafka keep the log for longer")
+	} else {
+		s.ok(check, "", fmt.Sprintf("%s, and covers all live windows; a backup may be %s", back, age))
 	}
-	s.warn(check, "", fmt.Sprintf("the log reaches back %s, and does not cover %s; a backup may be %s", back, units.Names(lacking), age),
-		"keep backups of Redis that are not older (docs/recovery.md), or have Kafka keep the log for longer")
 	return s.all
 }
 

@@ -3,8 +3,10 @@ package check
 // judgeRedis checks the Redis servers: each master separately, then the shards, rights and standings.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,7 +57,7 @@ func judgeServer(s *section, f *redisFacts, m *serverFacts) {
 }
 
 // oldestRedis is the oldest version that has all commands and options that the scripts use.
-var oldestRedis = [2]int{6, 2}
+var oldestRedis = []int{6, 2}
 
 func judgeVersion(s *section, f *redisFacts, m *serverFacts) {
 	const check = "server"
@@ -74,8 +76,7 @@ func judgeVersion(s *section, f *redisFacts, m *serverFacts) {
 	text = fmt.Sprintf("%s %s, %s", name, version, text)
 	var major, minor int
 	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
-	old := n == 2 && (major < oldestRedis[0] || major == oldestRedis[0] && minor < oldestRedis[1])
-	switch {
+	switch old := n == 2 && slices.Compare([]int{major, minor}, oldestRedis) < 0; {
 	case name == "Redis" && old:
 		s.wrong(check, m.address, text, "use Redis 6.2 or later, or Valkey")
 	case m.info["role"] == "slave":
@@ -89,17 +90,15 @@ func judgeVersion(s *section, f *redisFacts, m *serverFacts) {
 
 func judgeEviction(s *section, m *serverFacts) {
 	const check = "eviction"
-	if wrong, ok := errors.AsType[*redisconn.EvictionError](m.eviction); ok && wrong.Policy == "" {
+	wrong, evicts := errors.AsType[*redisconn.EvictionError](m.eviction)
+	switch {
+	case evicts && wrong.Policy == "":
 		s.wrong(check, m.address, "Redis does not report its maxmemory-policy", "if it is noeviction, set redis.assume_noeviction: true")
-		return
-	} else if ok {
+	case evicts:
 		s.wrong(check, m.address, "maxmemory-policy "+wrong.Policy+": it may drop a board or the ledger alone", "CONFIG SET maxmemory-policy noeviction, and in its file")
-		return
-	}
-	switch policy := m.info["maxmemory_policy"]; {
 	case m.eviction != nil:
 		s.unchecked(check, m.address, m.eviction.Error(), "")
-	case policy == "" && m.settings["maxmemory-policy"] == "":
+	case m.info["maxmemory_policy"] == "" && m.settings["maxmemory-policy"] == "":
 		s.warn(check, m.address, "not reported; redis.assume_noeviction states that it is noeviction", "check that it is")
 	default:
 		s.ok(check, m.address, "noeviction")
@@ -113,16 +112,16 @@ func judgeMemory(s *section, m *serverFacts) {
 	const check = "memory"
 	used, err := strconv.ParseInt(m.info["used_memory"], 10, 64)
 	limit, _ := strconv.ParseInt(m.info["maxmemory"], 10, 64)
+	of := fmt.Sprintf("%s used of maxmemory %s", units.ShortBytes(used), units.ShortBytes(limit))
 	switch {
 	case err != nil:
 		s.unchecked(check, m.address, "not reported by INFO", "")
 	case limit <= 0:
 		s.ok(check, m.address, units.ShortBytes(used)+" used, no maxmemory: the machine's memory is the limit")
 	case float64(used) > fullShare*float64(limit):
-		s.warn(check, m.address, fmt.Sprintf("%s used of maxmemory %s (%d %%)", units.ShortBytes(used), units.ShortBytes(limit), used*100/limit),
-			"raise maxmemory, or shorten retentions: at the limit ingestion stops")
+		s.warn(check, m.address, fmt.Sprintf("%s (%d %%)", of, used*100/limit), "raise maxmemory, or shorten retentions: at the limit ingestion stops")
 	default:
-		s.ok(check, m.address, fmt.Sprintf("%s used of maxmemory %s", units.ShortBytes(used), units.ShortBytes(limit)))
+		s.ok(check, m.address, of)
 	}
 }
 
@@ -132,16 +131,11 @@ func judgePersistence(s *section, m *serverFacts) {
 	save, known := m.settings["save"]
 	var ways []string
 	if aof {
-		way := "AOF"
-		if fsync := m.settings["appendfsync"]; fsync != "" {
-			way += ", appendfsync " + fsync
-		}
-		ways = append(ways, way)
+		ways = append(ways, "AOF, appendfsync "+cmp.Or(m.settings["appendfsync"], "unknown"))
 	}
 	if save != "" {
 		ways = append(ways, "RDB, save "+save)
 	}
-	text := strings.Join(ways, "; ")
 	switch {
 	case m.info["aof_enabled"] == "":
 		s.unchecked(check, m.address, "not reported by INFO", "")
@@ -153,22 +147,19 @@ func judgePersistence(s *section, m *serverFacts) {
 	case !aof && !known:
 		s.unchecked(check, m.address, "no AOF; whether it saves RDB files, this user may not ask by CONFIG", "check that it does")
 	default:
-		s.ok(check, m.address, text)
+		s.ok(check, m.address, strings.Join(ways, "; "))
 	}
 }
 
 func judgeLazyfree(s *section, m *serverFacts) {
 	const check = "lazyfree"
 	var off []string
-	known := false
 	for _, name := range []string{"lazyfree-lazy-expire", "lazyfree-lazy-server-del"} {
-		v, ok := m.settings[name]
-		known = known || ok
-		if v == "no" {
+		if m.settings[name] == "no" {
 			off = append(off, name)
 		}
 	}
-	switch {
+	switch _, known := m.settings["lazyfree-lazy-expire"]; {
 	case !known:
 		s.unchecked(check, m.address, "this user may not use CONFIG, or the server does not report it", "see that lazyfree-lazy-expire is yes")
 	case len(off) > 0:
@@ -208,5 +199,47 @@ func judgeRights(s *section, err error) {
 		s.wrong(check, "", fmt.Sprintf("this user may not run %s: %v", missing.Command, missing.Err), "ACL SETUSER … +"+strings.ToLower(missing.Command))
 	default:
 		s.wrong(check, "", err.Error(), "fix the cause that Redis reports")
+	}
+}
+
+// judgeShards checks the slots of a cluster, and the shards if there are several.
+func judgeShards(s *section, f *redisFacts) {
+	const check = "slots"
+	if f.number != "" {
+		s.warn("shards", "", f.number, "")
+	}
+	switch {
+	case !f.cluster:
+	case f.gapsErr != nil:
+		s.unchecked(check, "", f.gapsErr.Error(), "")
+	case len(f.gaps) == 0:
+		s.ok(check, "", "the cluster serves all of its slots")
+	}
+	for _, gap := range f.gaps {
+		s.wrong(check, "", gap, "see that every slot has a master, and that each of them runs (redis-cli --cluster check)")
+	}
+	if len(f.states) <= 1 {
+		return
+	}
+	for _, problem := range f.problems {
+		s.wrong("shards", "", problem, "see that its master runs, and can be reached from here")
+	}
+	var empty []string
+	known := map[string]bool{}
+	for _, r := range f.shards {
+		if r.Problem != nil && r.Ledger != nil {
+			empty = append(empty, fmt.Sprint(r.Shard))
+		}
+		if r.Master != nil {
+			known[*r.Master] = true
+		}
+	}
+	switch {
+	case len(f.problems) > 0:
+	case len(empty) > 0:
+		s.warn("shards", "", fmt.Sprintf("of %d shards these are empty, while others are not: %s", len(f.states), units.Names(empty)),
+			"if a master was lost, restore its backup, or let them be read again")
+	default:
+		s.ok("shards", "", fmt.Sprintf("%d, on %s", len(f.states), units.Plural(int64(max(1, len(known))), "server")))
 	}
 }

@@ -1,14 +1,16 @@
 package check
 
-// This file defines the report: what check found, and the remedies. The judge functions are pure: they turn
+// This file defines the report: what check found, and the remedies, as JSON and as a table. The judge functions are pure: they turn
 // the gathered facts into findings.
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/standings/standings/cmd/consumer/shards"
+	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
 )
 
@@ -120,4 +122,70 @@ func (r *checkReport) count() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// The line width in columns: the terminal's width within these limits, or usualWidth without a terminal.
+const (
+	narrowest  = 80
+	widest     = 120
+	usualWidth = 100
+)
+
+var colours = map[string]terminal.Colour{
+	string(outcomeOK): terminal.Green, string(outcomeUnchecked): terminal.Yellow, string(outcomeWarning): terminal.Yellow, "warnings": terminal.Yellow, string(outcomeWrong): terminal.Red,
+}
+
+// write writes lines that fit the terminal, unless a single word is longer.
+func (r *checkReport) write(w io.Writer, coloured bool) error {
+	width := usualWidth
+	if columns, ok := terminal.Width(w); ok {
+		width = min(max(columns, narrowest), widest)
+	}
+	t := terminal.NewTable("CHECK", "RESULT", "FOUND → WHAT TO DO")
+	section := ""
+	for _, f := range mergeSubjects(r.Findings) {
+		if f.Section != section {
+			section = f.Section
+			t.Add("", "", "")
+			t.Add(strings.ToUpper(section[:1])+section[1:], "", "")
+		}
+		text := terminal.Plain(f.Found)
+		if f.Subject != "" {
+			text = terminal.Plain(f.Subject) + ": " + text
+		}
+		if f.ToDo != "" {
+			text += " → " + terminal.Plain(f.ToDo)
+		}
+		t.Add(f.Check, string(f.Result), text)
+	}
+	t.Wrap(2, width)
+	var b strings.Builder
+	t.Write(&b)
+	if lines := shards.Lines(r.Shards); len(lines) > 0 {
+		b.WriteString("\n" + strings.Join(lines, "\n") + "\n")
+	}
+	conclusion := "The consumer would work"
+	if r.Result == outcomeWrong {
+		conclusion = "The consumer wouldn't work like this"
+	}
+	fmt.Fprintf(&b, "\n%s: %s\n", conclusion, r.count())
+	return terminal.WriteColoured(w, b.String(), colours, coloured)
+}
+
+// mergeSubjects merges findings that differ only in their subject.
+func mergeSubjects(all []finding) (merged []finding) {
+	at := map[finding]int{}
+	for _, f := range all {
+		alike := f
+		alike.Subject = ""
+		if i, ok := at[alike]; ok && f.Subject != "" {
+			merged[i].Subject += ", " + f.Subject
+			continue
+		}
+		if f.Subject != "" {
+			at[alike] = len(merged)
+		}
+		merged = append(merged, f)
+	}
+	return merged
 }

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
@@ -29,19 +28,19 @@ func judgeStandings(s *section, f *redisFacts, topics []string) {
 	judgeLedger(s, f.state, topics)
 	judgeBoards(s, f, topics)
 	judgeRules(s, f)
-	judgeWorkers(s, f.state, f.group)
+	judgeWorkers(s, f.state)
 	judgeZones(s, f.state, zoneinfo.Current().Version)
 }
 
 // judgeZones warns if the running consumers and this program have different time zone data.
 func judgeZones(s *section, st *ledger.State, own string) {
-	all := append(workers.TimeZoneData(st), own)
-	slices.Sort(all)
-	if all = slices.Compact(all); len(all) > 1 {
-		s.warn("time_zone_data", "", fmt.Sprintf("the running consumers and this program have different time zone data: %s", strings.Join(all, ", ")),
+	if all := workers.TimeZoneData(st); len(all) > 1 || len(all) == 1 && all[0] != own {
+		s.warn("time_zone_data", "", fmt.Sprintf("the running consumers have the time zone data %s, and this program %s", strings.Join(all, ", "), own),
 			"give all of them the same version of the program, or of the system's data")
 	}
 }
+
+const rebuildOrRestore = "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis"
 
 // judgeBoards checks whether Redis has the key of every listed window, and whether boards are being
 // refilled.
@@ -54,7 +53,7 @@ func judgeBoards(s *section, f *redisFacts, topics []string) {
 	case len(f.lost) > 0:
 		s.wrong(check, "", fmt.Sprintf("%s listed without a key in Redis; a partition with an event for one halts (board_lost): %s",
 			units.Plural(int64(len(f.lost)), "window"), units.Names(f.lost)),
-			"rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
+			rebuildOrRestore)
 	case len(progress.Refilling) > 0:
 		s.warn(check, "", fmt.Sprintf("refilling after Redis was lost or the boards were rebuilt: %s still to read; until then boards are partial",
 			units.Plural(progress.Left(), "record")), "wait, or restore a backup of Redis")
@@ -119,7 +118,7 @@ func judgeAdded(s *section, check string, added []ledger.Added) {
 		return
 	}
 	s.warn(check, "", fmt.Sprintf("%s; the windows of %s that start before about %s are shown as incomplete until a rebuild",
-		text, units.Names(late), time.UnixMilli(since).UTC().Format("2006-01-02 15:04:05Z")),
+		text, units.Names(late), utc(since)),
 		"after the start, run consumer rebuild, which counts these windows from the log, as far as the log reaches back")
 }
 
@@ -130,44 +129,39 @@ func judgeLedger(s *section, st *ledger.State, topics []string) {
 		if _, err := ledger.Parse(st.Ledger[field]); err != nil {
 			torn = append(torn, field)
 		}
-		if id, err := ledger.ParsePartition(field); err != nil || !slices.Contains(topics, id.Topic) {
-			topic := id.Topic
-			if err != nil {
-				topic = field
-			}
-			if !slices.Contains(others, topic) {
-				others = append(others, topic)
-			}
+		id, err := ledger.ParsePartition(field)
+		if err != nil {
+			id.Topic = field
+		}
+		if !slices.Contains(topics, id.Topic) && !slices.Contains(others, id.Topic) {
+			others = append(others, id.Topic)
 		}
 	}
 	text := fmt.Sprintf("%s, %s listed", units.Plural(int64(len(st.Ledger)), "position"), units.Plural(int64(st.Windows), "window"))
 	if len(st.Ledger) == 0 && st.Windows == 0 {
 		text = "nothing yet"
 	}
-	clean := true
+	before := len(s.all)
 	if len(torn) > 0 {
-		clean = false
-		s.wrong(check, "", fmt.Sprintf("torn: a script died in the middle of a piece of %s", units.Names(torn)), "rebuild the boards from the log (consumer rebuild), or restore a backup of Redis")
+		s.wrong(check, "", fmt.Sprintf("torn: a script died in the middle of a piece of %s", units.Names(torn)), rebuildOrRestore)
 	}
 	if len(others) > 0 {
-		clean = false
 		s.warn(check, "", fmt.Sprintf("the ledger has topics that are not configured: %s", units.Names(others)),
 			"if another consumer writes here, use another redis.prefix; if topics were removed, their events stay in the boards")
 	}
 	if st.Held {
-		clean = false
 		s.warn(check, "", "a rebuild holds the boards: no events are applied until the swap or the expiry of its hold", "wait")
 	}
-	if clean {
+	if len(s.all) == before {
 		s.ok(check, "", text)
 	}
 }
 
 // judgeWorkers reports the consumers that are running, because check may run next to them, and the halted
 // partitions.
-func judgeWorkers(s *section, st *ledger.State, group string) {
+func judgeWorkers(s *section, st *ledger.State) {
 	const check = "consumer"
-	owners, groups := map[string]int{}, map[string]bool{}
+	owners := map[string]bool{}
 	halts := map[string][]string{} // halted partitions by reason
 	lines := map[string]workers.Line{}
 	for field, text := range st.Workers {
@@ -175,10 +169,7 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 		if json.Unmarshal([]byte(text), &line) != nil || st.Now.Sub(line.Time()) > workers.StaleAfter {
 			continue
 		}
-		owners[line.Owner]++
-		if line.Group != "" && line.Group != group {
-			groups[line.Group] = true
-		}
+		owners[line.Owner] = true
 		if line.State == workers.StateHalted {
 			halts[line.Reason], lines[field] = append(halts[line.Reason], field), line
 		}
@@ -188,17 +179,9 @@ func judgeWorkers(s *section, st *ledger.State, group string) {
 		first := lines[fields[0]] // all of them have the same reason
 		s.wrong(check, "", fmt.Sprintf("halted: %s (%s): %s", units.Names(fields), reason, first.What), first.Remedy)
 	}
-	for _, other := range slices.Sorted(maps.Keys(groups)) {
-		s.warn(check, "", fmt.Sprintf("another group, %s, counts under this prefix: each event counts once all the same, and either finds the ledger moved by the other", other),
-			"unless this group has just been renamed, stop one of the two, or use another redis.prefix for it")
-	}
 	if len(owners) == 0 {
 		s.ok(check, "", "none has written here in the last "+units.FormatDuration(workers.StaleAfter))
 		return
 	}
-	var names []string
-	for _, owner := range slices.Sorted(maps.Keys(owners)) {
-		names = append(names, fmt.Sprintf("%s (%s)", owner, units.Plural(int64(owners[owner]), "partition")))
-	}
-	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(workers.StaleAfter), units.Names(names)))
+	s.ok(check, "", fmt.Sprintf("running in the last %s: %s", units.FormatDuration(workers.StaleAfter), units.Names(slices.Sorted(maps.Keys(owners)))))
 }

@@ -4,6 +4,8 @@ package check
 // partition.
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,18 +59,15 @@ func (r *startReport) addOutlook(o *locate.Outlook) {
 // judgeStarts adds one finding for each way in which partitions of a topic would start.
 func judgeStarts(s *section, t *topicFacts, start string, notRedis error) {
 	const check = "start"
-	switch {
-	case t.logsErr != nil:
+	if notRedis != nil {
+		notRedis = errors.New("unknown without Redis")
+	}
+	if t.logsErr != nil {
 		s.wrong(check, t.name, t.logsErr.Error(), "let this user describe and read the topic, and see that all partitions have leaders")
 		return
-	case t.committedErr != nil:
-		s.unchecked(check, t.name, t.committedErr.Error(), "")
-		return
-	case notRedis != nil:
-		s.unchecked(check, t.name, "unknown without Redis", "")
-		return
-	case t.outlookErr != nil:
-		s.unchecked(check, t.name, t.outlookErr.Error(), "")
+	}
+	if err := cmp.Or(t.committedErr, notRedis, t.outlookErr); err != nil {
+		s.unchecked(check, t.name, err.Error(), "")
 		return
 	}
 	for _, why := range []locate.Why{locate.FromLedger, locate.Added, locate.First, locate.Lost, locate.OverGap} {
@@ -94,7 +93,7 @@ func (t *topicFacts) judgeStart(s *section, why locate.Why, start string) {
 	}
 	where := fmt.Sprintf("%s; %s to read", partitionsOf(offsets), units.Plural(lag, "record"))
 	if partial > 0 {
-		where += "; windows that began before " + time.UnixMilli(partial).UTC().Format("2006-01-02 15:04:05Z") + " will be shown as incomplete"
+		where += "; windows that began before " + utc(partial) + " will be shown as incomplete"
 	}
 	switch why {
 	case locate.FromLedger:
@@ -112,6 +111,8 @@ func (t *topicFacts) judgeStart(s *section, why locate.Why, start string) {
 	case locate.Halts:
 	}
 }
+
+func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05Z") }
 
 // judgeHalts reports the partitions that would halt. For each reason it names the first one and the number
 // of others.

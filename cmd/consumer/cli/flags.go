@@ -17,29 +17,23 @@ import (
 // ErrUsage marks a command line that cannot be executed.
 var ErrUsage = errors.New("usage")
 
-type usageError struct{ error }
-
-func (usageError) Is(target error) bool { return target == ErrUsage }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// Usagef returns an error in the command line; the command has done nothing.
-func Usagef(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
-}
-
 // ErrNoAnswer marks an error that prevented an answer, for commands whose exit code 1 is an answer.
 var ErrNoAnswer = errors.New("no answer")
 
-type noAnswerError struct{ error }
+// marked is an error that is also its mark, which its text does not show.
+type marked struct {
+	error
+	mark error
+}
 
-func (noAnswerError) Is(target error) bool { return target == ErrNoAnswer }
+func (e marked) Unwrap() []error { return []error{e.error, e.mark} }
 
-func (e noAnswerError) Unwrap() error { return e.error }
+// Usagef returns an error in the command line; the command has done nothing.
+func Usagef(format string, args ...any) error { return marked{fmt.Errorf(format, args...), ErrUsage} }
 
 // NoAnswer marks err so that the command ends with ExitUsage, as diff(1) does. Exit code 1 then always
 // means that the answer is no.
-func NoAnswer(err error) error { return noAnswerError{err} }
+func NoAnswer(err error) error { return marked{err, ErrNoAnswer} }
 
 // knownCommand rejects arguments of the root command, which name a command that does not exist.
 func knownCommand(c *cobra.Command, args []string) error {

@@ -44,31 +44,19 @@ func (p *Program) Configuration() (*config.Loaded, error) {
 	return config.Load(p.ConfigPath, p.Environ)
 }
 
-// Colours reports whether output to w may have colours: if w is a terminal, TERM is not dumb, and NO_COLOR
-// is unset or empty (https://no-color.org).
+// Colours reports whether output to w may have colours: if it can be redrawn in place, and NO_COLOR is
+// unset or empty (https://no-color.org).
 func (p *Program) Colours(w io.Writer) bool {
-	_, onTerminal := terminal.Width(w)
-	return onTerminal && coloursWanted(p.Environ)
+	unwanted := slices.ContainsFunc(p.Environ, func(pair string) bool {
+		return strings.HasPrefix(pair, "NO_COLOR=") && pair != "NO_COLOR="
+	})
+	return p.DrawsInPlace(w) && !unwanted
 }
 
-// DrawsInPlace reports whether output to w can be redrawn in place: if w is a terminal and TERM is not
-// dumb.
+// DrawsInPlace reports whether output to w can be redrawn in place: if w is a terminal and TERM is not dumb.
 func (p *Program) DrawsInPlace(w io.Writer) bool {
 	_, onTerminal := terminal.Width(w)
-	return onTerminal && !slices.Contains(p.Environ, dumb)
-}
-
-// dumb describes a terminal that shows text and ignores escape sequences.
-const dumb = "TERM=dumb"
-
-func coloursWanted(environ []string) bool {
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		if name == "NO_COLOR" && value != "" || pair == dumb {
-			return false
-		}
-	}
-	return true
+	return onTerminal && !slices.Contains(p.Environ, "TERM=dumb")
 }
 
 // Run executes a command line on root and returns the exit code after everything that it started has ended.
@@ -82,7 +70,7 @@ func (p *Program) Run(ctx context.Context, root *cobra.Command, args []string) i
 	if err == nil {
 		return ExitOK
 	}
-	if !errors.As(err, new(*loggedError)) {
+	if !errors.Is(err, errLogged) {
 		for line := range Lines(err) {
 			fmt.Fprintf(p.Stderr, "consumer: %s\n", terminal.Harmless(line))
 		}
@@ -104,12 +92,10 @@ func Lines(err error) iter.Seq[string] {
 	}
 }
 
+var errLogged = errors.New("logged")
+
 // Logged marks err as already logged: Run derives the exit code from it and writes nothing.
-func Logged(err error) error { return &loggedError{err} }
-
-type loggedError struct{ error }
-
-func (e *loggedError) Unwrap() error { return e.error }
+func Logged(err error) error { return marked{err, errLogged} }
 
 // Root returns the command consumer with its subcommands, which must be made for p.
 func (p *Program) Root(version string, commands ...*cobra.Command) *cobra.Command {
@@ -136,16 +122,12 @@ equal points rank by who reached them first.`,
 }
 
 // WriteJSON writes v with indentation, for programs and people. Control characters are escaped.
-func WriteJSON(w io.Writer, v any) error {
-	out := json.NewEncoder(safejson.NewWriter(w))
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(v)
-}
+func WriteJSON(w io.Writer, v any) error { return writeJSON(w, v, "  ") }
 
-// writeJSONLine writes v as one line, for programs that read a stream of documents.
-func writeJSONLine(w io.Writer, v any) error {
+// writeJSON writes v as one line if indent is empty, for programs that read a stream of documents.
+func writeJSON(w io.Writer, v any, indent string) error {
 	out := json.NewEncoder(safejson.NewWriter(w))
+	out.SetIndent("", indent)
 	out.SetEscapeHTML(false)
 	return out.Encode(v)
 }

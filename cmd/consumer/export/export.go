@@ -96,12 +96,9 @@ func (e *exporter) export(ctx context.Context) error {
 		if e.period != "" && w.Period != e.period {
 			continue
 		}
-		if _, err := e.reader.Period(w.Board, w.Period); err != nil {
-			continue // no longer configured
-		}
 		known[w.Listing()] = true
 		// If its retention ends meanwhile, the rows come from the archive, or there are none.
-		if _, err := e.one(ctx, w.Board, w.Period, w.Name); err != nil {
+		if err := e.listed(ctx, w.Board, w.Period, w.Name); err != nil {
 			return err
 		}
 	}
@@ -124,20 +121,25 @@ func (e *exporter) archived(ctx context.Context, known map[string]bool) error {
 		for i := range some {
 			w := &some[i]
 			at = w.Place()
-			if known[w.Board+":"+w.Period+":"+w.Name] {
-				continue
-			}
-			if _, err := e.reader.Period(w.Board, w.Period); err != nil {
-				continue
-			}
-			if _, err := e.one(ctx, w.Board, w.Period, w.Name); err != nil {
-				return err
+			if !known[w.Board+":"+w.Period+":"+w.Name] {
+				if err := e.listed(ctx, w.Board, w.Period, w.Name); err != nil {
+					return err
+				}
 			}
 		}
 		if len(some) < rowsAtOnce {
 			return nil
 		}
 	}
+}
+
+// listed exports a listed window, unless its period is no longer configured.
+func (e *exporter) listed(ctx context.Context, board, period, window string) error {
+	if _, err := e.reader.Period(board, period); err != nil {
+		return nil //nolint:nilerr // the window is left out
+	}
+	_, err := e.one(ctx, board, period, window)
+	return err
 }
 
 // one exports a window. It writes nothing for a window that does not exist.

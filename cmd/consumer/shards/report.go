@@ -138,7 +138,5 @@ func Lines(all []Report) []string {
 		}
 		t.Add(fmt.Sprint(r.Shard), master, windows, behind, strings.Join(notes, "; "))
 	}
-	var b strings.Builder
-	t.Write(&b)
-	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	return t.Lines()
 }

@@ -2,11 +2,16 @@
 package status
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/terminal"
 )
 
 // Command returns the status command for a program.
@@ -52,13 +57,18 @@ passing of time: as text after an empty line, or with --json as one document per
 				return err
 			}
 			if watching.On {
-				return watch(c.Context(), p, l.Config, watching.Every, asJSON)
+				return watch(p, l.Config).Run(c.Context(), p, watching.Every, asJSON)
 			}
 			s, err := gather(c.Context(), l.Config)
 			if err != nil {
 				return err
 			}
-			if err := show(p, s, asJSON); err != nil {
+			if asJSON {
+				err = cli.WriteJSON(p.Stdout, s)
+			} else {
+				err = write(p.Stdout, s, p.Colours(p.Stdout))
+			}
+			if err != nil {
 				return err
 			}
 			if err := s.unreachable(); err != nil {
@@ -72,9 +82,33 @@ passing of time: as text after an empty line, or with --json as one document per
 	return c
 }
 
-func show(p *cli.Program, s *report, asJSON bool) error {
-	if asJSON {
-		return cli.WriteJSON(p.Stdout, s)
+// watch repeats the status. It continues during outages, because outages are the reason to watch: an
+// unavailable server is a problem in the report, not an error.
+func watch(p *cli.Program, cfg *config.Config) *cli.Watch[report] {
+	return &cli.Watch[report]{
+		Read:     func(ctx context.Context) (*report, error) { return gather(ctx, cfg) },
+		Ends:     func(error) bool { return true },
+		Document: func(s *report) (document, matters any) { return s, s.whatMatters() },
+		Lines:    lines,
+		Text: func(s *report) error {
+			if err := write(p.Stdout, s, p.Colours(p.Stdout)); err != nil {
+				return err
+			}
+			if away := s.unreachable(); away != nil {
+				return terminal.Write(p.Stdout, fmt.Sprintf("\n%v\n", away))
+			}
+			return nil
+		},
 	}
-	return write(p.Stdout, s, p.Colours(p.Stdout))
+}
+
+// whatMatters returns a report without the values that change merely with time.
+func (s *report) whatMatters() *report {
+	some := *s
+	some.At, some.Partitions = "", slices.Clone(s.Partitions)
+	for i := range some.Partitions {
+		p := &some.Partitions[i]
+		p.BehindMS, p.ReportedAt, p.DuplicatesMS = nil, nil, nil
+	}
+	return &some
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/internal/units"
 )
@@ -39,6 +40,9 @@ func gather(ctx context.Context, cfg *config.Config) (*report, error) {
 	}
 	defer app.CloseKafka(client)
 
+	s := &report{
+		Group: cfg.Kafka.Group, Prefix: cfg.Redis.Prefix, Problems: []string{}, Partitions: []partition{}, Incomplete: []incompleteWindow{},
+	}
 	var log kafkaStatus
 	var redis shardStates
 	var both sync.WaitGroup
@@ -48,21 +52,11 @@ func gather(ctx context.Context, cfg *config.Config) (*report, error) {
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted")
 	}
-
-	s := &report{
-		At: units.TimeMS(time.Now().UnixMilli()), Group: cfg.Kafka.Group, Prefix: cfg.Redis.Prefix,
-		Problems: log.problems, Partitions: []partition{}, Incomplete: []incompleteWindow{},
-	}
-	s.Problems = append(s.Problems, redis.problems...)
-	s.Shards = shards.Reports(redis.stores, redis.states, redis.errs)
+	s.At = units.TimeMS(time.Now().UnixMilli())
+	s.Problems = append(append(s.Problems, log.problems...), redis.problems...)
+	s.Shards = shards.Reports(r.Boards.Shards(), redis.states, redis.errs)
 	state := redis.together()
-	for _, id := range partitionsOf(cfg.Kafka.Topics, log.partitions, state) {
-		var facts *kafkaLog
-		if f, ok := log.partitions[id]; ok {
-			facts = &f
-		}
-		s.Partitions = append(s.Partitions, partitionOf(id, facts, state))
-	}
+	s.addPartitions(cfg.Kafka.Topics, log.partitions, state)
 	if slices.ContainsFunc(s.Partitions, func(p partition) bool { return (p.Stale || p.State == nil) && p.Lag != nil && *p.Lag > 0 }) {
 		s.Problems = append(s.Problems, fullServers(ctx, cfg, r)...)
 	}
@@ -77,6 +71,38 @@ func gather(ctx context.Context, cfg *config.Config) (*report, error) {
 		}
 	}
 	return s, nil
+}
+
+// shardStates holds the state or the error of each shard.
+type shardStates struct {
+	states   []ledger.State
+	errs     []error
+	problems []string
+	borders  ranking.SettledBorders // settled bounds of windows
+}
+
+func askShards(ctx context.Context, r *app.Reader) (s shardStates) {
+	s.states, s.errs = r.Boards.States(ctx)
+	s.problems = app.ExplainShards(ctx, s.errs, r.Config)
+	var err error
+	if s.borders, err = r.Boards.SettledBorders(ctx); err != nil && s.errs[0] == nil {
+		s.problems = append(s.problems, app.ExplainRedis(ctx, err, r.Config).Error())
+	}
+	return s
+}
+
+// together combines the states of the shards that answered; nil if none did.
+func (s *shardStates) together() *ledger.State {
+	var known []ledger.State
+	for i, st := range s.states {
+		if s.errs[i] == nil {
+			known = append(known, st)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return new(ledger.Together(known))
 }
 
 // fullServers names the servers that have reached their maxmemory. It is called if partitions are behind
@@ -98,12 +124,12 @@ func fullServers(ctx context.Context, cfg *config.Config, r *app.Reader) []strin
 // kafkaStatus holds Kafka's answers about the configured topics.
 type kafkaStatus struct {
 	cluster    string
-	partitions map[ledger.Partition]kafkaLog
+	partitions map[ledger.Partition]partition
 	problems   []string
 }
 
 func askKafka(ctx context.Context, cfg *config.Config, client *kafka.Client) kafkaStatus {
-	s := kafkaStatus{partitions: map[ledger.Partition]kafkaLog{}, problems: []string{}}
+	s := kafkaStatus{partitions: map[ledger.Partition]partition{}}
 	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
 	if err != nil {
 		s.problems = append(s.problems, app.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0]).Error())
@@ -142,23 +168,20 @@ func (s *kafkaStatus) askTopic(ctx context.Context, cfg *config.Config, client *
 		return err
 	}
 	for p, log := range logs {
-		s.partitions[ledger.Partition{Topic: topic, Number: p}] = kafkaLog{start: log.Start, end: max(log.End, ends[p]), stable: log.End}
+		s.partitions[ledger.Partition{Topic: topic, Number: p}] = partition{
+			Topic: topic, Partition: p, LogStart: &log.Start, LogEnd: new(max(log.End, ends[p])), stable: log.End,
+		}
 	}
-	var committed map[int]kafkaconn.Commit
-	err = kafkaconn.RetryTransient(ctx, client, func() (err error) {
-		committed, err = kafkaconn.Committed(ctx, client, cfg.Kafka.Group, topic, kafkaconn.UpTo(n)...)
+	return kafkaconn.RetryTransient(ctx, client, func() error {
+		committed, err := kafkaconn.Committed(ctx, client, cfg.Kafka.Group, topic, kafkaconn.UpTo(n)...)
+		for p, c := range committed {
+			id := ledger.Partition{Topic: topic, Number: p}
+			known := s.partitions[id]
+			known.Committed = &c.Offset
+			s.partitions[id] = known
+		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	for p, c := range committed {
-		id := ledger.Partition{Topic: topic, Number: p}
-		f := s.partitions[id]
-		f.committed = &c.Offset
-		s.partitions[id] = f
-	}
-	return nil
 }
 
 const (
@@ -194,9 +217,9 @@ func addBehind(ctx context.Context, cfg *config.Config, client *kafka.Client, al
 
 // behind returns the age in ms of the first record at or after the position; nil if it is unknown.
 func behind(ctx context.Context, client *kafka.Client, p *partition) *int64 {
-	at, _ := counted(*p.Position)
-	var first int64 // the record's time, Unix ms
-	left := scan.Stretch{Client: client, Topic: p.Topic, Partition: p.Partition, From: max(at, *p.LogStart), End: p.stable, MaxWait: time.Millisecond, MaxBytes: 1}
+	at, _ := ledger.Counted(*p.Position) // valid, because the lag is known
+	var first int64                      // the record's time, Unix ms
+	left := scan.Stretch{Client: client, Topic: p.Topic, Partition: p.Partition, From: max(at.From, *p.LogStart), End: p.stable, MaxWait: time.Millisecond, MaxBytes: 1}
 	err := left.Each(ctx, func(r *recordbatch.Record) error {
 		first = r.Time
 		return errFound

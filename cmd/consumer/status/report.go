@@ -99,78 +99,57 @@ func (s *report) counting() error {
 	return nil
 }
 
-// kafkaLog holds Kafka's offsets of a partition.
-type kafkaLog struct {
-	start, end int64
-	committed  *int64
-	stable     int64 // the log's end for read_committed: the start of the first open transaction
-}
-
-// partitionsOf returns the partitions of the configured topics that Kafka or Redis know.
-func partitionsOf(topics []string, logs map[ledger.Partition]kafkaLog, state *ledger.State) []ledger.Partition {
+// addPartitions adds the partitions of the configured topics that Kafka or Redis know. logs holds Kafka's
+// answers; state is nil if Redis could not be reached.
+func (s *report) addPartitions(topics []string, logs map[ledger.Partition]partition, state *ledger.State) {
 	all := slices.Collect(maps.Keys(logs))
-	if state != nil {
-		for _, fields := range []map[string]string{state.Ledger, state.Workers} {
-			for field := range fields {
-				if id, err := ledger.ParsePartition(field); err == nil && slices.Contains(topics, id.Topic) {
-					all = append(all, id)
-				}
+	if state == nil {
+		state = &ledger.State{}
+	}
+	for _, fields := range []map[string]string{state.Ledger, state.Workers} {
+		for field := range fields {
+			if id, err := ledger.ParsePartition(field); err == nil && slices.Contains(topics, id.Topic) {
+				all = append(all, id)
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b ledger.Partition) int {
 		return cmp.Or(cmp.Compare(slices.Index(topics, a.Topic), slices.Index(topics, b.Topic)), a.Compare(b))
 	})
-	return slices.Compact(all)
+	for _, id := range slices.Compact(all) {
+		p := logs[id]
+		p.Topic, p.Partition = id.Topic, id.Number
+		p.addState(state)
+		s.Partitions = append(s.Partitions, p)
+	}
 }
 
-// partitionOf combines the facts about a partition. log and state are nil if Kafka or Redis could not be
-// reached.
-func partitionOf(id ledger.Partition, log *kafkaLog, state *ledger.State) partition {
-	r := partition{Topic: id.Topic, Partition: id.Number}
-	if log != nil {
-		r.LogStart, r.LogEnd, r.Committed, r.stable = &log.start, &log.end, log.committed, log.stable
-	}
-	if state == nil {
-		return r
-	}
-	field := id.String()
-	if text, ok := state.Ledger[field]; ok {
-		r.Position = &text
-		if log != nil {
-			r.Lag = Lag(text, log.end)
+// addState adds what Redis holds of the partition.
+func (p *partition) addState(state *ledger.State) {
+	if text, ok := state.Ledger[p.name()]; ok {
+		p.Position = &text
+		if p.LogEnd != nil {
+			p.Lag = Lag(text, *p.LogEnd)
 		}
 	}
-	for _, p := range workers.Of(state, nil).Refilling {
-		if p.Field == field {
-			r.RefillTo, r.refillLeft = &p.To, p.To-p.From
+	for _, r := range workers.Of(state, nil).Refilling {
+		if r.Field == p.name() {
+			p.RefillTo, p.refillLeft = &r.To, r.To-r.From
 		}
 	}
-	if text, ok := state.Workers[field]; ok {
-		r.addLine(text, state.Now)
+	if text, ok := state.Workers[p.name()]; ok {
+		p.addLine(text, state.Now)
 	}
-	return r
 }
 
 // Lag returns the number of uncounted records in a log with this end, for a position from the ledger; nil
 // if it is unknown.
 func Lag(position string, end int64) *int64 {
-	at, ok := counted(position)
-	if !ok {
+	at, err := ledger.Counted(position)
+	if err != nil {
 		return nil
 	}
-	return new(max(0, end-at))
-}
-
-// counted returns the offset before which every event counts. A torn position contains the position before
-// the torn piece.
-func counted(text string) (int64, bool) {
-	at, err := ledger.Parse(text)
-	if errors.Is(err, ledger.ErrTorn) {
-		_, before, _ := strings.Cut(text, ":")
-		at, err = ledger.Parse(before)
-	}
-	return at.From, err == nil
+	return new(max(0, end-at.From))
 }
 
 // addLine adds the worker's own report. now and the report's time are from Redis's clock.
@@ -181,11 +160,8 @@ func (p *partition) addLine(text string, now time.Time) {
 		return
 	}
 	p.State, p.Owner, p.ReportedAt = &line.State, &line.Owner, new(units.TimeMS(line.Time().UnixMilli()))
-	for to, from := range map[**string]*string{&p.Group: &line.Group, &p.Reason: &line.Reason, &p.What: &line.What, &p.Remedy: &line.Remedy, &p.TimeZoneData: &line.TimeZoneData} {
-		if *from != "" {
-			*to = from
-		}
-	}
+	p.Group, p.Reason, p.What = given(line.Group), given(line.Reason), given(line.What)
+	p.Remedy, p.TimeZoneData = given(line.Remedy), given(line.TimeZoneData)
 	if line.Duplicates > 0 {
 		p.Duplicates = &line.Duplicates
 		if newest := line.RecordTime; !newest.IsZero() && !line.DuplicatesSince.IsZero() {
@@ -195,6 +171,14 @@ func (p *partition) addLine(text string, now time.Time) {
 	p.OpenTransaction = line.OpenTransaction
 	p.staleFor = now.Sub(line.Time())
 	p.Stale = p.staleFor > workers.StaleAfter
+}
+
+// given returns nil for an empty text.
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // incompleteWindows returns the live windows that lack events, newest first, period by period: first those
@@ -210,33 +194,32 @@ func incompleteWindows(cfg *config.Config, state *ledger.State, settled periods.
 		}
 		latest = max(latest, o.Time)
 	}
-	for _, p := range cfg.Kept() {
-		some, err := incompleteOf(cfg, p, "", max(latest, state.Since[string(p.Name)]), state, settled)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	for _, key := range slices.Sorted(maps.Keys(state.Since)) {
-		board, name, listed := strings.Cut(key, ":")
+	ofAll := map[incompleteKey]bool{}
+	for _, key := range append([]string{""}, slices.Sorted(maps.Keys(state.Since))...) { // "": all boards
+		board, name, ofOne := strings.Cut(key, ":")
 		for _, p := range cfg.Kept() {
-			if !listed || string(p.Name) != name {
+			before := state.Since[key]
+			if key == "" {
+				before = max(latest, state.Since[string(p.Name)])
+			} else if !ofOne || string(p.Name) != name {
 				continue
 			}
-			some, err := incompleteOf(cfg, p, board, state.Since[key], state, settled)
+			some, err := incompleteOf(cfg, p, board, before, state, settled)
 			if err != nil {
 				return nil, err
 			}
-			some = slices.DeleteFunc(some, func(w incompleteWindow) bool { // already listed for all boards
-				return slices.ContainsFunc(all, func(of incompleteWindow) bool {
-					return of.Board == nil && of.Period == w.Period && of.Window == w.Window
-				})
-			})
-			all = append(all, some...)
+			for _, w := range some {
+				if id := (incompleteKey{w.Period, w.Window}); !ofAll[id] {
+					all = append(all, w)
+					ofAll[id] = key == ""
+				}
+			}
 		}
 	}
 	return all, nil
 }
+
+type incompleteKey struct{ period, window string }
 
 // incompleteOf returns the live windows of a period that lack events and start before a time (Unix ms). An
 // empty board means all boards.
@@ -261,11 +244,7 @@ func incompleteOf(cfg *config.Config, p *config.Period, board string, before int
 		}
 		if len(partly) > 0 {
 			slices.SortFunc(partly, ledger.CompareFields)
-			one := incompleteWindow{Period: string(p.Name), Window: w.Name, Partitions: partly}
-			if board != "" {
-				one.Board = &board
-			}
-			all = append(all, one)
+			all = append(all, incompleteWindow{Board: given(board), Period: string(p.Name), Window: w.Name, Partitions: partly})
 		}
 	}
 	return all, nil

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -14,9 +16,7 @@ func TestStatusHasALineForEachShard(t *testing.T) {
 	w.Add(t, "global", clitest.Member("m1", 1, ""))
 	set := func(shard int, field, at string) {
 		t.Helper()
-		if err := w.Reader.Client.HSet(t.Context(), w.Shards[shard].Keys().Ledger(), field, at).Err(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Reader.Client.HSet(t.Context(), w.Shards[shard].Keys().Ledger(), field, at).Err())
 	}
 	for shard := range 4 {
 		set(shard, "points/0", "1480")
@@ -32,9 +32,7 @@ func TestStatusHasALineForEachShard(t *testing.T) {
 	windows := make([]int, 4)
 	for i, s := range w.Shards {
 		n, err := s.Windows(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		windows[i] = int(n)
 	}
 	want := master(fmt.Sprintf(`

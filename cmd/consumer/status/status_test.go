@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
@@ -23,67 +23,52 @@ import (
 // hour is a fixed time for reports.
 var hour = time.Date(2100, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// settledBorders holds the settled bounds for the next report.
-var settledBorders ranking.SettledBorders
-
 // reportOf builds a report from given states of Redis and Kafka.
-func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]kafkaLog, environ ...string) *report {
+func reportOf(t *testing.T, state *ledger.State, logs map[ledger.Partition]partition, environ ...string) *report {
+	t.Helper()
+	return settledReport(t, state, nil, logs, environ...)
+}
+
+func settledReport(t *testing.T, state *ledger.State, settled ranking.SettledBorders, logs map[ledger.Partition]partition, environ ...string) *report {
 	t.Helper()
 	l, err := config.Load("", environ)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := app.OpenReader(t.Context(), l.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	s := &report{Group: "standings", Prefix: "lb", Problems: []string{}}
-	for _, id := range partitionsOf(l.Config.Kafka.Topics, logs, state) {
-		var log *kafkaLog
-		if f, ok := logs[id]; ok {
-			log = &f
-		}
-		s.Partitions = append(s.Partitions, partitionOf(id, log, state))
-	}
-	if state != nil {
-		s.Held = state.Held
-		if s.Incomplete, err = incompleteWindows(l.Config, state, settledBorders); err != nil {
-			t.Fatal(err)
-		}
-	}
+	require.NoError(t, err)
+	s := &report{Group: "standings", Prefix: "lb", Problems: []string{}, Held: state.Held}
+	s.addPartitions(l.Config.Kafka.Topics, logs, state)
+	s.Incomplete, err = incompleteWindows(l.Config, state, settled)
+	require.NoError(t, err)
 	return s
 }
 
 func textOf(t *testing.T, s *report) string {
 	t.Helper()
 	var out strings.Builder
-	if err := write(&out, s, false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, write(&out, s, false))
 	return "\n" + out.String()
 }
 
 func TestStatusShowsWhatIsWrongWithEachPartitionBelowTheTable(t *testing.T) {
-	offset := func(n int64) *int64 { return &n }
+	log := func(start, end int64, committed *int64) partition {
+		return partition{LogStart: &start, LogEnd: &end, Committed: committed}
+	}
 	const gone = "the events from offset 5 to 9 are gone"
 	halt := workers.Line{Owner: "b:1", State: "halted", Reason: "gap", What: gone, Remedy: "restore them", At: hour}
 	s := reportOf(t, &ledger.State{
-		Now: hour.Add(2 * time.Second), Held: true,
+		Now: hour.Add(3 * time.Second), Held: true,
 		Ledger: map[string]string{"points/0": "480", "points/1": "120..480@0000000000008f3c", "points/2": "torn:5", "points/10": "5", "other/0": "7"},
 		Workers: map[string]string{
 			"points/0":  clitest.LineOf(workers.Line{Owner: "a:1", State: "running", At: hour}),
 			"points/1":  clitest.LineOf(workers.Line{Owner: "a:1", State: "waiting", What: "no answer\x1b[2J", At: hour}),
 			"points/2":  clitest.LineOf(halt),
-			"points/3":  clitest.LineOf(workers.Line{Owner: "c:9", State: "running", At: hour.Add(-time.Minute)}),
+			"points/3":  clitest.LineOf(workers.Line{Owner: "c:9", State: "running", At: hour.Add(-time.Second)}),
 			"points/10": clitest.LineOf(halt),
 			"points/4":  "{",
 		},
-	}, map[ledger.Partition]kafkaLog{
-		{Topic: "points", Number: 0}: {0, 500, offset(470), 500}, {Topic: "points", Number: 1}: {100, 480, offset(120), 480}, {Topic: "points", Number: 2}: {10, 12, nil, 12},
-		{Topic: "points", Number: 3}: {0, 0, nil, 0}, {Topic: "points", Number: 10}: {10, 12, nil, 12},
+	}, map[ledger.Partition]partition{
+		{Topic: "points", Number: 0}: log(0, 500, new(int64(470))), {Topic: "points", Number: 1}: log(100, 480, new(int64(120))),
+		{Topic: "points", Number: 2}: log(10, 12, nil), {Topic: "points", Number: 3}: log(0, 0, nil), {Topic: "points", Number: 10}: log(10, 12, nil),
 	})
-	s.Partitions[0].BehindMS, s.Partitions[1].BehindMS = offset(1234), offset(3*3600_000+4*60_000)
+	s.Partitions[0].BehindMS, s.Partitions[1].BehindMS = new(int64(1234)), new(int64(3*3600_000+4*60_000))
 	want := `
 group standings, prefix lb: 6 partitions, 1 running, 1 waiting, 2 halted, 1 stale; lag 394 records, 3h4m behind; lag of 2 unknown
 
@@ -98,7 +83,7 @@ points/10         10       12               5          -    7       -  halted   
 points/1 waiting: no answer\x1b[2J
 points/2, points/10 halted (gap): the events from offset 5 to 9 are gone
   to do: restore them
-points/3 stale: the last report, 1m2s ago, was running; the process may have stopped, or cannot reach Redis
+points/3 stale: the last report, 4.0s ago, was running; the process may have stopped, or cannot reach Redis
 points/4 unknown: the worker's report is unreadable: unexpected end of JSON input
 
 a rebuild holds the boards: no events are applied until the swap or the expiry of its hold
@@ -121,11 +106,7 @@ func TestAPartitionThatRunsSlowedDownSaysSo(t *testing.T) {
 
 func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
 	line := func(group string, age time.Duration) string {
-		version := "2026f"
-		if group == "other\x1b" {
-			version = "2025b"
-		}
-		return clitest.LineOf(workers.Line{Owner: "a:1", Group: group, State: "running", At: hour.Add(-age), TimeZoneData: version})
+		return clitest.LineOf(workers.Line{Owner: "a:1", Group: group, State: "running", At: hour.Add(-age)})
 	}
 	s := reportOf(t, &ledger.State{
 		Now:     hour,
@@ -142,7 +123,6 @@ func TestStatusSaysWhatIsRefilledAndWhoElseCounts(t *testing.T) {
 	got := textOf(t, s)
 	for _, want := range []string{
 		"\nanother group, other\\x1b, counts points/1, points/2 under this prefix\n  to do: unless this group has just been renamed, stop one",
-		"\nthe consumers have different time zone data:\n  2025b: points/1, points/2\n  2026f: points/0, points/4\n  to do: give all of them",
 		"\nrefilling after Redis was lost or the boards were rebuilt: 381 records of points/1, points/2 still to read; until then boards are partial\n",
 	} {
 		if !strings.Contains(got, want) {
@@ -163,11 +143,8 @@ func TestStatusSaysHowMuchTimeTheRecordsCoverAmongWhichDuplicatesAreFound(t *tes
 	const among = ": duplicates are found among the last "
 	for want, lines := range map[string][]workers.Line{
 		"": {line(0, time.Hour), {State: "running", At: hour}},
-		"\npoints/0" + among + "1,000 records, which cover 1h30m\n":                                      {line(1000, 90*time.Minute)},
-		"\npoints/0, points/1" + among + "1,000 records, which cover 1h30m\n":                            {line(1000, 90*time.Minute), line(1000, 90*time.Minute+time.Millisecond)},
-		"\npoints/0, points/1, points/2" + among + "1,000 records, which cover 2m0s to 1h30m\n":          {line(1000, 90*time.Minute), unknown, line(1000, 2*time.Minute)},
-		"\npoints/0" + among + "1,000 records\npoints/1" + among + "1 record, which cover 0\n":           {unknown, line(1, -time.Second)},
-		"\npoints/0, points/2" + among + "7 records, which cover 5.0s\npoints/1" + among + "8 records\n": {line(7, 5*time.Second), {State: "running", At: hour, Duplicates: 8}, line(7, 5*time.Second)},
+		"\npoints/0, points/1, points/2" + among + "1,000 records, which cover at least 2m0s\n":         {line(1000, 90*time.Minute), unknown, line(1000, 2*time.Minute)},
+		"\npoints/0" + among + "1,000 records\npoints/1" + among + "1 record, which cover at least 0\n": {unknown, line(1, -time.Second)},
 	} {
 		workers := map[string]string{}
 		for i, l := range lines {
@@ -186,22 +163,10 @@ func TestStatusSaysHowMuchTimeTheRecordsCoverAmongWhichDuplicatesAreFound(t *tes
 	}
 }
 
-func TestALineIsStaleAfterThreeSeconds(t *testing.T) {
-	for age, want := range map[time.Duration]string{2 * time.Second: "running", 3 * time.Second: "running", 4 * time.Second: "stale"} {
-		r := partitionOf(ledger.Partition{Topic: "points", Number: 0}, nil, &ledger.State{Now: hour.Add(age), Workers: map[string]string{
-			"points/0": clitest.LineOf(workers.Line{State: "running", At: hour})}})
-		if r.state() != want || r.Stale != (want == "stale") {
-			t.Errorf("after %v: %s", age, r.state())
-		}
-	}
-}
-
 func TestWindowsThatBeganBeforeAnOriginAreIncompleteAsLongAsTheyLive(t *testing.T) {
 	at := func(text string) string {
 		moment, err := time.Parse(time.DateOnly, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return ledger.Origin{Offset: 9, Time: moment.UnixMilli()}.String()
 	}
 	s := reportOf(t, &ledger.State{Now: hour, Origins: map[string]string{
@@ -229,41 +194,34 @@ incomplete, as events may be missing from before the log began or the period was
 func asStatus(t *testing.T, stdout string) report {
 	t.Helper()
 	var s report
-	if err := json.Unmarshal([]byte(stdout), &s); err != nil {
-		t.Fatalf("%v in %s", err, stdout)
-	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &s), stdout)
 	return s
 }
 
 func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 	c, kafkaThere := clitest.FakeKafka(t, kfake.SeedTopics(2, "other"))
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer client.Close()
 	before := time.Now().Add(-time.Hour)
 	for i := range 5 { // one batch each
 		r := &kgo.Record{Partition: 1, Value: []byte("{}"), Timestamp: before.Add(time.Duration(i) * time.Minute)}
-		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.ProduceSync(t.Context(), r).FirstErr())
 	}
 	offsets := make(kadm.Offsets)
 	offsets.AddOffset("other", 1, 2, -1)
-	if err := kadm.NewClient(client).CommitAllOffsets(t.Context(), "standings", offsets); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, kadm.NewClient(client).CommitAllOffsets(t.Context(), "standings", offsets))
 	w := clitest.StandingsOf(t)
 	_, err = w.Store.Begin(t.Context(), []ledger.StartPosition{
 		{Partition: ledger.Partition{Topic: "other", Number: 0}, At: ledger.At(0), Origin: &ledger.Origin{}}, {Partition: ledger.Partition{Topic: "other", Number: 1}, At: ledger.At(3), Origin: &ledger.Origin{}},
 	})
-	if err != nil {
-		t.Fatal(err)
+	require.NoError(t, err)
+	reports := func(partition int, l workers.Line) {
+		t.Helper()
+		_, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "other", Number: partition}, Text: clitest.LineOf(l)}})
+		require.NoError(t, err)
 	}
-	if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "other", Number: 1}, Text: clitest.LineOf(workers.Line{Owner: "me:1", State: "running", At: time.Now()})}}); err != nil {
-		t.Fatal(err)
-	}
+	reports(1, workers.Line{Owner: "me:1", State: "running", At: time.Now()})
 	closed := clitest.ClosedPort(t)
 	status := func(want int, change ...string) (report, string) {
 		t.Helper()
@@ -299,9 +257,7 @@ func TestStatusAsksBothKafkaAndRedisAndEitherAlone(t *testing.T) {
 		t.Errorf("another cluster's standings: %v", s.Schema)
 	}
 
-	if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "other", Number: 0}, Text: clitest.LineOf(workers.Line{State: workers.StateHalted, Reason: "gap", At: time.Now()})}}); err != nil {
-		t.Fatal(err)
-	}
+	reports(0, workers.Line{State: workers.StateHalted, Reason: "gap", At: time.Now()})
 	if _, stderr := status(1); stderr != "" {
 		t.Errorf("the report has said it: %s", stderr)
 	}
@@ -349,14 +305,11 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 	at := ledger.Partition{Topic: "points"}
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		l := workers.Line{Owner: "me:1", State: workers.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
-		if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: at, Text: clitest.LineOf(l)}}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: at, Text: clitest.LineOf(l)}})
+		require.NoError(t, err)
 		st, err := w.Store.State(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := partitionOf(at, nil, &st)
+		require.NoError(t, err)
+		p := reportOf(t, &st, nil).Partitions[0]
 		if p.Stale || p.staleFor < 0 || p.staleFor > time.Minute || p.ReportedAt == nil {
 			t.Errorf("by %v: %+v, %v old", by, p, p.staleFor)
 		} else if reported, err := time.Parse(time.RFC3339, *p.ReportedAt); err != nil || st.Now.Sub(reported) != p.staleFor {
@@ -370,22 +323,15 @@ func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
 func TestIncompleteWindowsEndWhereTheConsumersHaveSettledIt(t *testing.T) {
 	berlin := "STANDINGS_TIME_ZONE=Europe/Berlin"
 	l, err := config.Load("", []string{berlin})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	weekly, err := l.Config.Rule(l.Config.Kept()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w, _, err := weekly.At(hour.UnixMilli())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	start, end, _ := weekly.Borders(w.Name)
-	settledBorders = ranking.SettledBorders{start: w.Start + time.Hour.Milliseconds(), end: hour.UnixMilli()}
-	defer func() { settledBorders = nil }()
+	settled := ranking.SettledBorders{start: w.Start + time.Hour.Milliseconds(), end: hour.UnixMilli()}
 	origin := ledger.Origin{Offset: 9, Time: w.Start + time.Hour.Milliseconds()}.String()
-	s := reportOf(t, &ledger.State{Now: hour, Origins: map[string]string{"points/0": origin}}, nil, berlin, "STANDINGS_PERIODS_WEEKLY_RETENTION=1h")
+	s := settledReport(t, &ledger.State{Now: hour, Origins: map[string]string{"points/0": origin}}, settled, nil, berlin, "STANDINGS_PERIODS_WEEKLY_RETENTION=1h")
 	for _, one := range s.Incomplete {
 		if one.Period == "weekly" {
 			t.Errorf("%+v starts where the events do, and the one before it is over", one)

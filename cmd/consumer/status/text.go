@@ -1,15 +1,15 @@
 package status
 
-// This file writes the status as text.
+// This file writes the status as text, and draws it in place on a terminal.
 
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/shards"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/terminal"
@@ -28,10 +28,45 @@ func write(w io.Writer, s *report, coloured bool) error {
 		}
 		b.WriteString(strings.Join(block.lines, "\n") + "\n")
 	}
-	if !coloured {
-		return terminal.Write(w, b.String())
+	return terminal.WriteColoured(w, b.String(), colours, coloured)
+}
+
+// lines returns the lines that fit a terminal: first what is wrong, the tables last, because they are long.
+func lines(s *cli.Shown[report], width, height int) []string {
+	if s.Last == nil {
+		return terminal.Fit(s.Trouble(width), width, height)
 	}
-	return terminal.WriteColoured(w, b.String(), colours)
+	all := s.Last.blocks()
+	var problems []string
+	for _, problem := range s.Last.Problems {
+		for _, line := range terminal.Wrapped(problem, width) {
+			problems = append(problems, terminal.Red.In(line, s.Coloured))
+		}
+	}
+	parts := [][]string{all[0].fitted(width, s.Coloured), s.Trouble(width), problems}
+	for _, table := range []bool{false, true} {
+		for _, b := range all[1:] {
+			if b.table == table {
+				parts = append(parts, b.fitted(width, s.Coloured))
+			}
+		}
+	}
+	return terminal.Stack(parts, width, height)
+}
+
+// fitted fits a block's lines into a width: it cuts the lines of tables and wraps others.
+func (b *block) fitted(width int, coloured bool) (lines []string) {
+	for _, line := range b.lines {
+		if b.table {
+			lines = append(lines, terminal.Cut(terminal.Harmless(line), width))
+		} else {
+			lines = append(lines, terminal.Wrapped(line, width)...)
+		}
+	}
+	for i, line := range lines {
+		lines[i] = terminal.Coloured(line, colours, coloured)
+	}
+	return lines
 }
 
 // block holds lines that belong together.
@@ -44,12 +79,10 @@ type block struct {
 func (s *report) blocks() []block {
 	all := []block{{lines: []string{fmt.Sprintf("group %s, prefix %s: %s", terminal.Plain(s.Group), s.Prefix, s.summary())}}}
 	if len(s.Partitions) > 0 {
-		var b strings.Builder
-		s.table().Write(&b)
-		all = append(all, block{strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n"), true})
+		all = append(all, block{s.table().Lines(), true})
 	}
 	all = append(all, block{shards.Lines(s.Shards), true})
-	for _, section := range [][]string{s.halts(), s.otherGroups(), s.otherZones(), s.refilling(), s.incomplete(), s.duplicates(), s.rest()} {
+	for _, section := range [][]string{s.halts(), s.otherGroups(), s.refilling(), s.incomplete(), s.duplicates(), s.rest()} {
 		all = append(all, block{lines: section})
 	}
 	return slices.DeleteFunc(all, func(b block) bool { return len(b.lines) == 0 })
@@ -107,19 +140,20 @@ func (s *report) table() *terminal.Table {
 		t.Right[i] = true
 	}
 	for _, p := range s.Partitions {
-		position, owner, behind := "-", "-", "-"
-		if p.Position != nil {
-			position = shards.Brief(terminal.Plain(*p.Position))
-		}
-		if p.Owner != nil {
-			owner = terminal.Plain(*p.Owner)
-		}
+		behind := "-"
 		if p.BehindMS != nil {
 			behind = units.ShortDuration(time.Duration(*p.BehindMS) * time.Millisecond)
 		}
-		t.Add(p.name(), number(p.LogStart), number(p.LogEnd), position, number(p.Committed), number(p.Lag), behind, p.state(), owner)
+		t.Add(p.name(), number(p.LogStart), number(p.LogEnd), shards.Brief(plain(p.Position)), number(p.Committed), number(p.Lag), behind, p.state(), plain(p.Owner))
 	}
 	return t
+}
+
+func plain(text *string) string {
+	if text == nil {
+		return "-"
+	}
+	return terminal.Plain(*text)
 }
 
 // number formats an offset as the ledger does, without separators, so that it can be compared with the
@@ -131,19 +165,27 @@ func number(n *int64) string {
 	return fmt.Sprint(*n)
 }
 
-// halts explains why partitions are not running, with the remedies. Partitions with the same text share one
-// entry.
-func (s *report) halts() []string {
-	var said, lines []string
-	names := map[string][]string{}
-	for _, p := range s.Partitions {
-		text := p.trouble()
-		if text != "" && names[text] == nil {
-			said = append(said, text)
+// by groups the names of the partitions by a text, in order. Partitions with an empty text are left out.
+func (s *report) by(text func(*partition) string) (texts []string, names map[string][]string) {
+	names = map[string][]string{}
+	for i := range s.Partitions {
+		p := &s.Partitions[i]
+		of := text(p)
+		if of == "" {
+			continue
 		}
-		names[text] = append(names[text], p.name())
+		if names[of] == nil {
+			texts = append(texts, of)
+		}
+		names[of] = append(names[of], p.name())
 	}
-	for _, text := range said {
+	return texts, names
+}
+
+// halts explains why partitions are not running, with the remedies.
+func (s *report) halts() (lines []string) {
+	texts, names := s.by((*partition).trouble)
+	for _, text := range texts {
 		lines = append(lines, strings.Join(names[text], ", ")+" "+text)
 	}
 	return lines
@@ -176,55 +218,36 @@ func (p *partition) trouble() string {
 
 // refilling reports what is being read again after Redis was lost.
 func (s *report) refilling() []string {
-	var fields []string
 	left := int64(0)
-	for _, p := range s.Partitions {
-		if p.RefillTo != nil {
-			fields = append(fields, p.name())
-			left += p.refillLeft
+	texts, names := s.by(func(p *partition) string {
+		if p.RefillTo == nil {
+			return ""
 		}
-	}
-	if len(fields) == 0 {
+		left += p.refillLeft
+		return "refilling"
+	})
+	if len(texts) == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("refilling after Redis was lost or the boards were rebuilt: %s of %s still to read; until then boards are partial",
-		units.Plural(left, "record"), units.Names(fields))}
+		units.Plural(left, "record"), units.Names(names["refilling"]))}
 }
 
 // otherGroups reports the partitions on which workers of another group have reported: both groups write the
 // same ledger. Each event still counts once, but each group keeps finding that the other has moved the
 // ledger, and its metrics cover only a part of the events.
-func (s *report) otherGroups() []string {
-	var lines []string
-	groups := map[string][]string{}
-	for _, p := range s.Partitions {
-		if p.Group != nil && *p.Group != s.Group && !p.Stale {
-			groups[*p.Group] = append(groups[*p.Group], p.name())
+func (s *report) otherGroups() (lines []string) {
+	groups, names := s.by(func(p *partition) string {
+		if p.Group == nil || *p.Group == s.Group || p.Stale {
+			return ""
 		}
-	}
-	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		return *p.Group
+	})
+	for _, group := range groups {
 		lines = append(lines, fmt.Sprintf("another group, %s, counts %s under this prefix\n  to do: unless this group has just been renamed, stop one of the two, or use another redis.prefix for it",
-			terminal.Plain(group), units.Names(groups[group])))
+			terminal.Plain(group), units.Names(names[group])))
 	}
 	return lines
-}
-
-// otherZones warns if consumers have different time zone data.
-func (s *report) otherZones() []string {
-	by := map[string][]string{}
-	for _, p := range s.Partitions {
-		if p.TimeZoneData != nil && !p.Stale {
-			by[*p.TimeZoneData] = append(by[*p.TimeZoneData], p.name())
-		}
-	}
-	if len(by) < 2 {
-		return nil
-	}
-	lines := []string{"the consumers have different time zone data:"}
-	for _, version := range slices.Sorted(maps.Keys(by)) {
-		lines = append(lines, fmt.Sprintf("  %s: %s", terminal.Plain(version), units.Names(by[version])))
-	}
-	return append(lines, "  to do: give all of them the same version of the program, or of the system's data")
 }
 
 // incomplete returns one line for consecutive windows of a period that lack the same partitions.
@@ -245,9 +268,7 @@ func (s *report) incomplete() []string {
 		}
 		t.Add("  "+terminal.Plain(first.on()), windows, strings.Join(first.Partitions, ", "))
 	}
-	var b strings.Builder
-	t.Write(&b)
-	return []string{"incomplete, as events may be missing from before the log began or the period was added, or from a gap in the log:", strings.TrimSuffix(b.String(), "\n")}
+	return append([]string{"incomplete, as events may be missing from before the log began or the period was added, or from a gap in the log:"}, t.Lines()...)
 }
 
 // on names the period, and the board if only one board is concerned.
@@ -270,36 +291,25 @@ func (s *report) rest() []string {
 	return lines
 }
 
-// duplicates reports how far back duplicates are found. Partitions with equal settings share one line.
-func (s *report) duplicates() []string {
-	var said []int64
-	names, least, most := map[int64][]string{}, map[int64]int64{}, map[int64]int64{}
-	for _, p := range s.Partitions {
+// duplicates reports how far back duplicates are found: in records, and the shortest time that they cover.
+func (s *report) duplicates() (lines []string) {
+	least := map[string]int64{}
+	texts, names := s.by(func(p *partition) string {
 		if p.Duplicates == nil {
-			continue
+			return ""
 		}
-		n := *p.Duplicates
-		if names[n] == nil {
-			said = append(said, n)
-		}
-		names[n] = append(names[n], p.name())
+		text := units.Plural(*p.Duplicates, "record")
 		if ms := p.DuplicatesMS; ms != nil {
-			if _, ok := least[n]; !ok {
-				least[n] = *ms
+			if known, ok := least[text]; !ok || *ms < known {
+				least[text] = *ms
 			}
-			least[n], most[n] = min(least[n], *ms), max(most[n], *ms)
 		}
-	}
-	var lines []string
-	for _, n := range said {
-		line := fmt.Sprintf("%s: duplicates are found among the last %s", strings.Join(names[n], ", "), units.Plural(n, "record"))
-		if _, ok := least[n]; ok {
-			covers := func(ms int64) string {
-				return units.ShortDuration((time.Duration(ms) * time.Millisecond).Truncate(time.Second))
-			}
-			if line += ", which cover " + covers(least[n]); covers(most[n]) != covers(least[n]) {
-				line += " to " + covers(most[n])
-			}
+		return text
+	})
+	for _, text := range texts {
+		line := strings.Join(names[text], ", ") + ": duplicates are found among the last " + text
+		if ms, ok := least[text]; ok {
+			line += ", which cover at least " + units.ShortDuration((time.Duration(ms) * time.Millisecond).Truncate(time.Second))
 		}
 		lines = append(lines, line)
 	}

@@ -40,6 +40,18 @@ func newReader(r *app.Reader) (*Reader, error) {
 	return &Reader{r, views}, err
 }
 
+// board is a board as read for display, with the progress of its workers.
+type board struct {
+	reading.View
+	prefix string
+	marked string // the member whose row is marked in text; empty: none
+	note   string // about the rows; empty: none
+}
+
+func (r *Reader) shown(ctx context.Context, v *reading.View, err error) (*board, error) {
+	return &board{View: *v, prefix: r.Config.Redis.Prefix}, r.explained(ctx, err)
+}
+
 // target finds the window with a name.
 func (r *Reader) target(ctx context.Context, board string, p periods.Period, window string) (reading.Target, error) {
 	t, err := r.views.Target(ctx, board, string(p), window)
@@ -49,20 +61,20 @@ func (r *Reader) target(ctx context.Context, board string, p periods.Period, win
 	return t, r.explained(ctx, err)
 }
 
-// top reads a page of a board.
-func (r *Reader) top(ctx context.Context, t reading.Target, offset, limit int) (board, error) {
+// top reads a page of a board, in the window that a name selects at this moment.
+func (r *Reader) top(ctx context.Context, name string, p periods.Period, window string, offset, limit int) (*board, error) {
+	t, err := r.target(ctx, name, p, window)
+	if err != nil {
+		return nil, err
+	}
 	v, err := r.views.Rows(ctx, t, reading.Page{Offset: offset, Limit: limit})
-	return r.shown(&v), r.explained(ctx, err)
+	return r.shown(ctx, &v, err)
 }
 
 // Leaders returns the first members of a board in the current window of a period. A board that Redis has
 // lost is an error.
 func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, limit int) (ranking.Board, error) {
-	t, err := r.target(ctx, name, p, windows.Current)
-	if err != nil {
-		return ranking.Board{}, err
-	}
-	b, err := r.top(ctx, t, 0, limit)
+	b, err := r.top(ctx, name, p, windows.Current, 0, limit)
 	if err != nil {
 		return ranking.Board{}, err
 	}
@@ -71,16 +83,18 @@ func (r *Reader) Leaders(ctx context.Context, name string, p periods.Period, lim
 
 // rank reads a member's row and around rows above and below. With shadow it reads only the member's row,
 // also if the member is banned.
-func (r *Reader) rank(ctx context.Context, t reading.Target, member string, around int, shadow bool) (board, error) {
-	read := func() (reading.View, error) { return r.views.Neighbours(ctx, t, member, around) }
+func (r *Reader) rank(ctx context.Context, t reading.Target, member string, around int, shadow bool) (*board, error) {
+	var v reading.View
+	var err error
 	if shadow {
-		read = func() (reading.View, error) { return r.views.Shadow(ctx, t, member) }
+		v, err = r.views.Shadow(ctx, t, member)
+	} else {
+		v, err = r.views.Neighbours(ctx, t, member, around)
 	}
-	v, err := read()
 	if len(v.Standings) == 0 { // Redis has no keys under the prefix
 		v.Standings = []ranking.Standing{{Member: member}}
 	}
-	return r.shown(&v), r.explained(ctx, err)
+	return r.shown(ctx, &v, err)
 }
 
 // explained explains an error of Redis. Errors of the archive need no explanation.

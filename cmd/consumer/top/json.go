@@ -70,10 +70,10 @@ type standing struct {
 	Fields *fields.Values `json:"fields,omitempty"`
 }
 
-func reportOf(b *board, zone string, shards bool) report {
+func reportOf(b *board, shards bool) report {
 	r := report{
 		Board: b.Name, Period: string(b.Window.Period), Window: b.Window.Name,
-		Start: units.TimeMS(b.Window.Start), End: units.TimeMS(b.Window.End), TimeZone: zone,
+		Start: units.TimeMS(b.Window.Start), End: units.TimeMS(b.Window.End), TimeZone: b.Target.Period.Zone,
 		TickMS: b.Tick.Milliseconds(), Members: b.Members, Counted: b.Listed,
 		State: b.State(), Incomplete: append([]string{}, b.Incomplete...), Standings: []standing{},
 		Refilling: []refillingPartition{}, Halted: fieldsOf(b.Halted), Waiting: fieldsOf(b.Waiting), Unreported: fieldsOf(b.Silent),

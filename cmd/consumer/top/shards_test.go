@@ -22,26 +22,6 @@ func inShards(t *testing.T, shards int) *written {
 	return newWritten(t, s)
 }
 
-// A board is the same for any number of shards.
-func TestTopAndRankOfSeveralShardsShowWhatThoseOfOneDo(t *testing.T) {
-	for _, args := range [][]string{
-		{"top", "global", "weekly", "--window", "2100-W10"},
-		{"top", "global", "weekly", "--window", "2100-W10", "--limit", "5", "--offset", "12", "--json"},
-		{"rank", "global", "weekly", "m7", "--window", "2100-W10"},
-		{"rank", "global", "weekly", "m7", "--window", "2100-W10", "--around", "3", "--json"},
-		{"rank", "global", "weekly", "nobody", "--window", "2100-W10"},
-	} {
-		code, want, stderr := execute(t, inShards(t, 1).Environ, args...)
-		if code != 0 || stderr != "" {
-			t.Fatal(code, stderr)
-		}
-		want = reportedAt.ReplaceAllString(want, `"reported_at": "a moment ago"`)
-		for _, n := range []int{2, 5} {
-			inShards(t, n).shows(t, want, args...)
-		}
-	}
-}
-
 func TestTheLedgerOfEachShardIsShownWhereItIsAskedFor(t *testing.T) {
 	w := inShards(t, 3)
 	w.Reader.Client.HSet(t.Context(), w.Shards[2].Keys().Ledger(), "points/1", "7")
@@ -60,14 +40,6 @@ func TestTheLedgerOfEachShardIsShownWhereItIsAskedFor(t *testing.T) {
 		}
 		if got := strings.Join(ledgers, " "); got != "0 map[points/0:1 points/1:0] 1 map[points/0:1 points/1:0] 2 map[points/0:1 points/1:7]" {
 			t.Error(got)
-		}
-	}
-}
-
-func TestTheLedgersOfShardsAreForPrograms(t *testing.T) {
-	for _, command := range [][]string{{"top", "global", "weekly"}, {"rank", "global", "weekly", "m7"}} {
-		if code, _, stderr := execute(t, nil, append(command, "--shards")...); code != 2 || !strings.Contains(stderr, "--shards requires --json") {
-			t.Errorf("%s: code %d, %s", command[0], code, stderr)
 		}
 	}
 }

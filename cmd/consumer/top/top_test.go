@@ -9,12 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/standings/standings/cmd/consumer/windows"
+	"github.com/stretchr/testify/require"
+
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/periods"
-	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
@@ -34,9 +32,7 @@ func standingsOf(t *testing.T, origins ...int64) *written {
 func newWritten(t *testing.T, s *clitest.Standings) *written {
 	t.Helper()
 	r, err := newReader(s.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &written{s, r}
 }
 
@@ -226,11 +222,8 @@ func TestABoardOrWindowThatIsNotThereNamesThoseThatAre(t *testing.T) {
 }
 
 func TestAnIncompleteWindowSaysSo(t *testing.T) {
-	began, err := time.Parse(time.RFC3339, "2100-03-08T00:00:01Z")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := standingsOf(t, 0, began.UnixMilli(), began.UnixMilli())
+	began := time.Date(2100, 3, 8, 0, 0, 1, 0, time.UTC).UnixMilli()
+	w := standingsOf(t, 0, began, began)
 	w.Add(t, "eu", clitest.Member("Kalobi", 1, "2100-03-09T00:00:00Z"))
 	w.shows(t, `
 eu weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  1 member
@@ -267,25 +260,6 @@ RANK  MEMBER                         POINTS  REACHED AT
 	}
 }
 
-func TestCurrentAndPreviousGoByTheClockOfRedis(t *testing.T) {
-	w := standingsOf(t, 0)
-	now := testenv.RedisClient(t).Time(t.Context()).Val()
-	current, err := w.reader.Calendar.At(periods.Yearly, now.UnixMilli())
-	if err != nil {
-		t.Fatal(err)
-	}
-	previous, _ := w.reader.Calendar.Previous(current)
-	for name, want := range map[string]periods.Window{windows.Current: current, windows.Previous: previous} {
-		got, err := windows.Find(t.Context(), w.reader.Reader, new(periods.BuiltIn(periods.Yearly, w.reader.Calendar)), name)
-		if err != nil || got != want {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
-	}
-	if w, err := windows.Find(t.Context(), w.reader.Reader, new(periods.BuiltIn(periods.AllTime, w.reader.Calendar)), windows.Previous); err == nil {
-		t.Errorf("nothing is before all of time, but %+v", w)
-	}
-}
-
 func TestAWrongBoardPeriodOrWindowIsOneLineAndTwo(t *testing.T) {
 	w := standingsOf(t, 0)
 	environ := append(w.Environ, "STANDINGS_BOARDS=global,eu")
@@ -300,6 +274,8 @@ func TestAWrongBoardPeriodOrWindowIsOneLineAndTwo(t *testing.T) {
 		{"rank eu weekly x --around -1", "--around"},
 		{"rank eu weekly " + strings.Repeat("x", 257), "256 bytes, not 257"},
 		{"rank eu weekly", "3 arguments, not 2"},
+		{"top eu weekly --shards", "--shards requires --json"},
+		{"rank eu weekly x --shards", "--shards requires --json"},
 	} {
 		code, stdout, stderr := execute(t, environ, strings.Fields(c.args)...)
 		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
@@ -314,7 +290,7 @@ func TestARedisThatIsNotThereIsOneLineAndOne(t *testing.T) {
 		closed: "can't connect to Redis at " + closed,
 		silent: "no answer from Redis at " + silent + " within redis.timeout, 100ms",
 	} {
-		for _, args := range []string{"top global weekly", "rank global weekly x", "top global weekly --window 2100-W10"} {
+		for _, args := range []string{"top global weekly", "rank global weekly x"} {
 			environ := []string{"STANDINGS_REDIS_ADDRESSES=" + address}
 			if address == silent { // the other address refuses connections at once
 				environ = append(environ, "STANDINGS_REDIS_TIMEOUT=100ms")
@@ -335,35 +311,11 @@ func TestAnotherSchemaIsToldWithoutTheCluster(t *testing.T) {
 	}
 }
 
-func TestLongNamesAreCutToFitTheTerminal(t *testing.T) {
-	var out strings.Builder
-	text := newText(&out, "Europe/Berlin")
-	text.width = 60
-	b := ranking.Board{Name: "global", Window: periods.Window{Period: periods.Yearly, Name: "2100"}, Tick: 472 * time.Millisecond, Members: 2, Listed: true,
-		Standings: []ranking.Standing{
-			{Rank: 1, Member: strings.Repeat("日", 40), Points: 2, ReachedAt: time.UnixMilli(4_108_665_600_472)},
-			{Rank: 2, Member: strings.Repeat("x", 256), Points: 1, ReachedAt: time.UnixMilli(4_108_665_600_999)},
-		}}
-	if err := text.write(&board{View: reading.View{Board: b}}, ""); err != nil {
-		t.Fatal(err)
-	}
-	want := `
-RANK  MEMBER                     POINTS  REACHED AT
-   1  日日日日日日日日日日日日…       2  2100-03-14 01:00:00
-   2  xxxxxxxxxxxxxxxxxxxxxxxx…       1  2100-03-14 01:00:00
-`
-	if _, rows, _ := strings.Cut(out.String(), "\n"); rows != want {
-		t.Errorf("%s\nwant%s", rows, want)
-	}
-}
-
 // The server is not a Redis, or is full.
 func TestAnErrorOfRedisNamesItsCause(t *testing.T) {
 	// A Kafka reads the text of Redis's protocol as a request of 700 MB, and closes the connection.
 	kafka, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer kafka.Close() //nolint:errcheck // nothing is in flight any more
 	go func() {
 		for {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/internal/ledger"
@@ -131,21 +132,11 @@ func TestWhileRedisIsAwayTheLastRowsStayAndALineSaysSo(t *testing.T) {
 	if screen := w.shows(t, "was whole ", "can't connect to Redis at "+address); !strings.Contains(screen, "   1  Kalobi") || strings.Contains(screen, "\nwhole") {
 		t.Error(screen)
 	}
-	if err := mini.Restart(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, mini.Restart())
 	b.Add(t, "global", clitest.Member("Tanubo", 4, ""))
 	if screen := w.shows(t, " ▲ 1  Tanubo", "\nwhole, ends in "); strings.Contains(screen, "can't connect") {
 		t.Error(screen)
 	}
-}
-
-func TestABoardCanBeWatchedBeforeThereIsARedis(t *testing.T) {
-	closed := clitest.ClosedPort(t)
-	w := watchOn(t, []string{"STANDINGS_REDIS_ADDRESSES=" + closed}, "global", "weekly")
-	w.shows(t, "global weekly\n", "can't connect to Redis at "+closed)
-	w.interrupt()
-	w.leaves(t)
 }
 
 func TestAReshardIsFollowed(t *testing.T) {
@@ -155,9 +146,7 @@ func TestAReshardIsFollowed(t *testing.T) {
 	prefix := before.Reader.Config.Redis.Prefix
 	after := clitest.StandingsAt(t, testenv.Redis(t).Addr(), prefix, 3, 0)
 	after.Add(t, "global", clitest.Member("m7", 900, ""), clitest.Member("m3", 800, ""))
-	if err := after.Reader.Client.Set(t.Context(), ranking.NumberKey(prefix), "3", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, after.Reader.Client.Set(t.Context(), ranking.NumberKey(prefix), "3", 0).Err())
 	if err := after.Reader.Client.Set(t.Context(), before.Store.Keys().Schema(), ranking.LeftMark(ledger.Shards(3)), 0).Err(); err != nil {
 		t.Fatal(err)
 	}

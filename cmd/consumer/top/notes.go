@@ -5,7 +5,6 @@ package top
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,18 +12,9 @@ import (
 
 	"github.com/standings/standings/cmd/consumer/boards"
 	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
 )
-
-// board is a board as read for display, with the progress of its workers.
-type board struct {
-	reading.View
-	prefix string
-}
-
-func (r *Reader) shown(v *reading.View) board { return board{*v, r.Config.Redis.Prefix} }
 
 // lost returns an error if the board is lost.
 func (b *board) lost() error {
@@ -73,6 +63,9 @@ func (b *board) notes() []string {
 			units.Plural(b.Left(), "record"), units.Names(fields)))
 	}
 	all = append(all, b.behind()...)
+	if b.note != "" {
+		all = append(all, b.note)
+	}
 	return all
 }
 
@@ -121,21 +114,25 @@ func (b *board) behind() []string {
 	return all
 }
 
-// missing returns an error if the board does not exist. A board that is being refilled may still appear, so
+// absent returns an error if the board does not exist. A board that is being refilled may still appear, so
 // that is not an error.
-func (b *board) missing(ctx context.Context, r *Reader) error {
+func (b *board) absent() error {
 	switch {
 	case b.Listed || b.Lost != "" || len(b.Refilling) > 0:
 		return nil
 	case b.Beside.Schema == "":
 		return fmt.Errorf("Redis has no keys under the prefix %q: no consumer has started yet, or Redis was lost", b.prefix)
 	}
+	return fmt.Errorf("no event has been counted in %s %s %s, or its retention is over", b.Name, b.Window.Period, b.Window.Name)
+}
+
+// missing is like absent, and suggests boards and windows that exist, which reads the list of all windows.
+func (r *Reader) missing(ctx context.Context, b *board) error {
+	err := b.absent()
+	if err == nil || b.Beside.Schema == "" {
+		return err
+	}
 	now := *r.Reader
 	now.Boards = r.views.Boards()
 	return boards.NoWindow(ctx, &now, b.Name, b.Window)
-}
-
-// show writes a board, and returns an error if it is lost or does not exist.
-func (r *Reader) show(ctx context.Context, b *board, write func() error) error {
-	return errors.Join(write(), b.lost(), b.missing(ctx, r))
 }

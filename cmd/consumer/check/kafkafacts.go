@@ -5,6 +5,7 @@ package check
 // internal topic for groups.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +14,72 @@ import (
 	"strconv"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/locate"
 	"github.com/standings/standings/internal/ingest/topics"
 	"github.com/standings/standings/internal/kafkaconn"
 )
+
+// kafkaFacts holds Kafka's answers. A query that failed has an error instead, already in one line that an
+// operator can read.
+type kafkaFacts struct {
+	bootstrap []reached // the configured addresses
+	err       error     // from the metadata request: then nothing else is known
+	cluster   string
+	brokers   []brokerFacts
+	topics    []topicFacts
+	bans      *topicFacts // nil if none is configured, like the topics for final windows
+	final     *topicFacts
+	published *topicFacts
+	group     groupFacts
+	// noTransactions: no transaction has ever been used on this cluster.
+	noTransactions bool
+	missing        []kafkaconn.Right // rights that the brokers report as missing
+	rightsErr      error
+}
+
+// reached is an address, with the error if it cannot be reached.
+type reached struct {
+	address string
+	err     error
+}
+
+// brokerFacts describes a broker as the cluster advertises it to clients.
+type brokerFacts struct {
+	id int
+	reached
+	sessions    kafkaconn.Sessions // the session timeouts that it accepts
+	sessionsErr error
+}
+
+// groupFacts holds the coordinator's answers about the group.
+type groupFacts struct {
+	kafkaconn.Group
+	err    error
+	unused bool // no group has ever been used on this cluster
+}
+
+// topicFacts holds Kafka's answers about a topic.
+type topicFacts struct {
+	name        string
+	err         error // the topic does not exist, or this user may not see it
+	partitions  []kafka.Partition
+	settings    kafkaconn.TopicSettings
+	settingsErr error
+
+	// Only for a topic that consumers read:
+	logs         []kafkaconn.Log
+	logsErr      error
+	committed    map[int]kafkaconn.Commit
+	committedErr error
+	outlook      []locate.Outlook // where its partitions would start
+	outlookErr   error
+	deadLetters  *topicFacts
+}
 
 // offsetsTopic and transactionsTopic are Kafka's internal topics for groups and for transactions. Kafka
 // creates each one at the first request that needs it.
@@ -52,9 +110,6 @@ type kafkaQueries struct {
 // gather runs all queries except those for where partitions would start.
 func (a *kafkaQueries) gather(ctx context.Context) *kafkaFacts {
 	f := &kafkaFacts{}
-	for _, address := range a.cfg.Kafka.Brokers {
-		f.bootstrap = append(f.bootstrap, reached{address: address})
-	}
 	m := a.bootstrap(ctx, f)
 	if m == nil {
 		f.err = errors.New("no broker answers")
@@ -62,31 +117,31 @@ func (a *kafkaQueries) gather(ctx context.Context) *kafkaFacts {
 	}
 	f.cluster = m.ClusterID
 	a.queryBrokers(ctx, f, m.Brokers)
-	byName := map[string]*kafka.Topic{}
+	found := map[string]*kafka.Topic{}
 	for i := range m.Topics {
-		byName[m.Topics[i].Name] = &m.Topics[i]
+		found[m.Topics[i].Name] = &m.Topics[i]
 	}
-	f.group.unused = a.unused(ctx, byName[offsetsTopic])
-	for _, name := range a.cfg.Kafka.Topics {
-		t := factsOfTopic(name, byName[name])
-		letters := event.DeadLetterTopic(name)
-		dead := factsOfTopic(letters, byName[letters])
-		t.deadLetters = &dead
-		f.topics = append(f.topics, t)
+	f.group.unused = a.unused(ctx, found[offsetsTopic])
+	transactions := found[transactionsTopic]
+	f.noTransactions = transactions == nil || errors.Is(transactions.Error, kafka.UnknownTopicOrPartition)
+	c := &a.cfg.Kafka
+	for _, name := range c.Topics {
+		t := factsOfTopic(name, found)
+		t.deadLetters = factsOfTopic(event.DeadLetterTopic(name), found)
+		f.topics = append(f.topics, *t)
 	}
-	if name := a.cfg.Kafka.BansTopic; name != "" {
-		kept := factsOfTopic(name, byName[name])
-		f.bans = &kept
-		a.querySettings(ctx, f.bans)
+	if c.BansTopic != "" {
+		f.bans = factsOfTopic(c.BansTopic, found)
 	}
-	if name := a.cfg.Kafka.FinalTopic; name != "" {
-		published := a.cfg.Kafka.PublishedTopic()
-		state := byName[transactionsTopic]
-		f.final = &finalFacts{topic: factsOfTopic(name, byName[name]), published: factsOfTopic(published, byName[published]),
-			unused: state == nil || errors.Is(state.Error, kafka.UnknownTopicOrPartition)}
-		a.querySettings(ctx, &f.final.topic)
-		a.querySettings(ctx, &f.final.published)
+	if c.FinalTopic != "" {
+		f.final, f.published = factsOfTopic(c.FinalTopic, found), factsOfTopic(c.PublishedTopic(), found)
 	}
+	all := []*topicFacts{f.bans, f.final, f.published}
+	for i := range f.topics {
+		all = append(all, &f.topics[i], f.topics[i].deadLetters)
+	}
+	all = slices.DeleteFunc(all, func(t *topicFacts) bool { return t == nil || t.err != nil })
+	queryEach(len(all), func(i int) { a.querySettings(ctx, all[i]) })
 	queryEach(len(f.topics), func(i int) { a.queryTopic(ctx, &f.topics[i], f.group.unused) })
 	if !f.group.unused {
 		a.queryGroup(ctx, &f.group)
@@ -103,10 +158,9 @@ func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
 		needs = append(needs, app.BansRights(a.cfg)...)
 	}
 	if f.final != nil {
-		all := app.FinalTopicRights(a.cfg)
-		needs = append(needs, slices.DeleteFunc(all, func(r kafkaconn.Right) bool {
-			return r.TransactionID != "" && f.final.unused || r.Topic == f.final.topic.name && f.final.topic.err != nil ||
-				r.Topic == f.final.published.name && f.final.published.err != nil
+		needs = append(needs, slices.DeleteFunc(app.FinalTopicRights(a.cfg), func(r kafkaconn.Right) bool {
+			return r.TransactionID != "" && f.noTransactions || r.Topic == f.final.name && f.final.err != nil ||
+				r.Topic == f.published.name && f.published.err != nil
 		})...)
 	}
 	if f.group.unused {
@@ -120,18 +174,15 @@ func (a *kafkaQueries) queryRights(ctx context.Context, f *kafkaFacts) {
 
 // bootstrap requests the metadata from every configured address separately, and returns the first answer.
 func (a *kafkaQueries) bootstrap(ctx context.Context, f *kafkaFacts) *kafka.MetadataResponse {
+	f.bootstrap = make([]reached, len(a.cfg.Kafka.Brokers))
 	answers := make([]*kafka.MetadataResponse, len(f.bootstrap))
 	queryEach(len(f.bootstrap), func(i int) {
 		r := &f.bootstrap[i]
+		r.address = a.cfg.Kafka.Brokers[i]
 		answers[i], r.err = a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(r.address), Topics: checkedTopics(a.cfg)})
 		r.err = a.explainAt(ctx, r.address, r.err)
 	})
-	for _, m := range answers {
-		if m != nil {
-			return m
-		}
-	}
-	return nil
+	return cmp.Or(answers...)
 }
 
 // explainAt explains an error of one broker without querying the others.
@@ -153,7 +204,7 @@ func checkedTopics(cfg *config.Config) []string {
 	return all
 }
 
-// queryBrokers queries every broker's APIs and session limits at its advertised address.
+// queryBrokers queries every broker's session limits, at its advertised address.
 func (a *kafkaQueries) queryBrokers(ctx context.Context, f *kafkaFacts, all []kafka.Broker) {
 	slices.SortFunc(all, func(x, y kafka.Broker) int { return x.ID - y.ID })
 	f.brokers = make([]brokerFacts, len(all))
@@ -164,52 +215,37 @@ func (a *kafkaQueries) queryBroker(ctx context.Context, b kafka.Broker) brokerFa
 	f := brokerFacts{id: b.ID, reached: reached{address: net.JoinHostPort(b.Host, strconv.Itoa(b.Port))}}
 	// Metadata comes first, because the other calls hide the cause of a failure.
 	_, err := a.client.Metadata(ctx, &kafka.MetadataRequest{Addr: kafka.TCP(f.address), Topics: checkedTopics(a.cfg)})
-	var offers *kafka.ApiVersionsResponse
-	if err == nil {
-		if offers, err = a.client.ApiVersions(ctx, &kafka.ApiVersionsRequest{Addr: kafka.TCP(f.address)}); err == nil {
-			err = offers.Error
-		}
-	}
 	if err != nil {
 		f.err = a.explainAt(ctx, f.address, err)
 		return f
-	}
-	f.offered = map[protocol.ApiKey]versions{}
-	for _, k := range offers.ApiKeys {
-		f.offered[protocol.ApiKey(k.ApiKey)] = versions{int16(k.MinVersion), int16(k.MaxVersion)}
 	}
 	f.sessions, f.sessionsErr = kafkaconn.SessionsOf(ctx, a.client, b.ID)
 	return f
 }
 
-func factsOfTopic(name string, found *kafka.Topic) topicFacts {
-	t := topicFacts{name: name}
+func factsOfTopic(name string, all map[string]*kafka.Topic) *topicFacts {
+	t := &topicFacts{name: name}
+	found := all[name]
 	switch {
 	case found == nil, errors.Is(found.Error, kafka.UnknownTopicOrPartition), found.Error == nil && len(found.Partitions) == 0:
 		t.err = kafkaconn.ErrNoTopic
-		return t
 	case found.Error != nil:
 		t.err = fmt.Errorf("topic %s: %w", name, found.Error)
-		return t
+	default:
+		t.partitions = slices.SortedFunc(slices.Values(found.Partitions), func(x, y kafka.Partition) int { return x.ID - y.ID })
 	}
-	t.partitions = slices.SortedFunc(slices.Values(found.Partitions), func(x, y kafka.Partition) int { return x.ID - y.ID })
 	return t
 }
 
 func (a *kafkaQueries) querySettings(ctx context.Context, t *topicFacts) {
-	if t.err == nil {
-		t.settingsErr = kafkaconn.RetryTransient(ctx, a.client, func() (err error) {
-			t.settings, err = kafkaconn.ReadTopicSettings(ctx, a.client, t.name)
-			return err
-		})
-	}
+	t.settingsErr = kafkaconn.RetryTransient(ctx, a.client, func() (err error) {
+		t.settings, err = kafkaconn.ReadTopicSettings(ctx, a.client, t.name)
+		return err
+	})
 }
 
 func (a *kafkaQueries) queryTopic(ctx context.Context, t *topicFacts, unused bool) {
 	explain := func(err error) error { return app.ExplainKafka(ctx, err, &a.cfg.Kafka, t.name) }
-	for _, one := range []*topicFacts{t, t.deadLetters} {
-		a.querySettings(ctx, one)
-	}
 	if t.err != nil {
 		return
 	}

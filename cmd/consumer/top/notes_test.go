@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ledger/workers"
 	"github.com/standings/standings/internal/reading"
@@ -123,24 +125,8 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 	if r := w.states(t, 0, reading.Behind, "no events have been read yet of extra"); len(r.NotBegun) != 1 {
 		t.Errorf("%+v", r)
 	}
-	if err := w.reader.Client.Del(t.Context(), w.reader.Config.Redis.Prefix+":{0}:workers").Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.reader.Client.Del(t.Context(), w.reader.Config.Redis.Prefix+":{0}:workers").Err())
 	w.states(t, 0, reading.Behind, "no worker of points/0, points/1 has reported: ")
-}
-
-// The age of its reports is measured by Redis's clock, not by the worker's.
-func TestAWorkerWhoseClockIsWrongIsNotTakenForGone(t *testing.T) {
-	w := aBoard(t)
-	for _, by := range []time.Duration{-time.Hour, time.Hour} {
-		for p := range 2 {
-			l := workers.Line{Owner: "me:1", State: workers.StateRunning, Lag: new(int64), At: time.Now().Add(by)}
-			if _, _, err := w.Store.Report(t.Context(), []ledger.Line{{Partition: ledger.Partition{Topic: "points", Number: p}, Text: clitest.LineOf(l)}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.states(t, 0, reading.Whole)
-	}
 }
 
 // A wiped Redis holds only what the workers have written since.

@@ -17,14 +17,57 @@ import (
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/redisconn"
 )
 
+// redisFacts holds Redis's answers.
+type redisFacts struct {
+	kind    string // a single server, a cluster, the Sentinels' master
+	db      int64
+	err     error         // no server can be reached: then nothing else is known
+	servers []serverFacts // the masters
+	rights  error         // from trying all commands of the scripts
+	// state is the content of all shards; noState is the error of the first shard that cannot be read.
+	state   *ledger.State
+	noState error
+	// Per shard: its content, and its report. problems has the reasons why shards cannot be read, by master.
+	states   []ledger.State
+	shards   []shards.Report
+	problems []string
+	// Only for a cluster: the slots that it does not serve.
+	cluster bool
+	number  string // how the configured number of shards differs from Redis
+	gaps    []string
+	gapsErr error
+	// difference is how the configured schema differs from the one in Redis; nil if they are equal. added
+	// are the periods that a start would add.
+	difference error
+	added      []ledger.Added
+	lost       []string // windows that are listed but whose keys are gone
+	lostErr    error    // from looking for lost windows
+	// others are windows that were written under another rule than their boards have now.
+	others    []*ranking.RuleError
+	othersErr error // from looking for such windows
+}
+
+// serverFacts describes one master by its own answers.
+type serverFacts struct {
+	address  string // empty if there is only one master: the configuration names it
+	err      error
+	info     map[string]string // INFO; empty if this user may not run it
+	settings map[string]string // CONFIG GET; empty if this user may not run it
+	eviction error             // the result of the same check as at start and on every new connection
+	ahead    time.Duration     // how far its clock is ahead of this machine's
+	within   time.Duration     // the precision of ahead: half a round trip
+}
+
 func gatherRedis(ctx context.Context, r *app.Reader) *redisFacts {
 	cfg := r.Config
-	f := &redisFacts{kind: "a single server", db: cfg.Redis.DB, group: cfg.Kafka.Group}
-	if _, ok := r.Client.(*redis.ClusterClient); ok {
-		f.kind = "a cluster's master"
+	f := &redisFacts{kind: "a single server", db: cfg.Redis.DB}
+	cluster, ok := r.Client.(*redis.ClusterClient)
+	if ok {
+		f.kind, f.cluster = "a cluster's master", true
 	} else if cfg.Redis.Sentinel.Master != "" {
 		f.kind = "the Sentinels' master " + cfg.Redis.Sentinel.Master
 	}
@@ -51,7 +94,11 @@ func gatherRedis(ctx context.Context, r *app.Reader) *redisFacts {
 	if len(f.servers) == 1 {
 		f.servers[0].address = ""
 	}
-	f.coverage(ctx, r)
+	if f.cluster {
+		ctx, cancel := context.WithTimeout(ctx, cfg.Redis.Timeout)
+		f.gaps, f.gapsErr = app.ClusterGaps(ctx, cluster, cfg)
+		cancel()
+	}
 	f.rights = r.Boards.TryCommands(ctx)
 	if f.state != nil && f.state.Windows > 0 {
 		f.lost, f.lostErr = r.Boards.Lost(ctx)
@@ -74,19 +121,6 @@ func (f *redisFacts) takeStates(ctx context.Context, r *app.Reader, states []led
 		}
 	}
 	f.state = new(ledger.Together(states))
-	return nil
-}
-
-// extend works out which periods a start would add.
-func (f *redisFacts) extend(r *app.Reader, cluster string) error {
-	if f.state == nil {
-		return nil
-	}
-	b, err := app.NewBoards(r.Config, r.Client, cluster)
-	if err != nil {
-		return err
-	}
-	f.added = b.Adds(f.states, r.Config.MaxFuture)
 	return nil
 }
 
