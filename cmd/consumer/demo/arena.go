@@ -49,7 +49,7 @@ func (s *servers) configure() error {
 }
 
 // idEnd is the offset at which the id of a sample event ends, including its quote.
-const idEnd = len(`{"event_id":"`) + 26 + len(`"`)
+const idEnd = len(`{"event_id":"`) + 32 + len(`"`)
 
 // appendRun turns a valid event into a run in the arena, with the same id and member and the record's time.
 // There are few stages, so that revives often decide.
