@@ -36,8 +36,6 @@ var (
 		"How long the backup of a complete open window has been due: the longest, 0 if none. Reported by the leader.", nil, nil)
 )
 
-func newArchived() *reported { return newReported(archiveWaiting, archiveOldest, archiveOverdue) }
-
 func setArchived(r *reported, p archive.Progress) {
 	r.set(gauge(archiveWaiting, float64(p.Waiting)), gauge(archiveOldest, waited(p.Oldest)), gauge(archiveOverdue, p.Overdue.Seconds()))
 }

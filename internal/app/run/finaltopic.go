@@ -39,10 +39,6 @@ var (
 		"Standings published by this replica since it became leader. Reported by the leader.", nil, nil)
 )
 
-func newPublished() *reported {
-	return newReported(finalWaiting, finalOldest, finalWindows, finalStandings)
-}
-
 func setPublished(r *reported, p topic.Progress) {
 	r.set(gauge(finalWaiting, float64(p.Waiting)), gauge(finalOldest, waited(p.Oldest)),
 		gauge(finalWindows, float64(p.Windows)), gauge(finalStandings, float64(p.Standings)))
