@@ -3,7 +3,6 @@ package config
 // The configuration file: every value by its path, and its line, for messages about unknown keys.
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -43,17 +42,11 @@ func readFile(path string) (values map[string]any, lines map[string]int, err err
 func noteValues(tree map[string]any, section string, values map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		value := tree[key]
-		if other, ok := value.(map[any]any); ok {
-			below := make(map[string]any, len(other))
-			for k, v := range other {
-				below[fmt.Sprint(k)] = v
-			}
+		if below, ok := asSection(value); ok && value != nil {
 			value = below
-		}
-		values[section+key] = value
-		if below, ok := value.(map[string]any); ok {
 			noteValues(below, section+key+".", values)
 		}
+		values[section+key] = value
 	}
 }
 

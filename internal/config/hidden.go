@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/standings/standings/internal/terminal"
@@ -104,56 +103,19 @@ func (l *Loaded) withoutSecrets(problems []*settingError) error {
 	return errors.Join(all...)
 }
 
-var (
-	yamlLine   = regexp.MustCompile(`^line (\d+): (.*)`)
-	yamlAnchor = regexp.MustCompile(`(?s)^unknown anchor '(.*)' referenced$`)
-)
+// quotedText matches text that the parser quotes.
+var quotedText = regexp.MustCompile("['\"`].{2,}['\"`]")
 
-// fileProblem returns a one-line error for a file that cannot be read or is not YAML: the line, and the
-// parser's message without quoted text, because that comes from the file and may contain a password.
+// fileProblem returns a one-line error for a file that cannot be read or is not YAML: the parser's message without
+// quoted text, because that comes from the file and may contain a password.
 func fileProblem(path string, err error) error {
 	if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, terminal.Harmless(path), pathErr.Err)
 	}
-	var found []string
-	for text := range strings.SplitSeq(strings.TrimPrefix(err.Error(), "yaml: "), "\n") {
-		if text = strings.TrimSpace(text); text != "" && text != "unmarshal errors:" {
-			found = append(found, yamlProblem(path, text))
-		}
-	}
-	return fmt.Errorf("%w: %s: %s", ErrInvalid, terminal.Harmless(path), strings.Join(found, "; "))
-}
-
-// yamlProblem rewrites one line of the parser's message.
-func yamlProblem(path, text string) string {
-	line := ""
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, text = "line "+m[1]+": ", m[2]
-	}
-	switch anchor := yamlAnchor.FindStringSubmatch(text); {
-	case anchor != nil:
-		return lineOf(path, "*"+anchor[1]) + "quote values that begin with *"
-	case strings.HasPrefix(text, "mapping key ") && strings.Contains(text, " already defined at line "):
-		return line + "duplicate key (first on line " + text[strings.LastIndexByte(text, ' ')+1:] + ")"
-	case strings.HasPrefix(text, "cannot unmarshal "):
-		return line + "is not a setting: use `name: value`"
-	case text == "could not find expected ':'", !strings.ContainsAny(text, "'\"`"):
-		return terminal.Harmless(line + text)
-	}
-	return line + "is invalid YAML; quote values with special characters"
-}
-
-// lineOf returns the line on which a text first occurs in a file, as "line 3: "; empty if it does not occur.
-func lineOf(path, text string) string {
-	file, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	before, _, ok := strings.Cut(string(file), text)
-	if !ok {
-		return ""
-	}
-	return "line " + strconv.Itoa(1+strings.Count(before, "\n")) + ": "
+	text := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
+	text = quotedText.ReplaceAllString(strings.TrimPrefix(text, "unmarshal errors: "), hidden)
+	text = strings.ReplaceAll(text, "into map[string]interface {}", "as settings: use name: value")
+	return fmt.Errorf("%w: %s: %s", ErrInvalid, terminal.Harmless(path), terminal.Harmless(text))
 }
 
 // plainHost reports whether a host has no other parts of a URL: SplitHostPort accepts password@host.
