@@ -12,7 +12,9 @@ import (
 	"github.com/standings/standings/cmd/consumer/boards"
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
+	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/testenv"
 )
 
@@ -102,13 +104,9 @@ eu1    weekly  2100-W10  2100-03-08 01:00  2100-03-15 01:00        1
 
 2 boards, 2 windows, 1 of them listed: name a board, or some ('eu*'), or --limit 0 for all
 `, "eu*", "--limit", "1")
-	newListing(t).emptyLists(t)
-}
-
-func (l *listing) emptyLists(t *testing.T) {
-	t.Helper()
-	prefix, _, _ := strings.Cut(l.tag, ":")
-	l.lists(t, "No board has a window under the prefix "+prefix+": no event has been counted there.\n")
+	empty := newListing(t)
+	prefix, _, _ := strings.Cut(empty.tag, ":")
+	empty.lists(t, "No board has a window under the prefix "+prefix+": no event has been counted there.\n")
 }
 
 func TestBoardsAsJSON(t *testing.T) {
@@ -152,34 +150,6 @@ func TestABoardThatIsNotListedNamesTheNearest(t *testing.T) {
 	}
 }
 
-// Producers choose the names of boards, and there can be many windows.
-func TestManyBoardsAreCountedAndFewListed(t *testing.T) {
-	testenv.SlowEmbedded(t)
-	l := newListing(t)
-	pipe := l.c.Pipeline()
-	for i := range 3000 {
-		pipe.HSet(t.Context(), l.tag+"windows", fmt.Sprintf("b%04d:weekly:2100-W10", i), `{"end":4108665600000,"expires":7258118400000,"start":4108060800000}`)
-		pipe.ZAdd(t.Context(), l.tag+fmt.Sprintf("b%04d:weekly:2100-W10", i), redis.Z{Score: 1, Member: "m"})
-		if pipe.Len() >= 400 { // a client waits for the whole pipeline, and Redis may be busy
-			if _, err := pipe.Exec(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	pipe.HSet(t.Context(), l.tag+"windows", "a\x1b[2J:weekly:2100-W10", `{"end":4108665600000,"expires":7258118400000,"start":4108060800000}`)
-	if _, err := pipe.Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	code, out, errs := execute(t, l.environ, "boards")
-	if code != 0 || strings.Count(out, "\n") != 1+100+2 || strings.Contains(out, "\x1b") ||
-		!strings.Contains(out, "3,001 boards, 3,001 windows, 100 of them listed") {
-		t.Errorf("code %d %s%s", code, out, errs)
-	}
-	if code, out, _ = execute(t, l.environ, "boards", "b*", "--limit", "0"); code != 0 || strings.Count(out, "\n") != 1+3000+2 || strings.Contains(out, "gone") {
-		t.Errorf("code %d %.300s", code, out)
-	}
-}
-
 // The window's first event was counted between the read that found nothing and the read of the listing.
 func TestAWindowThatHasBegunSinceItWasReadIsToBeReadAgain(t *testing.T) {
 	l := someBoards(t)
@@ -196,4 +166,25 @@ func TestAWindowThatHasBegunSinceItWasReadIsToBeReadAgain(t *testing.T) {
 	if want := "global weekly 2100-W10 was created meanwhile: run the command again"; err == nil || err.Error() != want {
 		t.Error(err)
 	}
+}
+
+func TestAWindowOfSeveralShardsIsListedOnce(t *testing.T) {
+	w := clitest.StandingsIn(t, 5, 0)
+	var members []ledger.Member
+	for i := range 100 {
+		members = append(members, clitest.Member(fmt.Sprint("m", i), 1, ""))
+	}
+	w.Add(t, "global", members...)
+	w.Add(t, "eu", members[:1]...)
+	w.Add(t, "us", members...)
+	w.Reader.Client.Del(t.Context(), w.Shards[3].Keys().Listed("us:weekly:"+clitest.Window))
+	l := &listing{environ: w.Environ}
+	l.lists(t, `
+BOARD   PERIOD  WINDOW    START             END               MEMBERS
+eu      weekly  2100-W10  2100-03-08 00:00  2100-03-15 00:00        1
+global  weekly  2100-W10  2100-03-08 00:00  2100-03-15 00:00      100
+us      weekly  2100-W10  2100-03-08 00:00  2100-03-15 00:00     gone
+
+3 boards, 3 windows
+`)
 }

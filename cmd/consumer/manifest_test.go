@@ -285,36 +285,3 @@ func TestTheUnitOfTheAPIIsConfinedAsTheConsumers(t *testing.T) {
 		t.Errorf("%v\n%v", consumer, reader)
 	}
 }
-
-// The systemd unit confines the process, and passes a password as docs/replicas.md documents: with
-// LoadCredential, as a file that a setting names.
-func TestTheUnitOfSystemdConfinesTheProcessAndGivesPasswordsAsDocumented(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/replicas.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := directives(t, "standings.service")
-	for key, want := range map[string][]string{
-		"SystemCallFilter":        {"@system-service", "~@privileged @resources"}, // the second removes calls from the first
-		"SystemCallErrorNumber":   {"EPERM"},
-		"SystemCallArchitectures": {"native"},
-		"CapabilityBoundingSet":   {""},
-		"NoNewPrivileges":         {"yes"},
-		"DynamicUser":             {"yes"},
-		"LoadCredential":          {"redis-password:/etc/standings/redis-password"},
-		"Environment":             {"STANDINGS_REDIS_PASSWORD_FILE=%d/redis-password"},
-	} {
-		if !reflect.DeepEqual(set[key], want) {
-			t.Errorf("%s is %q, want %q", key, set[key], want)
-		}
-	}
-	for _, word := range []string{"LoadCredential", "SystemCallFilter"} {
-		if !strings.Contains(string(guide), word) {
-			t.Errorf("docs/replicas.md doesn't name %s", word)
-		}
-	}
-	name, _, _ := strings.Cut(set["LoadCredential"][0], ":")
-	if !strings.HasSuffix(set["Environment"][0], "%d/"+name) {
-		t.Errorf("the credential %s isn't the file that the setting names: %s", name, set["Environment"][0])
-	}
-}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
-	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/standings/standings/test/clitest"
 	"github.com/standings/standings/test/harness"
 )
@@ -20,7 +22,8 @@ func TestWhyAConsumerEndsIsLoggedAsTheLogIs(t *testing.T) {
 		want    []string
 	}{
 		"a wrong configuration": {[]string{"STANDINGS_START=soon", "STANDINGS_REDIS_PREFIXX=lb"}, 2, []string{"start", "STANDINGS_REDIS_PREFIXX"}},
-		"a port that is taken":  {[]string{"STANDINGS_LISTEN=" + clitest.SilentPort(t)}, 1, []string{"listen"}},
+		// The port is opened before anything else that can block: Kafka's port is closed here.
+		"a port that is taken": {[]string{"STANDINGS_KAFKA_BROKERS=127.0.0.1:1", "STANDINGS_LISTEN=" + clitest.SilentPort(t)}, 1, []string{"open the operations port"}},
 	} {
 		code, stdout, stderr := execute(t, c.environ, "run")
 		if code != c.code || stdout != "" {
@@ -43,15 +46,29 @@ func TestWhyAConsumerEndsIsLoggedAsTheLogIs(t *testing.T) {
 	}
 }
 
-// The port is opened before anything else that can block: Kafka's port is closed here.
-func TestAPortThatIsTakenEndsARunAtOnce(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// A member that halts every partition would take them from members that could count them.
+func TestAReplicaWithAnotherSchemaEndsBeforeItJoinsItsGroup(t *testing.T) {
+	kafka, environ := clitest.FakeKafka(t, kfake.ClusterID("some-cluster"))
+	var joins atomic.Int64
+	kafka.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		kafka.KeepControl()
+		joins.Add(1)
+		return nil, nil, false
+	})
+	environ = append(environ, clitest.StandingsOf(t, 0).Environ...)
+	code, stdout, stderr := execute(t, append(environ, "STANDINGS_MAX_POINTS=1000", "STANDINGS_LISTEN=off",
+		"STANDINGS_REDIS_ASSUME_NOEVICTION=true"), "run") // miniredis does not report its policy
+	want := "were written with another configuration: max_points is 99999999 in Redis, 1000 here. Set it back, or use another redis.prefix"
+	if code != 1 || stdout != "" || !strings.Contains(stderr, want) || strings.Contains(stderr, "tick is") || !strings.Contains(stderr, `"msg":"starting","version":"`) {
+		t.Errorf("code %d: %s\n%s\nwant %s", code, stdout, stderr, want)
 	}
-	defer func() { _ = taken.Close() }()
-	code, _, errs := execute(t, []string{"STANDINGS_KAFKA_BROKERS=127.0.0.1:1", "STANDINGS_LISTEN=" + taken.Addr().String()}, "run")
-	if want := `"error":"open the operations port ` + taken.Addr().String(); code != cli.ExitFailure || !strings.Contains(errs, want) {
-		t.Errorf("code %d, want %d and %q:\n%s", code, cli.ExitFailure, want, errs)
+	code, stdout, stderr = execute(t, append(environ, "STANDINGS_PERIODS_YEARLY_ENABLED=false", "STANDINGS_LISTEN=off",
+		"STANDINGS_REDIS_ASSUME_NOEVICTION=true"), "run")
+	want = "also have the periods yearly, which this configuration lacks: add them"
+	if code != 1 || stdout != "" || !strings.Contains(stderr, want) {
+		t.Errorf("code %d: %s\n%s\nwant %s", code, stdout, stderr, want)
+	}
+	if n := joins.Load(); n > 0 {
+		t.Errorf("it joined the group %d times", n)
 	}
 }

@@ -63,9 +63,8 @@ func newPlayers(f *flags) (*players, error) {
 
 // play publishes events until the context ends, and returns when all of them are acknowledged.
 func (g *players) play(ctx context.Context, cfg *config.Config) error {
-	topic := cfg.Kafka.Topics[0]
 	sending := context.WithoutCancel(ctx)
-	pub, err := produce.Open(sending, &cfg.Kafka, topic, partitions, stalled)
+	pub, err := produce.Open(sending, produce.Options{Kafka: &cfg.Kafka, Topic: cfg.Kafka.Topics[0], Partitions: partitions, Patience: stalled})
 	if err != nil {
 		return err
 	}
