@@ -107,6 +107,10 @@ eu1    weekly  2100-W10  2100-03-08 01:00  2100-03-15 01:00        1
 	empty := newListing(t)
 	prefix, _, _ := strings.Cut(empty.tag, ":")
 	empty.lists(t, "No board has a window under the prefix "+prefix+": no event has been counted there.\n")
+	empty.add(t, "a\x1b[2J:weekly:2100-W10", "2100-03-08", "2100-03-15", 1)
+	if _, out, _ := execute(t, empty.environ, "boards"); strings.Contains(out, "\x1b") || !strings.Contains(out, `a\x1b[2J  weekly`) {
+		t.Error(out)
+	}
 }
 
 func TestBoardsAsJSON(t *testing.T) {

@@ -53,17 +53,6 @@ func TestPeriodsOfOnesOwnStandBesideTheBuiltInOnes(t *testing.T) {
 	}
 }
 
-func TestAPeriodOfOnesOwnFollowsTheZoneAndWeekOfAll(t *testing.T) {
-	l, err := Load(writeFile(t, "{time_zone: Asia/Kathmandu, week_start: friday, periods: {mine: {calendar: weekly}}}"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rule, err := l.Config.Rule(l.Config.Kept()[3])
-	if err != nil || rule.String() != "weekly in Asia/Kathmandu, from friday" {
-		t.Errorf("it is %s, %v", rule.String(), err)
-	}
-}
-
 func TestWhatIsWrongWithAPeriodOfOnesOwnIsNamed(t *testing.T) {
 	const start, end = "2026-12-01T00:00:00Z", "2027-03-01T00:00:00Z"
 	for _, c := range []struct{ period, key, says string }{
