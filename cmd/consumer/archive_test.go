@@ -101,7 +101,7 @@ func (w *archived) verify(t *testing.T, args ...string) (code int, r verified, s
 	return code, r, stderr
 }
 
-func TestACopyThatIsWhatRedisShowsIsVerified(t *testing.T) {
+func TestACopyIsComparedWithWhatWasWrittenAndWithRedis(t *testing.T) {
 	w := newArchived(t)
 	code, r, stderr := w.verify(t)
 	require.Equal(t, 0, code, stderr)
@@ -127,10 +127,8 @@ func TestACopyThatIsWhatRedisShowsIsVerified(t *testing.T) {
 	require.EqualValues(t, 1, r.Verified)
 	require.EqualValues(t, 1, r.Copies[0].Hidden)
 	require.Equal(t, "same", r.Copies[0].Redis)
-}
 
-func TestWhatDiffersFromRedisIsNamedByRank(t *testing.T) {
-	w := newArchived(t)
+	// Redis has lost a row and changed another.
 	name := "global:weekly:" + clitest.Window
 	for _, s := range w.Shards {
 		keys := s.Keys()
@@ -139,7 +137,7 @@ func TestWhatDiffersFromRedisIsNamedByRank(t *testing.T) {
 			require.NoError(t, w.Reader.Client.ZIncrBy(t.Context(), keys.Listed(name), 5-float64(int64(n)), "m100").Err())
 		}
 	}
-	code, r, stderr := w.verify(t)
+	code, r, stderr = w.verify(t)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "1 of 2 copies differ")
 	c := r.Copies[0]
@@ -152,26 +150,24 @@ func TestWhatDiffersFromRedisIsNamedByRank(t *testing.T) {
 	require.Nil(t, first.Redis)
 	require.Equal(t, "m100", c.Differences[1].Member)
 
-	code, stdout, _ := execute(t, w.Environ, "archive", "verify")
+	code, stdout, _ = execute(t, w.Environ, "archive", "verify")
 	require.Equal(t, 1, code)
 	require.Contains(t, stdout, "m2499: place 1 in the archive, no such row in Redis")
-}
 
-func TestRowsThatHaveChangedInTheArchiveAreFound(t *testing.T) {
-	w := newArchived(t)
+	// The archive has other rows than were written.
 	db, err := sql.Open("sqlite", "file:"+w.path)
 	require.NoError(t, err)
 	_, err = db.ExecContext(t.Context(), `UPDATE standings SET points = points + 1 WHERE rank = 2000`)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	code, r, _ := w.verify(t)
+	code, r, _ = w.verify(t)
 	require.Equal(t, 1, code)
 	require.EqualValues(t, 2, r.Differ)
 	require.Contains(t, *r.Copies[1].Stored, "with checksum")
 }
 
 func TestAnArchiveHasToBeConfigured(t *testing.T) {
-	for _, command := range []string{"list", "verify"} {
+	for _, command := range []string{"list", "verify", "run"} {
 		code, _, stderr := execute(t, nil, "archive", command)
 		require.Equal(t, 2, code)
 		require.Contains(t, stderr, "archive.url is not set")

@@ -16,7 +16,6 @@ import (
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking/boards"
 	"github.com/standings/standings/test/clitest"
-	"github.com/standings/standings/test/testenv"
 )
 
 // past returns a final window of ten days ago on three shards, a window of this week, and an empty archive.
@@ -64,40 +63,34 @@ func archiveRun(t *testing.T, w *clitest.Standings, args ...string) (code int, r
 
 // The reason for reopening gets from the command to the database.
 func TestARunTakesWhatIsFinalWithWhyItWasReopened(t *testing.T) {
-	for name, url := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "archive.db"), "postgres": ""} {
-		t.Run(name, func(t *testing.T) {
-			if url == "" {
-				url = testenv.Postgres(t)
-			}
-			w, closed, _ := past(t, url)
-			code, r, stderr := archiveRun(t, w)
-			require.Equal(t, 0, code, stderr)
-			require.Equal(t, "null", string(r.Backups))
-			require.JSONEq(t, `{"taken":1,"rows":30,"waiting":0,"not_final":0}`, string(r.Final))
+	url := "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
+	w, closed, _ := past(t, url)
+	code, r, stderr := archiveRun(t, w)
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, "null", string(r.Backups))
+	require.JSONEq(t, `{"taken":1,"rows":30,"waiting":0,"not_final":0}`, string(r.Final))
 
-			const why = "case 12: a server's events came 3 days late"
-			code, _, stderr = execute(t, w.Environ, "reopen", "global", "weekly", closed.Name, "--for", "0s", "--reason", why)
-			require.Equal(t, 0, code, stderr)
-			code, r, stderr = archiveRun(t, w)
-			require.Equal(t, 0, code, stderr)
-			require.JSONEq(t, `{"taken":0,"rows":0,"waiting":0,"not_final":1}`, string(r.Final))
-			seal(t, w)
-			code, _, stderr = archiveRun(t, w)
-			require.Equal(t, 0, code, stderr)
+	const why = "case 12: a server's events came 3 days late"
+	code, _, stderr = execute(t, w.Environ, "reopen", "global", "weekly", closed.Name, "--for", "0s", "--reason", why)
+	require.Equal(t, 0, code, stderr)
+	code, r, stderr = archiveRun(t, w)
+	require.Equal(t, 0, code, stderr)
+	require.JSONEq(t, `{"taken":0,"rows":0,"waiting":0,"not_final":1}`, string(r.Final))
+	seal(t, w)
+	code, _, stderr = archiveRun(t, w)
+	require.Equal(t, 0, code, stderr)
 
-			s, err := store.Open(t.Context(), url)
-			require.NoError(t, err)
-			defer func() { require.NoError(t, s.Close()) }()
-			for revision, want := range map[int64]string{1: "", 2: why} {
-				copied, err := s.Revision(t.Context(), "global", "weekly", closed.Name, revision)
-				require.NoError(t, err)
-				require.Equal(t, want, copied.ReopenedWhy)
-				require.EqualValues(t, 99_999_999, copied.MaxPoints)
-			}
-			_, stdout, _ := execute(t, w.Environ, "archive", "list", "--json")
-			require.Contains(t, stdout, why)
-		})
+	s, err := store.Open(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	for revision, want := range map[int64]string{1: "", 2: why} {
+		copied, err := s.Revision(t.Context(), "global", "weekly", closed.Name, revision)
+		require.NoError(t, err)
+		require.Equal(t, want, copied.ReopenedWhy)
+		require.EqualValues(t, 99_999_999, copied.MaxPoints)
 	}
+	_, stdout, _ := execute(t, w.Environ, "archive", "list", "--json")
+	require.Contains(t, stdout, why)
 }
 
 func TestARunTakesBackupsOfCompleteWindows(t *testing.T) {
@@ -133,12 +126,4 @@ func TestARunLeavesTheArchiveToWhoeverLeads(t *testing.T) {
 	require.Contains(t, string(r.Final), `"taken": 1,`)
 	_, err = w.Store.Lead(t.Context(), jobs.NewOwner(), 0, time.Minute)
 	require.NoError(t, err, "it has let go of the lease")
-}
-
-func TestARunThatIsAskedForWrongly(t *testing.T) {
-	w := clitest.StandingsIn(t, 1, 0)
-	for _, args := range [][]string{{}, {"--live", "--wait", "-1s"}} {
-		code, _, stderr := archiveRun(t, w, args...)
-		require.Equal(t, 2, code, stderr)
-	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -11,21 +10,6 @@ import (
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/test/clitest"
 )
-
-func TestAPasswordIsNeverShown(t *testing.T) {
-	environ := []string{"STANDINGS_REDIS_PASSWORD=s3cret", "STANDINGS_REDIS_DB=x"}
-	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
-		for _, environ := range [][]string{environ, environ[:1]} {
-			_, stdout, stderr := execute(t, environ, args...)
-			if strings.Contains(stdout+stderr, "s3cret") {
-				t.Errorf("%v shows it: %s%s", args, stdout, stderr)
-			}
-		}
-	}
-	if _, stdout, _ := execute(t, environ[:1], "config"); !strings.Contains(stdout, "(hidden)") {
-		t.Error("that there is one isn't shown")
-	}
-}
 
 func TestConfigExitsWithTwoAndOneLineAProblem(t *testing.T) {
 	code, stdout, stderr := execute(t, []string{"STANDINGS_ON_GAP=x", "STANDINGS_START=y", "STANDINGS_BORDS=z"}, "config")
@@ -49,9 +33,6 @@ func TestConfigShowsWhatTheLayoutsComeTo(t *testing.T) {
 		if !strings.Contains(fields(stdout), want) {
 			t.Errorf("%q isn't in\n%s", want, stdout)
 		}
-	}
-	if strings.Contains(stdout, "warning") {
-		t.Errorf("the defaults get a warning:\n%s", stdout)
 	}
 	_, stdout, _ = execute(t, []string{"STANDINGS_MAX_POINTS=999999999999"}, "config")
 	if strings.Count(stdout, "warning: ") != 3 || !strings.Contains(stdout, "set periods.yearly.layout to wide") {
@@ -86,17 +67,6 @@ func TestConfigAsJSONHasTheSameValues(t *testing.T) {
 		if s.Key == "log.level" && (s.Value != "warn" || s.From != "environment" || s.Name == nil || *s.Name != s.Environment) {
 			t.Errorf("log.level: %+v", s)
 		}
-	}
-}
-
-func TestMarkdownIsTheSameWhateverIsSet(t *testing.T) {
-	var want bytes.Buffer
-	if err := config.WriteMarkdown(&want); err != nil {
-		t.Fatal(err)
-	}
-	code, stdout, _ := execute(t, []string{"STANDINGS_ON_GAP=nonsense"}, "config", "--markdown")
-	if code != 0 || stdout != want.String() {
-		t.Errorf("code %d\n%s", code, stdout)
 	}
 }
 

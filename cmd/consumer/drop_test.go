@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -105,78 +103,6 @@ func (s *afterFirstWrite) Write(b []byte) (int, error) {
 		s.then = nil
 	}
 	return len(b), nil
-}
-
-func TestAConsumerThatBeginsMeanwhileIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	c, prefix, environ := leftovers(t)
-	tag := prefix + ":{0}:"
-	// This happens before the listing is removed, which is last; the ledger is already removed.
-	environ[0] = "STANDINGS_REDIS_ADDRESSES=" + beforeCommand(t, testenv.Redis(t).Addr(), "unlink\r\n$", tag+"windows", func() {
-		if n := c.Exists(t.Context(), tag+"ledger").Val(); n != 0 {
-			t.Error("the ledger doesn't go first")
-		}
-		line := fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
-		_ = c.HSet(t.Context(), tag+"ledger", "points/0", "11").Err()
-		_ = c.HSet(t.Context(), tag+"workers", "points/0", line).Err()
-	})
-	code, out, errs := execute(t, environ, "drop", "--prefix", prefix, "--yes")
-	if code != 1 || !strings.Contains(errs, "was used during the removal: newer keys are left (") || keysUnder(t, c, prefix) != 2 {
-		t.Errorf("exit code %d, %d keys left: %s%s", code, keysUnder(t, c, prefix), out, errs)
-	}
-	if err := c.Del(t.Context(), tag+"ledger", tag+"workers").Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// beforeCommand returns the address of a proxy to Redis. It calls happens before it first forwards a given
-// command on a given key.
-func beforeCommand(t *testing.T, address, command, key string, happens func()) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var once sync.Once
-	var passing sync.WaitGroup
-	pass := func(from, to net.Conn, look func([]byte)) {
-		defer from.Close() //nolint:errcheck // nothing is in flight any more
-		defer to.Close()   //nolint:errcheck // the same
-		for b := make([]byte, 64<<10); ; {
-			n, err := from.Read(b)
-			look(b[:n])
-			if _, failed := to.Write(b[:n]); failed != nil || err != nil {
-				return
-			}
-		}
-	}
-	passing.Go(func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			to, err := net.Dial("tcp", address)
-			if err != nil {
-				t.Error(err)
-				_ = from.Close()
-				return
-			}
-			passing.Go(func() {
-				pass(from, to, func(b []byte) { // a short command arrives in one piece
-					if bytes.Contains(b, []byte(command)) && bytes.Contains(b, []byte(key)) {
-						once.Do(happens)
-					}
-				})
-			})
-			passing.Go(func() { pass(to, from, func([]byte) {}) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		passing.Wait() // the command has closed its connections
-	})
-	return l.Addr().String()
 }
 
 func TestADropIsRefusedWhereItMayBeAMistake(t *testing.T) {

@@ -84,10 +84,7 @@ func TestADropIsDoneOnceThePrefixIsTyped(t *testing.T) {
 func TestADropIsNotDoneByAnyOtherAnswer(t *testing.T) {
 	t.Parallel()
 	for name, act := range map[string]func(p *person, prefix string){
-		"nothing":          func(p *person, _ string) { p.types("\n") },
-		"yes":              func(p *person, _ string) { p.types("yes\n") },
 		"another prefix":   func(p *person, prefix string) { p.types(prefix + "2\n") },
-		"in capitals":      func(p *person, prefix string) { p.types(strings.ToUpper(prefix) + "\n") },
 		"the end of input": func(p *person, _ string) { _ = p.keys.Close() },
 		"without Enter": func(p *person, prefix string) {
 			p.types(prefix)

@@ -43,7 +43,7 @@ func windowsListed(t *testing.T, c *redis.Client, tag string) int64 {
 func TestBoardsAreDroppedByNameOrByHowTheyBegin(t *testing.T) {
 	t.Parallel()
 	c, tag, environ := crowded(t)
-	// a consumer is running
+	// A consumer is running.
 	line := fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
 	if err := c.HSet(t.Context(), tag+"workers", "points/0", line).Err(); err != nil {
 		t.Fatal(err)

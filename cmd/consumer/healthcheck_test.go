@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,13 +32,10 @@ func answering(t *testing.T, status int) string {
 }
 
 func TestAHealthyConsumerAnswersWithZero(t *testing.T) {
-	for _, tc := range []struct {
-		args []string
-		want string
-	}{{[]string{"--timeout", "1m"}, "GET /healthz\n"}, {[]string{"--ready", "--timeout", "1m"}, "GET /readyz\n"}} {
-		code, out, errs := checkHealth(t, answering(t, http.StatusOK), tc.args...)
+	for ready, want := range map[string]string{"--ready=false": "GET /healthz\n", "--ready": "GET /readyz\n"} {
+		code, out, errs := checkHealth(t, answering(t, http.StatusOK), ready, "--timeout", "1m")
 		require.Equal(t, cli.ExitOK, code, errs)
-		require.Equal(t, tc.want, out)
+		require.Equal(t, want, out)
 		require.Empty(t, errs)
 	}
 }
@@ -58,16 +54,9 @@ func TestAConsumerThatHangsIsAFailureInTime(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // connections wait in its queue forever
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
-	const byDefault = 3 * time.Second
-	took := byDefault
-	for tries := 0; took >= byDefault && tries < 5; tries++ { // the machine may pause that long
-		begun := time.Now()
-		code, _, errs := checkHealth(t, listener.Addr().String(), "--timeout", "50ms")
-		took = time.Since(begun)
-		require.Equal(t, cli.ExitFailure, code)
-		require.Contains(t, errs, "did not reply in time:")
-	}
-	require.Less(t, took, byDefault)
+	code, _, errs := checkHealth(t, listener.Addr().String(), "--timeout", "50ms")
+	require.Equal(t, cli.ExitFailure, code)
+	require.Contains(t, errs, "did not reply in time:")
 }
 
 func TestWhereAConsumerIsAsked(t *testing.T) {

@@ -21,33 +21,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testenv.LeakOptions()...) }
 
-func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
-	binary := built(t)
-	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
-		p := refused(t, binary, "1m")
-		ended := make(chan struct{})
-		go func() {
-			_ = p.Wait() // the exit code is checked below
-			close(ended)
-		}()
-		// Two signals of one kind that arrive together are delivered as one, so keep sending until the
-		// process ends.
-		again := time.NewTicker(20 * time.Millisecond)
-		defer again.Stop()
-		for running := true; running; {
-			select {
-			case <-ended:
-				running = false
-			case <-again.C:
-				_ = p.Process.Signal(signal)
-			}
-		}
-		if got := p.ProcessState.ExitCode(); got != want {
-			t.Errorf("after two of %v: exit code %d, want %d", signal, got, want)
-		}
-	}
-}
-
 // A signal to a process and to its group arrives twice.
 func TestTwoSignalsThatComeTogetherAreOneOrder(t *testing.T) {
 	p := refused(t, built(t), "1s")

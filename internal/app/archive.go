@@ -1,17 +1,23 @@
 package app
 
-// The configured archive.
+// The configured archive, and how it describes windows.
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/segmentio/kafka-go"
+
 	"github.com/standings/standings/internal/archive/store"
+	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/jobs"
+	"github.com/standings/standings/internal/kafkaconn"
+	"github.com/standings/standings/internal/ledger"
+	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/reading"
 )
 
@@ -39,17 +45,14 @@ func Fenced(ctx context.Context, s *store.Store, err error) error {
 // Archive is the archive for readers. It may be unavailable. The first read opens it and checks its schema;
 // after a failure, a read opens it again once openAgain has passed.
 type Archive struct {
-	cfg *config.Config
-	say func(error) // see Say
-	// observe: see Observe
-	observe func(result string, took time.Duration)
+	cfg     *config.Config
+	say     func(error)                             // see Say
+	observe func(result string, took time.Duration) // see Observe
+	ready   atomic.Pointer[store.Store]             // its schema was checked
 
-	turn chan struct{} // held by the reader that opens it
-
-	mu     sync.Mutex
-	said   bool // say was called
+	turn   chan struct{} // held by the reader that opens it, which guards what follows
+	said   bool          // say was called
 	store  *store.Store
-	ready  bool  // its schema was checked
 	err    error // why it is not ready
 	tried  time.Time
 	closed bool
@@ -85,8 +88,8 @@ func (a *Archive) Observe(observe func(result string, took time.Duration)) {
 // Open returns the archive once it is open and its schema is this program's. It returns store.ErrEmpty if the
 // archive has no schema yet. If another reader is opening it, Open waits for that.
 func (a *Archive) Open(ctx context.Context) (*store.Store, error) {
-	if s, err, done := a.known(); done {
-		return s, err
+	if s := a.ready.Load(); s != nil {
+		return s, nil
 	}
 	select {
 	case a.turn <- struct{}{}:
@@ -94,56 +97,34 @@ func (a *Archive) Open(ctx context.Context) (*store.Store, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if s, err, done := a.known(); done {
-		return s, err
+	s := a.ready.Load()
+	switch {
+	case a.closed:
+		return nil, fmt.Errorf("the archive is closed: %w", context.Canceled)
+	case s != nil:
+		return s, nil
+	case a.err != nil && time.Since(a.tried) < openAgain:
+		return nil, a.err
 	}
-	a.mu.Lock()
-	s := a.store
-	a.mu.Unlock()
-	var err error
-	if s == nil {
-		if s, err = store.Open(ctx, a.cfg.Archive.URL); err != nil {
-			return nil, a.failed(err)
-		}
-	}
-	a.mu.Lock()
-	a.store = s
-	closed := a.closed
-	a.mu.Unlock()
-	if closed {
-		return nil, fmt.Errorf("archive %s: %w", s.Name(), context.Canceled)
-	}
-	if err := s.Check(ctx); err != nil {
-		return nil, a.failed(err)
-	}
-	a.is(nil)
-	return s, nil
-}
-
-// known returns the present state, if it is known.
-func (a *Archive) known() (s *store.Store, err error, done bool) { //nolint:revive // done says whether the two mean anything
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.ready {
-		return a.store, nil, true
-	}
-	return nil, a.err, a.err != nil && time.Since(a.tried) < openAgain
-}
-
-func (a *Archive) failed(err error) error {
-	a.is(err)
-	return err
-}
-
-// is records the result of opening, and reports it if it has changed.
-func (a *Archive) is(err error) {
-	a.mu.Lock()
-	news := !a.said || (err == nil) != (a.err == nil)
-	a.err, a.ready, a.tried, a.said = err, err == nil, time.Now(), true
-	a.mu.Unlock()
-	if a.say != nil && news {
+	err := a.open(ctx)
+	if a.say != nil && (!a.said || (err == nil) != (a.err == nil)) {
 		a.say(err)
 	}
+	a.said, a.err, a.tried = true, err, time.Now()
+	if err != nil {
+		return nil, err
+	}
+	a.ready.Store(a.store)
+	return a.store, nil
+}
+
+func (a *Archive) open(ctx context.Context) (err error) {
+	if a.store == nil {
+		if a.store, err = store.Open(ctx, a.cfg.Archive.URL); err != nil {
+			return err
+		}
+	}
+	return a.store.Check(ctx)
 }
 
 // Close closes the archive. No reader may use it any more.
@@ -152,14 +133,12 @@ func (a *Archive) Close() {
 		return
 	}
 	a.turn <- struct{}{} // a reader that opens it finishes first
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed = true; a.store != nil {
+	defer func() { <-a.turn }()
+	a.closed = true
+	a.ready.Store(nil)
+	if a.store != nil {
 		_ = a.store.Close() // nothing can be done about an error here
 	}
-	a.ready, a.store = false, nil
-	a.err, a.tried = context.Canceled, time.Now().Add(time.Hour)
-	<-a.turn
 }
 
 // reading returns the archive for a reader of boards, with the maximum number of concurrent reads.
@@ -168,4 +147,88 @@ func (a *Archive) reading(cfg *config.Config, reads int) *reading.Archive {
 		return nil
 	}
 	return &reading.Archive{Open: a.Open, Timeout: cfg.API.Timeout, Reads: reads, Observe: a.observe}
+}
+
+// traces returns the function for ingest.Config.Traces, which looks for windows in the archive and for records
+// in the final topic.
+func traces(cfg *config.Config, client *kafka.Client) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		if some, err := archived(ctx, cfg); some || err != nil {
+			return "the archive has windows", err
+		}
+		topic := cfg.Kafka.FinalTopic
+		if topic == "" {
+			return "", nil
+		}
+		n, err := kafkaconn.TopicPartitions(ctx, client, topic)
+		if errors.Is(err, kafkaconn.ErrNoTopic) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		logs, err := kafkaconn.AllLogs(ctx, client, topic, n)
+		if err != nil {
+			return "", err
+		}
+		for _, log := range logs {
+			if log.End > log.Start {
+				return "topic " + topic + " has final windows", nil
+			}
+		}
+		return "", nil
+	}
+}
+
+// archived reports whether the archive has any window.
+func archived(ctx context.Context, cfg *config.Config) (some bool, err error) {
+	archive, err := OpenArchive(ctx, cfg)
+	if archive == nil || err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, archive.Close()) }()
+	if err := archive.Check(ctx); err != nil {
+		if errors.Is(err, store.ErrEmpty) {
+			return false, nil
+		}
+		return false, err
+	}
+	windows, err := archive.Windows(ctx, store.Filter{}, store.Place{}, 1)
+	if err != nil {
+		return false, fmt.Errorf("look for windows in the archive: %w", err)
+	}
+	return len(windows) > 0, nil
+}
+
+// Lateness returns a function for how long after its end a window accepts events. The function reports false if
+// the window's period is not enabled.
+func Lateness(cfg *config.Config) func(ledger.Window) (time.Duration, bool) {
+	all := map[string]time.Duration{}
+	for _, p := range cfg.Kept() {
+		all[string(p.Name)] = cfg.LatenessOf(p)
+	}
+	return func(w ledger.Window) (time.Duration, bool) {
+		late, ok := all[w.Period]
+		return late, ok
+	}
+}
+
+// Zones returns a function for the time zone in which a period's times are shown.
+func Zones(cfg *config.Config) func(period string) string {
+	return func(period string) string { return cfg.ZoneOf(periods.Period(period)) }
+}
+
+// ArchivedFields returns a function for a board's fields. The function returns nil for a board with the default
+// rule.
+func ArchivedFields(cfg *config.Config) (func(board string) []codec.Field, error) {
+	own, err := cfg.Rules()
+	if err != nil {
+		return nil, err
+	}
+	return func(board string) []codec.Field {
+		if r := own.Of(board); r != nil {
+			return r.Fields.List()
+		}
+		return nil
+	}, nil
 }

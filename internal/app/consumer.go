@@ -18,6 +18,7 @@ import (
 	"github.com/standings/standings/internal/ingest"
 	"github.com/standings/standings/internal/ingest/counts"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/ingest/locate"
 	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/ingest/shards"
@@ -161,4 +162,82 @@ func NewTransport(cfg *config.Config, settings kafkaconn.Settings, others ...str
 		topics = append(topics, cfg.Kafka.FinalTopic, cfg.Kafka.PublishedTopic())
 	}
 	return settings.Transport(time.Second, topics...) // a moved leader is noticed this soon
+}
+
+// BeforeCounting has what a worker does between reading where it continues and applying anything. A worker reads that at
+// the start of a generation and whenever the ledger has moved.
+type BeforeCounting struct {
+	// Begin records the number of shards, if a shard is empty and the worker may begin it.
+	Begin func(context.Context) error
+	// Align brings the standings in line with the bans topic; nil if nobody can be banned. The order matters:
+	//
+	//	the worker                           Redis
+	//	reads the ledger: 120
+	//	                                     goes back: to 100, without a ban
+	//	hides the banned member again
+	//	applies from 120: the ledger moved
+	//
+	// In the other order the worker would read 100 after it had hidden the member, and count for a member who is shown.
+	Align func(context.Context) error
+}
+
+// consumedStandings are the standings of one shard for a consumer.
+type consumedStandings struct {
+	shards.Standings
+
+	before BeforeCounting
+}
+
+// State returns the whole ledger and what is stored next to it.
+func (s consumedStandings) State(ctx context.Context) (ledger.State, error) {
+	state, err := s.Standings.State(ctx)
+	if err == nil && state.Schema == "" && s.before.Begin != nil {
+		err = s.before.Begin(ctx)
+	}
+	if err == nil && s.before.Align != nil {
+		err = s.before.Align(ctx)
+	}
+	if err != nil {
+		return ledger.State{}, err
+	}
+	return state, nil
+}
+
+// ReadTopic is a topic that a consumer reads.
+type ReadTopic struct {
+	Name       string
+	Partitions int
+	Committed  map[int]kafkaconn.Commit
+}
+
+// ReadTopics returns the configured topics, with the offsets that the configured group has committed.
+func ReadTopics(ctx context.Context, cfg *config.Config, client *kafka.Client) (all []ReadTopic, err error) {
+	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
+	if err != nil {
+		return nil, fmt.Errorf("ask Kafka for its topics: %w", err)
+	}
+	for _, t := range m.Topics {
+		if t.Error != nil {
+			return nil, fmt.Errorf("ask Kafka for the topic %s: %w", t.Name, t.Error)
+		}
+		committed, err := kafkaconn.Committed(ctx, client, cfg.Kafka.Group, t.Name, kafkaconn.UpTo(len(t.Partitions))...)
+		if err != nil {
+			return nil, fmt.Errorf("read the offsets of group %s for %s: %w", cfg.Kafka.Group, t.Name, err)
+		}
+		all = append(all, ReadTopic{t.Name, len(t.Partitions), committed})
+	}
+	return all, nil
+}
+
+// Reach returns how far back the logs of some topics reach, for the partition with the shortest reach. The
+// consumer need not run. clock is Redis's clock.
+func Reach(ctx context.Context, c *ingest.Consumer, topics []ReadTopic, clock func() time.Time) (least locate.Reach, err error) {
+	for _, t := range topics {
+		r, err := c.Reach(ctx, t.Name, t.Partitions, t.Committed, clock)
+		if err != nil {
+			return locate.Reach{}, err
+		}
+		least = least.Least(r)
+	}
+	return least, nil
 }

@@ -1,10 +1,11 @@
 package app
 
-// The standings of a configuration, for readers.
+// The standings of a configuration, for consumers and readers.
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -14,6 +15,9 @@ import (
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/ranking/inventory"
+	"github.com/standings/standings/internal/reading"
+	"github.com/standings/standings/internal/rules"
 )
 
 // Reader reads the standings of a configuration.
@@ -90,4 +94,124 @@ func (r *Reader) CheckSchema(cluster string, states []ledger.State) error {
 		return &ranking.ShardError{Shard: shard, Of: of, Addr: s.Addr(), Err: other}
 	}
 	return nil
+}
+
+// archiveReads is the divisor for api.requests: at most this share of the requests may read the archive at a
+// time, and as many may wait for that. The rest remains for windows in Redis, even if the archive is slow or
+// unavailable.
+const archiveReads = 4
+
+// NewReading returns a reader of the configured boards, which uses the connections of r.
+func NewReading(r *Reader) (*reading.Reader, error) {
+	cfg, client, all := r.Config, r.Client, r.Boards
+	c := reading.Config{
+		Boards: all, Named: named(cfg), CheckBoard: config.CheckBoard, Has: cfg.Has,
+		Topics: cfg.Kafka.Topics, Names: cfg.Fields.Name != "",
+		Archive: r.archive.reading(cfg, int(cfg.API.Requests)/archiveReads),
+		Renumber: func(ctx context.Context, current ledger.Shards) (*boards.Boards, error) {
+			number, err := inventory.ReadNumber(ctx, client, cfg.Redis.Prefix, cfg.Redis.Timeout)
+			if err != nil || number.Shards == 0 || number.Shards == current {
+				return nil, err
+			}
+			numbered := *cfg
+			numbered.Redis.Shards = int64(number.Shards)
+			return NewBoards(&numbered, client, "")
+		},
+	}
+	for _, p := range cfg.Kept() {
+		rule, err := cfg.Rule(p)
+		if err != nil {
+			return nil, err
+		}
+		c.Periods = append(c.Periods, reading.Period{Rule: rule, Zone: cfg.ZoneOf(p.Name)})
+	}
+	byDefault, err := rules.Default(cfg.MaxPoints)
+	if err != nil {
+		return nil, err
+	}
+	own, err := cfg.Rules()
+	if err != nil {
+		return nil, err
+	}
+	c.Rule = func(board string) rules.Rule {
+		if r := own.Of(board); r != nil {
+			return *r
+		}
+		return byDefault
+	}
+	return reading.New(c), nil
+}
+
+// named returns the boards that may exist; nil: any.
+func named(cfg *config.Config) []string {
+	var all []string
+	for _, name := range cfg.Boards {
+		if name != rules.AnyBoard {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// Numbered returns the configuration with the number of shards that Redis has. The configuration is unchanged if Redis
+// has none.
+func Numbered(ctx context.Context, cfg *config.Config, client redis.UniversalClient) (*config.Config, error) {
+	number, err := inventory.FindNumber(ctx, client, cfg.Redis.Prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
+	if err != nil || number == 0 {
+		return cfg, err
+	}
+	numbered := *cfg
+	numbered.Redis.Shards = int64(number)
+	return &numbered, nil
+}
+
+// OtherNumber returns the message that Redis has another number of shards than the configuration.
+func OtherNumber(cfg *config.Config, shards int64) string {
+	return fmt.Sprintf("redis.shards is %d in the configuration but %d in Redis, which takes precedence: set redis.shards to %d, or change the number of shards by consumer reshard --to %d",
+		cfg.Redis.Shards, shards, shards, cfg.Redis.Shards)
+}
+
+// NewBoards returns the standings under the configured prefix, of all shards. cluster is the Kafka cluster's
+// id; readers leave it empty.
+func NewBoards(cfg *config.Config, client redis.UniversalClient, cluster string) (*boards.Boards, error) {
+	calendar, err := cfg.Calendar()
+	if err != nil {
+		return nil, err
+	}
+	kept := map[periods.Period]ranking.Period{}
+	for _, p := range cfg.Kept() {
+		rule, err := cfg.Rule(p)
+		if err != nil {
+			return nil, err
+		}
+		layout, err := cfg.Layout(*p)
+		if err != nil {
+			return nil, fmt.Errorf("lay out %s scores: %w", p.Name, err)
+		}
+		kept[p.Name] = ranking.Period{Rule: rule, Layout: layout, Retention: p.Retention}
+	}
+	ruled, err := rankedBoards(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return boards.New(ranking.Config{
+		MaxWindows: cfg.MaxWindows,
+		Client:     client, Prefix: cfg.Redis.Prefix, Cluster: cluster, Shards: ledger.Shards(cfg.Redis.Shards),
+		Periods: kept, Boards: ruled, Lists: cfg.Lists(), Allows: cfg.Allows, Calendar: calendar, Timeout: cfg.Redis.Timeout,
+	}), nil
+}
+
+// rankedBoards returns the boards of the section for the standings; nil if all of them have the default rule.
+func rankedBoards(cfg *config.Config) (map[string]*ranking.Ruled, error) {
+	all, err := cfg.Ruled()
+	if err != nil || !slices.ContainsFunc(all, func(b config.Board) bool { return b.Rule != nil }) {
+		return nil, err
+	}
+	boards := map[string]*ranking.Ruled{}
+	for _, b := range all {
+		if boards[b.Name] = nil; b.Rule != nil {
+			boards[b.Name] = &ranking.Ruled{Rule: b.Rule, Layouts: b.Layouts}
+		}
+	}
+	return boards, nil
 }

@@ -45,49 +45,16 @@ func TestWhatIsWrongWithABoardIsNamed(t *testing.T) {
 		{"a: {fields: [{name: x, max: 999999999}, {name: y, max: 999999999}]}", "board a: yearly scores: layout readable: "},
 		{"a: {fields: [{name: x, max: 999999999}, {name: y, max: 999999999}]}", "fits"},
 	} {
-		found := problems(t, "boards:\n  "+c.boards+"\n")
-		if e := found["boards"]; e == nil || !strings.Contains(e.Error(), c.says) || len(found) != 1 {
-			t.Errorf("%s: found %v, want boards: …%s", c.boards, found, c.says)
-		}
-		if _, err := Load(writeFile(t, "boards:\n  "+c.boards+"\n"), nil); err != nil && strings.Count(err.Error(), "\n") > 2 {
-			t.Errorf("%s: %v", c.boards, err) // at most one line for each period
-		}
+		refuses(t, "boards:\n  "+c.boards+"\n", "boards", c.says)
 	}
 	for _, c := range []struct{ file, says string }{
 		{"boards: [a b]", "has \"a b\", which is not a board name: use 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit"},
 		{"boards: ['*']", `has "*", which is only valid in a section of boards: leave the list empty to accept any name`},
 		{"boards: [a, a]", `contains "a" twice`},
 	} {
-		if e := problems(t, c.file)["boards"]; e == nil || !strings.Contains(e.Error(), c.says) {
-			t.Errorf("%s: %v, want …%s", c.file, e, c.says)
-		}
+		refuses(t, c.file, "boards", c.says)
 	}
 	if e := problems(t, "", "STANDINGS_BOARDS={a: ")["boards"]; e == nil || !strings.Contains(e.Error(), "is not a section of boards: ") {
 		t.Errorf("a section that isn't YAML: %v", e)
-	}
-}
-
-// One fault is one problem, reported for the key that has it.
-func TestWhatIsWrongWithAPeriodIsSaidOnceAndOfItsKey(t *testing.T) {
-	const start, end = "2026-12-01T00:00:00Z", "2027-03-01T00:00:00Z"
-	for _, c := range []struct{ period, key, says string }{
-		{"x: 5", "periods.x", "unknown period; to define one, give either calendar, or start and end, or every and from"},
-		{"x: {}", "periods.x", "unknown period"},
-		{"x: ", "periods.x", "unknown period"},
-		{"x: {time_zone: UTC}", "periods.x.time_zone", "unknown period"},
-		{"x: {start: 1969-01-01T00:00:00Z, end: " + end + "}", "periods.x.start", "start and end must be between 1970 and 2106"},
-		{"x: {start: " + start + ", end: 2200-01-01T00:00:00Z}", "periods.x.end", "start and end must be between 1970 and 2106"},
-		{"x: {every: 1h, from: 2200-01-01T00:00:00Z}", "periods.x.from", "from must be between 1970 and 2106"},
-		{"x: {every: soon, from: " + start + "}", "periods.x.every", "must be a duration such as"},
-		{"x: {calendar: weekly, retention: soon}", "periods.x.retention", "must be a duration such as"},
-		{"x: {calendar: weekly, lateness: -1s}", "periods.x.lateness", "must be a duration such as"},
-		{"x: {calendar: [weekly]}", "periods.x.calendar", "is a list, but must be a word"},
-		{"x: {calendar: weekly, enabled: maybe}", "periods.x.enabled", "must be true or false"},
-	} {
-		path := writeFile(t, "periods:\n  "+c.period+"\n")
-		_, err := Load(path, nil)
-		if e := problems(t, "periods:\n  "+c.period+"\n")[c.key]; e == nil || !strings.Contains(e.Error(), c.says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %s: …%s", c.period, err, c.key, c.says)
-		}
 	}
 }

@@ -33,23 +33,6 @@ func TestTheConfigurationsDocumentIsTheProgramsOwn(t *testing.T) {
 	}
 }
 
-func TestTheDocumentHasARowForEverySetting(t *testing.T) {
-	var text bytes.Buffer
-	if err := WriteMarkdown(&text); err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range options(&Config{}) {
-		key := o.Key
-		if name, setting := ownSetting(key); name != "" {
-			key = "periods.<name>." + setting
-		}
-		rows := regexp.MustCompile("(?m)^\\| [^|]*`" + regexp.QuoteMeta(key) + "`")
-		if n := len(rows.FindAllString(text.String(), -1)); n != 1 {
-			t.Errorf("%d rows have %s", n, o.Key)
-		}
-	}
-}
-
 // documents returns all documents that describe settings. The changelog is not among them, because it also
 // names removed settings.
 func documents(t *testing.T) map[string]string {

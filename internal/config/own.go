@@ -29,9 +29,6 @@ type OwnPeriod struct {
 
 	Every time.Duration
 	From  string
-
-	every     *time.Duration
-	retention *time.Duration // nil: the rule's own
 }
 
 // kindSettings are the settings that define an own period: any of them creates it.
@@ -53,7 +50,7 @@ func ownOptions(p *Period) []option {
 	o := &OwnPeriod{}
 	p.Own = o
 	section := "periods." + string(p.Name)
-	calendars := []string{""}
+	var calendars []string
 	for _, name := range periods.All() {
 		calendars = append(calendars, string(name))
 	}
@@ -64,19 +61,19 @@ func ownOptions(p *Period) []option {
 			doc: "Built-in period whose windows it has."},
 		{Key: section + ".time_zone", Fixed: true, value: textValue(&o.TimeZone, "an IANA name; empty for `time_zone`", orNone(zoneName)),
 			doc: "With `calendar`: time zone of the windows."},
-		{Key: section + ".week_start", Fixed: true, value: choiceOrNone(&o.WeekStart, append([]string{""}, weekdays...)),
+		{Key: section + ".week_start", Fixed: true, value: choiceOrNone(&o.WeekStart, weekdays),
 			doc: "With `calendar`: first day of a week. Empty: `week_start`."},
 		{Key: section + ".start", Fixed: true, value: textValue(&o.Start, instantRule, orNone(instantText)),
 			doc: "Start of a season. Its one window is named `all`."},
 		{Key: section + ".end", Fixed: true, value: textValue(&o.End, instantRule, orNone(instantText)),
 			doc: "End of a season, exclusive."},
-		{Key: section + ".every", Fixed: true, value: optionalAtLeast(&o.every, time.Minute, 36500*units.Day),
+		{Key: section + ".every", Fixed: true, value: durationOrNone(&o.Every, time.Minute, 36500*units.Day),
 			doc: "Length of consecutive windows."},
 		{Key: section + ".from", Fixed: true, value: textValue(&o.From, instantRule, orNone(instantText)),
 			doc: "With `every`: start of the first window."},
 		{Key: section + ".layout", Fixed: true, def: string(codec.Readable), value: choiceValue(&p.Layout, layouts),
 			doc: layoutDoc},
-		{Key: section + ".retention", value: optionalAtLeast(&o.retention, time.Hour, 36500*units.Day),
+		{Key: section + ".retention", value: durationOrNone(&p.Retention, time.Hour, 36500*units.Day),
 			doc: retentionDoc + " Empty: that of the shortest built-in period that is at least as long."},
 		latenessOption(section, p),
 	}
@@ -113,34 +110,6 @@ func orNone(ok func(string) error) func(string) error {
 		}
 		return ok(text)
 	}
-}
-
-// choiceOrNone is one of a few words. The first word is empty and means none.
-func choiceOrNone(p *string, words []string) value {
-	v := choiceValue(p, words[1:])
-	check := v.check
-	v.rule = "empty, or one of " + strings.Join(words[1:], ", ")
-	v.check = func() error {
-		if *p == "" {
-			return nil
-		}
-		return check()
-	}
-	return v
-}
-
-// optionalAtLeast is a duration between low and high; an empty text is nil.
-func optionalAtLeast(p **time.Duration, low, high time.Duration) value {
-	v := optionalDuration(p, high)
-	rule := units.FormatDuration(low) + " to " + units.FormatDuration(high)
-	v.rule = "empty, or " + rule
-	v.check = func() error {
-		if d := *p; d != nil && (*d < low || *d > high) {
-			return errors.New("is out of range: " + rule)
-		}
-		return nil
-	}
-	return v
 }
 
 // ownPeriods returns the names of the periods that the file or the environment defines, in order. declared has
@@ -194,19 +163,14 @@ func ownSetting(key string) (name periods.Period, setting string) {
 	return periods.Period(rest[:i]), rest[i+1:]
 }
 
-// complete fills in the settings of own periods that follow from others. It leaves errors to validate.
+// complete sets the retention of own periods that have none. It leaves errors to validate.
 func (c *Config) complete() {
 	for i := range c.Periods {
 		p := &c.Periods[i]
-		if p.Own == nil {
+		if p.Own == nil || p.Retention != 0 {
 			continue
 		}
-		if p.Own.every != nil {
-			p.Own.Every = *p.Own.every
-		}
-		if p.Own.retention != nil {
-			p.Retention = *p.Own.retention
-		} else if rule, err := c.Rule(p); err == nil {
+		if rule, err := c.Rule(p); err == nil {
 			p.Retention = rule.Retention()
 		}
 	}
@@ -218,9 +182,10 @@ func (c *Config) Rule(p *Period) (periods.Rule, error) {
 	if o := p.Own; o != nil {
 		switch {
 		case o.Start != "" || o.End != "":
-			start, end, err := bothInstants(o.Start, o.End)
-			if err != nil {
-				return periods.Rule{}, fmt.Errorf("periods.%s: %w", p.Name, err)
+			start, wrongStart := instant(o.Start)
+			end, wrongEnd := instant(o.End)
+			if err := errors.Join(wrongStart, wrongEnd); err != nil {
+				return periods.Rule{}, fmt.Errorf("start and end of periods.%s: %w", p.Name, err)
 			}
 			return periods.Season(p.Name, start, end)
 		case o.Every != 0 || o.From != "":
@@ -245,18 +210,6 @@ func (c *Config) Rule(p *Period) (periods.Rule, error) {
 		return periods.ByCalendar(p.Name, periods.Period(p.Own.Calendar), calendar)
 	}
 	return periods.ByCalendar(p.Name, p.Name, calendar)
-}
-
-func bothInstants(a, b string) (int64, int64, error) {
-	start, err := instant(a)
-	if err != nil {
-		return 0, 0, fmt.Errorf("start: %w", err)
-	}
-	end, err := instant(b)
-	if err != nil {
-		return 0, 0, fmt.Errorf("end: %w", err)
-	}
-	return start, end, nil
 }
 
 // ZoneOf returns the name of the time zone in which a period's times are shown: its calendar's, or that of the
@@ -301,7 +254,7 @@ func validateOwn(cfg *Config, complain func(key, problem string, args ...any)) {
 			complain(section+".enabled", "has an invalid period name: %v", err)
 			continue
 		}
-		season, stretches, calendar := o.Start != "" || o.End != "", o.every != nil || o.From != "", o.Calendar != ""
+		season, stretches, calendar := o.Start != "" || o.End != "", o.Every != 0 || o.From != "", o.Calendar != ""
 		switch {
 		case calendar && season, calendar && stretches:
 			complain(section+".calendar", "conflicts with settings of another kind: use %s", kindsText)
@@ -317,7 +270,7 @@ func validateOwn(cfg *Config, complain func(key, problem string, args ...any)) {
 			complain(section+".start", "is missing: a season requires start and end")
 		case season && o.End == "":
 			complain(section+".end", "is missing: a season requires start and end")
-		case stretches && o.every == nil:
+		case stretches && o.Every == 0:
 			complain(section+".every", "is missing: it is the length of a window, such as 72h")
 		case stretches && o.From == "":
 			complain(section+".from", "is missing: it is the start of the first window, such as 2026-01-01T00:00:00Z")
@@ -330,32 +283,22 @@ func validateOwn(cfg *Config, complain func(key, problem string, args ...any)) {
 	}
 }
 
-// beyondTime reports whether a text is an instant that no window can hold.
-func beyondTime(text string) bool {
-	at, err := instant(text)
-	return err == nil && (at < 0 || at >= int64(1)<<32*1000)
-}
-
 // validateRule checks that the windows of a period of one kind are possible.
 func validateRule(cfg *Config, p *Period, complain func(key, problem string, args ...any)) {
 	section := "periods." + string(p.Name)
 	rule, err := cfg.Rule(p)
 	if err != nil {
 		key := section + ".calendar"
-		switch o := p.Own; {
-		case o.End != "" && beyondTime(o.Start):
-			key = section + ".start"
-		case o.End != "":
+		switch {
+		case p.Own.End != "":
 			key = section + ".end"
-		case beyondTime(o.From):
-			key = section + ".from"
-		case o.every != nil:
+		case p.Own.From != "":
 			key = section + ".every"
 		}
 		complain(key, "is invalid: %v", err)
 		return
 	}
-	if p.Own.every != nil && p.Retention/rule.Length() > mostWindows {
+	if p.Own.Every != 0 && p.Retention/rule.Length() > mostWindows {
 		complain(section+".every", "results in %d windows per board with retention %s, at most %d are possible: raise it or lower periods.%s.retention",
 			p.Retention/rule.Length(), units.FormatDuration(p.Retention), mostWindows, p.Name)
 	}
@@ -377,4 +320,22 @@ func (c *Config) KnowsPeriod(name string) error {
 		err = fmt.Errorf("%w, %s", err, strings.Join(own, ", "))
 	}
 	return err
+}
+
+// Calendar returns the calendar of time_zone and week_start.
+func (c *Config) Calendar() (periods.Calendar, error) {
+	calendar, err := periods.NewCalendar(c.TimeZone, c.WeekStart)
+	if err != nil {
+		return periods.Calendar{}, fmt.Errorf("time_zone and week_start: %w", err)
+	}
+	return calendar, nil
+}
+
+// Retentions returns how long after its end a window of each enabled period stays in Redis.
+func (c *Config) Retentions() map[periods.Period]time.Duration {
+	all := map[periods.Period]time.Duration{}
+	for _, p := range c.Kept() {
+		all[p.Name] = p.Retention
+	}
+	return all
 }

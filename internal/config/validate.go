@@ -87,13 +87,8 @@ func (l *Loaded) validateTogether() []*settingError {
 			}
 		}
 	}
-	for _, topic := range cfg.Kafka.Topics {
-		switch bans := cfg.Kafka.BansTopic; bans {
-		case topic:
-			complain("kafka.bans_topic", "must not be one of kafka.topics")
-		case event.DeadLetterTopic(topic):
-			complain("kafka.bans_topic", "must not be the dead-letter topic of %s", topic)
-		}
+	if use := otherUse(cfg, cfg.Kafka.BansTopic); use != "" {
+		complain("kafka.bans_topic", "must not be %s", use)
 	}
 	validateFinalTopic(cfg, complain)
 	if file := cfg.API.BansTokensFile; file != "" && filepath.Clean(file) == filepath.Clean(cfg.API.TokensFile) {
@@ -207,23 +202,30 @@ func validateFinalTopic(cfg *Config, complain func(key, problem string, args ...
 	if most := 249 - len(publishedSuffix); len(final) > most {
 		complain(key, "has %d characters, at most %d are possible: its name with %s is another topic", len(final), most, publishedSuffix)
 	}
-	for _, name := range []string{final, cfg.Kafka.PublishedTopic()} {
-		says := "must not be"
-		if name != final {
-			says = "also uses " + name + ", which must not be"
-		}
-		for _, topic := range cfg.Kafka.Topics {
-			switch name {
-			case topic:
-				complain(key, "%s one of kafka.topics", says)
-			case event.DeadLetterTopic(topic):
-				complain(key, "%s the dead-letter topic of %s", says, topic)
-			}
-		}
+	for name, says := range map[string]string{
+		final: "must not be", cfg.Kafka.PublishedTopic(): "also uses " + cfg.Kafka.PublishedTopic() + ", which must not be",
+	} {
+		use := otherUse(cfg, name)
 		if name == cfg.Kafka.BansTopic {
-			complain(key, "%s kafka.bans_topic", says)
+			use = "kafka.bans_topic"
+		}
+		if use != "" {
+			complain(key, "%s %s", says, use)
 		}
 	}
+}
+
+// otherUse returns what events use a topic for; empty if they do not use it.
+func otherUse(cfg *Config, name string) string {
+	for _, topic := range cfg.Kafka.Topics {
+		switch name {
+		case topic:
+			return "one of kafka.topics"
+		case event.DeadLetterTopic(topic):
+			return "the dead-letter topic of " + topic
+		}
+	}
+	return ""
 }
 
 func fieldPath(path string) error {

@@ -1,8 +1,9 @@
 package config
 
-// The types of settings: how each is parsed, formatted and checked.
+// The types of settings: how each is parsed, formatted and checked; and suggestions for mistyped names.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -156,27 +157,84 @@ func durationValue(p *time.Duration, low, high time.Duration) value {
 	return ranged(p, low, high, "duration", units.ParseDuration, units.FormatDuration)
 }
 
+// orEmpty returns v with the additional value "", which clear sets and empty reports.
+func orEmpty(v value, empty func() bool, clear func()) value {
+	with := v
+	with.rule = "empty, or " + v.rule
+	with.text = func() string {
+		if empty() {
+			return ""
+		}
+		return v.text()
+	}
+	with.set = func(text string) error {
+		if clear(); text == "" {
+			return nil
+		}
+		return v.set(text)
+	}
+	with.check = func() error {
+		if empty() {
+			return nil
+		}
+		return v.check()
+	}
+	return with
+}
+
 // optionalDuration is a duration of at most high; an empty text is nil.
 func optionalDuration(p **time.Duration, high time.Duration) value {
 	given := new(time.Duration)
 	d := durationValue(given, 0, high)
-	v := d
-	v.rule = "empty, or " + d.rule
-	v.text = func() string {
-		if *p == nil {
-			return ""
-		}
-		return d.text()
-	}
-	v.set = func(text string) error {
-		if *p, *given = nil, 0; text == "" {
-			return nil
-		}
-		err := d.set(text)
+	set := d.set
+	d.set = func(text string) error {
+		err := set(text)
 		if err == nil {
 			*p = given
 		}
 		return err
 	}
-	return v
+	return orEmpty(d, func() bool { return *p == nil }, func() { *p = nil })
+}
+
+// durationOrNone is a duration between low and high; an empty text is 0.
+func durationOrNone(p *time.Duration, low, high time.Duration) value {
+	return orEmpty(durationValue(p, low, high), func() bool { return *p == 0 }, func() { *p = 0 })
+}
+
+// choiceOrNone is one of a few words, or empty.
+func choiceOrNone(p *string, words []string) value {
+	return orEmpty(choiceValue(p, words), func() bool { return *p == "" }, func() { *p = "" })
+}
+
+// Nearest returns the n names that differ from typed in the fewest characters, the nearest first.
+func Nearest(typed string, names []string, n int) []string {
+	sorted, far := slices.Clone(names), make(map[string]int, len(names))
+	for _, name := range names {
+		far[name] = distance(typed, name)
+	}
+	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Or(far[a]-far[b], strings.Compare(a, b)) })
+	return sorted[:min(n, len(sorted))]
+}
+
+func nearest(typed string, names []string) string { return Nearest(typed, names, 1)[0] }
+
+// distance returns the Levenshtein distance, in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

@@ -49,9 +49,6 @@ func StartKafka(ctx context.Context, options KafkaOptions) (*Kafka, error) {
 		kfake.GroupMinSessionTimeout(time.Second),
 	}
 	for topic, partitions := range options.Topics {
-		if partitions < 1 {
-			return nil, fmt.Errorf("start an embedded Kafka: topic %s with %d partitions", topic, partitions)
-		}
 		settings = append(settings, kfake.SeedTopics(int32(partitions), topic))
 	}
 	if options.Keep > 0 {

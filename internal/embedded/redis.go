@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 
@@ -59,26 +58,23 @@ func StartRedis(ctx context.Context) (*Redis, error) {
 
 // StartMiniredis starts a miniredis inside this process, even if the machine has a server.
 func StartMiniredis(ctx context.Context) (*Redis, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("start a miniredis: %w", err)
-	}
-	mini := miniredis.NewMiniRedis()
-	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
-		return nil, fmt.Errorf("start a miniredis: %w", err)
-	}
 	// A miniredis expires keys, by default, only when a test advances the time.
-	mini.ClockTTL(true)
-	return &Redis{Address: mini.Addr(), Name: Miniredis, close: mini.Close}, nil
+	return startMini(ctx, func(m *miniredis.Miniredis) { m.ClockTTL(true) })
 }
 
 // StartMiniredisAt starts a miniredis whose clock does not advance, so that nothing in it expires.
 func StartMiniredisAt(ctx context.Context, now time.Time) (*Redis, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("start a miniredis: %w", err)
-	}
+	return startMini(ctx, func(m *miniredis.Miniredis) { m.SetTime(now) })
+}
+
+func startMini(ctx context.Context, prepare func(*miniredis.Miniredis)) (*Redis, error) {
 	mini := miniredis.NewMiniRedis()
-	mini.SetTime(now)
-	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
+	prepare(mini)
+	err := ctx.Err()
+	if err == nil {
+		err = mini.StartAddr("127.0.0.1:0")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("start a miniredis: %w", err)
 	}
 	return &Redis{Address: mini.Addr(), Name: Miniredis, close: mini.Close}, nil
@@ -89,32 +85,14 @@ const Miniredis = "miniredis"
 
 // recent ends a server that is too old for the scripts, and returns an error.
 func recent(server *RedisServer) error {
-	major, minor, err := version(server.Name)
+	var major, minor int
+	_, numbers, _ := strings.Cut(server.Name, " ")
+	_, err := fmt.Sscanf(numbers, "%d.%d", &major, &minor)
 	if err == nil && (major > 6 || major == 6 && minor >= 2) {
 		return nil
 	}
 	server.Close()
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%s is too old: 6.2 or later is needed", server.Name)
-}
-
-// version reads the numbers of "redis-server 7.0.15".
-func version(name string) (major, minor int, err error) {
-	_, numbers, _ := strings.Cut(name, " ")
-	parts := strings.SplitN(numbers, ".", 3)
-	if len(parts) < 2 {
-		return 0, 0, fmt.Errorf("%q has no version", name)
-	}
-	major, err = strconv.Atoi(parts[0])
-	if err == nil {
-		minor, err = strconv.Atoi(parts[1])
-	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("version of %q: %w", name, err)
-	}
-	return major, minor, nil
+	return errors.Join(fmt.Errorf("%s is too old: 6.2 or later is needed", server.Name), err)
 }
 
 func note(found []error) string {

@@ -24,27 +24,21 @@ func TestAServerOnAPortThatIsTakenIsNotMistakenForOurs(t *testing.T) {
 	require.ErrorContains(t, err, "the port is taken")
 }
 
-func TestClosingAServerRemovesItsDirectoryAndEndsIt(t *testing.T) {
-	s, err := embedded.StartRedisServer(t.Context(), embedded.RedisOptions{Program: testenv.RedisProgram(t)})
-	require.NoError(t, err)
-	s.Close()
-	_, err = os.Stat(s.Dir)
-	require.ErrorIs(t, err, os.ErrNotExist)
-	<-s.Process.Done()
-}
-
 func TestAServerThatRefusesItsArgumentsSaysWhy(t *testing.T) {
 	_, err := embedded.StartRedisServer(t.Context(), embedded.RedisOptions{Program: testenv.RedisProgram(t), Args: []string{"--maxmemory", "much"}})
 	require.ErrorContains(t, err, "maxmemory")
 }
 
-func TestAServerEvictsNothing(t *testing.T) {
+func TestAServerEvictsNothingAndLeavesNothingBehind(t *testing.T) {
 	s, err := embedded.StartRedisServer(t.Context(), embedded.RedisOptions{Program: testenv.RedisProgram(t)})
 	require.NoError(t, err)
-	defer s.Close()
 	client := redis.NewClient(&redis.Options{Addr: s.Address})
 	defer func() { require.NoError(t, client.Close()) }()
 	policy, err := client.ConfigGet(t.Context(), "maxmemory-policy").Result()
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"maxmemory-policy": "noeviction"}, policy)
+	s.Close()
+	_, err = os.Stat(s.Dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	<-s.Process.Done()
 }

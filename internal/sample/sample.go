@@ -4,9 +4,12 @@
 package sample
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,7 +44,6 @@ type Event struct {
 	Key    []byte // the member's id
 	Value  []byte
 	Reason string // why it is bad, in the consumer's words; "" for a good one
-	Fault  string // a readable description of the fault of a bad one
 }
 
 // Generator generates events. It is not safe for concurrent use.
@@ -50,13 +52,10 @@ type Generator struct {
 	random  *rand.Rand
 	source  *rand.PCG
 	ranks   *rand.Zipf // nil if all members are equally active
-	names   names
-	boards  [][]byte // as JSON, including the quotes
-	picked  []int
-	now     int64 // Unix ms
-	spread  int64 // ms
-	clock   clock
-	shift   int // added to the ranks, from 0 to below Members
+	boards  []string   // as JSON, including the quotes
+	now     int64      // Unix ms
+	spread  int64      // ms
+	shift   int        // added to the ranks, from 0 to below Members
 }
 
 // New returns a generator. Its errors wrap ErrOptions.
@@ -80,16 +79,14 @@ func New(o Options) (*Generator, error) {
 		options: o,
 		random:  rand.New(source),
 		source:  source,
-		names:   newNames(o.Members, o.Seed),
 		spread:  o.Spread.Milliseconds(),
 	}
 	if o.Skew > 0 {
 		g.ranks = rand.NewZipf(g.random, o.Skew, 1, uint64(o.Members)-1)
 	}
-	for i, board := range o.Boards {
+	for _, board := range o.Boards {
 		quoted, _ := jsontext.AppendQuote(nil, board) // invalid UTF-8 becomes U+FFFD
-		g.boards = append(g.boards, quoted)
-		g.picked = append(g.picked, i)
+		g.boards = append(g.boards, string(quoted))
 	}
 	g.SetNow(o.Now)
 	return g, nil
@@ -131,14 +128,13 @@ func (g *Generator) SetShift(n int) {
 // Next appends an event to buf, and returns it with the buffer.
 func (g *Generator) Next(buf []byte) (Event, []byte) {
 	start := len(buf)
-	rank := (g.rank()+g.shift)%g.options.Members + 1
-	buf = g.names.append(buf, rank)
+	buf = appendName(buf, g.options.Members, (g.rank()+g.shift)%g.options.Members)
 	middle := len(buf)
 	e := Event{}
 	if g.options.Bad > 0 && g.random.Float64() < g.options.Bad {
 		f := &faults[g.random.IntN(len(faults))]
-		e.Reason, e.Fault = f.reason, f.name
-		buf = f.append(g, buf, buf[start:middle])
+		e.Reason = f.reason
+		buf = g.appendFault(buf, buf[start:middle], f.value)
 	} else {
 		buf = g.appendGood(buf, buf[start:middle])
 	}
@@ -155,10 +151,64 @@ func (g *Generator) rank() int {
 }
 
 func (g *Generator) appendGood(buf, user []byte) []byte {
-	buf = g.appendHead(buf)
-	buf = g.appendBoard(buf)
-	buf = appendUser(buf, user)
-	buf = g.appendPoints(buf)
-	buf = g.appendTime(buf)
-	return append(buf, '}')
+	buf = appendUser(g.appendHead(buf), user)
+	points := g.options.PointsMin + g.random.Int64N(g.options.PointsMax-g.options.PointsMin+1)
+	if g.options.Corrections > 0 && g.random.Float64() < g.options.Corrections {
+		points = -points
+	}
+	buf = strconv.AppendInt(append(buf, `,"points":`...), points, 10)
+	at := g.now
+	if g.spread > 0 {
+		at -= g.random.Int64N(g.spread)
+	}
+	buf = append(buf, `,"occurred_at":"`...)
+	return append(time.UnixMilli(at).UTC().AppendFormat(buf, "2006-01-02T15:04:05.000Z"), `"}`...)
+}
+
+// appendHead opens the object with a random id of 128 bits, and a board: a name, or a list of distinct names if
+// BoardsPerEvent permits several.
+func (g *Generator) appendHead(buf []byte) []byte {
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:8], g.source.Uint64())
+	binary.BigEndian.PutUint64(id[8:], g.source.Uint64())
+	buf = append(hex.AppendEncode(append(buf, `{"event_id":"`...), id[:]), '"')
+	if len(g.boards) == 0 {
+		return buf
+	}
+	buf = append(buf, `,"board":`...)
+	n := 1 + g.random.IntN(min(g.options.BoardsPerEvent, len(g.boards)))
+	if n == 1 {
+		return append(buf, g.boards[g.random.IntN(len(g.boards))]...)
+	}
+	separator := byte('[')
+	for _, i := range g.random.Perm(len(g.boards))[:n] {
+		buf = append(append(buf, separator), g.boards[i]...)
+		separator = ','
+	}
+	return append(buf, ']')
+}
+
+// appendUser writes a generated name, which needs no escaping.
+func appendUser(buf, user []byte) []byte {
+	return append(append(append(buf, `,"user_id":"`...), user...), '"')
+}
+
+// spokenMembers is the maximum number of members for which names are pronounceable. More have numbers.
+const spokenMembers = 5000
+
+// appendName writes the unique id of the member of a rank. Pronounceable names of neighbouring ranks differ in their
+// first letters.
+func appendName(buf []byte, members, rank int) []byte {
+	const consonants, vowels = "bdklmnrstv", "aeiou"
+	if members > spokenMembers {
+		return fmt.Appendf(buf, "player-%07d", rank+1)
+	}
+	start := len(buf)
+	id := rank * 77_251 % 125_000 // of three syllables out of 50; the factor is coprime, so each id has one rank
+	for range 3 {
+		buf = append(buf, consonants[id%10], vowels[id/10%5])
+		id /= 50
+	}
+	buf[start] -= 'a' - 'A'
+	return buf
 }

@@ -3,7 +3,6 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +23,7 @@ import (
 	"github.com/standings/standings/internal/app/serve"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/embedded"
+	"github.com/standings/standings/internal/embedded/child"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/units"
 )
@@ -32,7 +32,6 @@ type flags struct {
 	rate     float64
 	members  int
 	duration time.Duration
-	seed     uint64
 	shards   int
 	plain    bool
 }
@@ -73,7 +72,6 @@ its own: the furthest stage with the fewest revives. It reads no file and no env
 	flags.Float64Var(&f.rate, "rate", 0, "events per second (default: 2000, or 1000 with the stand-in for Redis)")
 	flags.IntVar(&f.members, "members", 500, "number of players")
 	flags.Var(cli.Duration(&f.duration), "duration", "stop after this `time`, such as 30s")
-	flags.Uint64Var(&f.seed, "seed", 1, "seed of players and events")
 	flags.IntVar(&f.shards, "shards", 1, "number of `shards`, as redis.shards")
 	flags.BoolVar(&f.plain, "plain", false, "write lines instead of a screen")
 	return c
@@ -127,11 +125,10 @@ func start(ctx context.Context, p *cli.Program, f *flags) error {
 // lines. It still removes the file with the servers' addresses: otherwise the next terminal could take it
 // for that of a running demo.
 func (s *servers) strike(err error) error {
-	text := tailOf(s.logPath(), 10)
-	if err == nil || text == "" {
+	if _, missing := os.Stat(s.logPath()); err == nil || missing != nil {
 		return errors.Join(err, os.RemoveAll(s.dir))
 	}
-	err = fmt.Errorf("%w\nthe log, %s, ends with:\n%s", err, s.logPath(), text)
+	err = fmt.Errorf("%w\nthe log, %s, ends with: %s", err, s.logPath(), child.Tail(s.logPath(), 10))
 	left, unread := os.ReadDir(s.dir)
 	all := []error{err, unread}
 	for _, file := range left {
@@ -176,6 +173,41 @@ func openServers(ctx context.Context, shards int) (s *servers, err error) {
 	cfg.ShutdownTimeout = 2 * time.Second
 	cfg.Listen = config.Off // a consumer that runs next to the demo may need the port
 	return s, s.writeEnvironment()
+}
+
+// The demo's board with a rule of its own: the furthest stage in a run, with the fewest revives.
+const (
+	arena       = "arena"
+	arenaPeriod = "weekly"
+	arenaEvery  = 20 // one event in arenaEvery is a run
+	mostStage   = 999
+	mostRevives = 99
+
+	// boardsFile is the demo's configuration, without the settings that depend on its servers.
+	boardsFile = `boards:
+  ` + arena + `:                  # the furthest stage, then the fewest revives, then the earliest
+    score: best
+    fields:
+      - {name: stage, max: 999}
+      - {name: revives, max: 99, order: fewest}
+    periods: [` + arenaPeriod + `]
+  "*": {}                 # every other board sums points
+`
+)
+
+func (s *servers) configPath() string { return filepath.Join(s.dir, "standings.yaml") }
+
+// configure writes the demo's configuration file and loads it, as other commands do.
+func (s *servers) configure() error {
+	if err := os.WriteFile(s.configPath(), []byte(boardsFile), 0o600); err != nil {
+		return fmt.Errorf("write the demo's configuration: %w", err)
+	}
+	l, err := config.Load(s.configPath(), nil)
+	if err != nil {
+		return err
+	}
+	s.cfg = l.Config
+	return nil
 }
 
 // environment returns the variables that give other commands the demo's configuration.
@@ -286,14 +318,4 @@ func (s *servers) openPage(ctx context.Context, log *zap.Logger) (*serve.Port, e
 	}
 	s.page = "http://" + port.Addr().String() + "/"
 	return port, nil
-}
-
-// tailOf returns the last lines of a file; empty if the file is empty or cannot be read.
-func tailOf(path string, lines int) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	all := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
 }

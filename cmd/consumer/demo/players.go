@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -49,7 +50,7 @@ const (
 
 func newPlayers(f *flags) (*players, error) {
 	events, err := sample.New(sample.Options{
-		Seed: f.seed, Members: f.members, Skew: 1.1, Boards: boardNames, BoardsPerEvent: 2, Spread: spread,
+		Seed: 1, Members: f.members, Skew: 1.1, Boards: boardNames, BoardsPerEvent: 2, Spread: spread,
 		Bad: 0.01, Corrections: 0.03, PointsMin: 1, PointsMax: 100, Now: time.Now(),
 	})
 	if err != nil {
@@ -57,15 +58,14 @@ func newPlayers(f *flags) (*players, error) {
 	}
 	first, _ := events.Next(nil)
 	return &players{
-		rate: f.rate, events: events, luck: rand.New(rand.NewPCG(f.seed, 1)), someone: string(first.Key), stats: new(counts.Stats),
+		rate: f.rate, events: events, luck: rand.New(rand.NewPCG(1, 1)), someone: string(first.Key), stats: new(counts.Stats),
 	}, nil
 }
 
 // play publishes events until the context ends, and returns when all of them are acknowledged.
 func (g *players) play(ctx context.Context, cfg *config.Config) error {
-	topic := cfg.Kafka.Topics[0]
 	sending := context.WithoutCancel(ctx)
-	pub, err := produce.Open(sending, &cfg.Kafka, topic, partitions, stalled)
+	pub, err := produce.Open(sending, produce.Options{Kafka: &cfg.Kafka, Topic: cfg.Kafka.Topics[0], Partitions: partitions, Patience: stalled})
 	if err != nil {
 		return err
 	}
@@ -148,4 +148,18 @@ func (g *players) trouble() string {
 		}
 	}
 	return ""
+}
+
+// idEnd is the offset at which the id of a sample event ends, including its quote.
+const idEnd = len(`{"event_id":"`) + 32 + len(`"`)
+
+// appendRun turns a valid event into a run in the arena, with the same id and member and the record's time.
+// There are few stages, so that revives often decide.
+func appendRun(buf []byte, luck *rand.Rand, e *sample.Event) []byte {
+	stage := min(mostStage, 1+int(luck.ExpFloat64()*6))
+	revives := min(mostRevives, int(luck.ExpFloat64()*3))
+	buf = append(append(buf, e.Value[:idEnd]...), `,"board":"`+arena+`","user_id":"`...)
+	buf = append(append(buf, e.Key...), `","stage":`...)
+	buf = append(strconv.AppendInt(buf, int64(stage), 10), `,"revives":`...)
+	return append(strconv.AppendInt(buf, int64(revives), 10), '}')
 }

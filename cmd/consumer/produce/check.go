@@ -132,7 +132,7 @@ func (c *lineChecker) check(o outgoing, line int) lineReport {
 	switch result {
 	case fold.Late:
 		r.Result = lineLate
-		r.Message = new(fmt.Sprintf("no window takes it: its time is %s, and windows take events for %s after their end (lateness)", *r.At, c.lateness()))
+		r.Message = new(fmt.Sprintf("no window takes it: its time is %s, and its windows ended more than their lateness ago", *r.At))
 	case fold.Early:
 		r.Result = lineEarly
 		r.Message = new(fmt.Sprintf("no window takes it: its time is %s, before the first window of every period", *r.At))
@@ -155,19 +155,6 @@ func (c *lineChecker) repeats(e *event.Event, line int) (before int64, found boo
 	last, found := c.last[key]
 	c.last[key] = lastLine{c.records, int64(line)}
 	return last.line, found && c.records-last.record <= c.lookBack
-}
-
-// lateness returns the lateness of all periods, or the longest if they differ.
-func (c *lineChecker) lateness() string {
-	least, most := c.rules.Periods[0].Lateness, int64(0)
-	for _, p := range c.rules.Periods {
-		least, most = min(least, p.Lateness), max(most, p.Lateness)
-	}
-	text := units.FormatDuration(time.Duration(most) * time.Millisecond)
-	if least < most {
-		return "at most " + text
-	}
-	return text
 }
 
 func notCounted(result, reason, message string) lineReport {
@@ -237,20 +224,10 @@ func checkNext(from *lines, checker *lineChecker) (lineReport, error) {
 }
 
 func (c *report) count(r *lineReport) {
-	switch r.Result {
-	case lineCounted:
-		c.Counted++
-	case lineLate:
-		c.Late++
-	case lineEarly:
-		c.Early++
-	case lineDuplicate:
-		c.Duplicates++
-	case lineDeadLetter:
-		c.DeadLetters++
-	default:
-		c.Refused++
-	}
+	*map[string]*int64{
+		lineCounted: &c.Counted, lineLate: &c.Late, lineEarly: &c.Early,
+		lineDuplicate: &c.Duplicates, lineDeadLetter: &c.DeadLetters, lineRefused: &c.Refused,
+	}[r.Result]++
 }
 
 // text returns a line for people: the line's number, the result, and the windows or the reason.
@@ -293,14 +270,13 @@ func (r *lineReport) counted() string {
 func (c *report) text(lines int) string {
 	s := fmt.Sprintf("\n%s: %s would be counted, %s late, %s dead letters", units.Plural(int64(lines), "line"),
 		units.Thousands(c.Counted), units.Thousands(c.Late), units.Thousands(c.DeadLetters))
-	if c.Early > 0 {
-		s += fmt.Sprintf(", %s early", units.Thousands(c.Early))
-	}
-	if c.Duplicates > 0 {
-		s += fmt.Sprintf(", %s duplicates", units.Thousands(c.Duplicates))
-	}
-	if c.Refused > 0 {
-		s += fmt.Sprintf("; %s would be refused by produce", units.Thousands(c.Refused))
+	for _, more := range []struct {
+		n    int64
+		what string
+	}{{c.Early, ", %s early"}, {c.Duplicates, ", %s duplicates"}, {c.Refused, "; %s would be refused by produce"}} {
+		if more.n > 0 {
+			s += fmt.Sprintf(more.what, units.Thousands(more.n))
+		}
 	}
 	return s + "\n"
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -72,37 +73,41 @@ func publish(ctx context.Context, p *cli.Program, f *flags, cfg *config.Config) 
 		fmt.Fprintf(p.Stderr, "note: events go back %s; a consumer with a lateness of %s counts some as late\n",
 			units.FormatDuration(f.spread), units.FormatDuration(cfg.Lateness))
 	}
-	if f.file == "" && cfg.Fields != config.Defaults().Fields {
-		fmt.Fprintln(p.Stderr, "note: sample events have fields by their own names; a consumer with this event.fields looks for them elsewhere")
-	}
 
 	// Requests in flight may finish after ctx has ended, for at most the shutdown timeout.
 	sending, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(cfg.ShutdownTimeout, abandon) })()
 
-	pub := &Publisher{kafka: there, topic: f.topic, patience: max(publishPatience, 4*there.Timeout)}
-	pub.limit, _ = app.MaxMessageBytes(ctx, client, f.topic)
-	if err := pub.open(ctx, partitions); err != nil {
-		if ctx.Err() != nil {
-			return errNothingYet
+	var shown atomic.Pointer[terminal.Progress]
+	options := Options{Kafka: there, Topic: f.topic, Partitions: partitions, Patience: max(publishPatience, 4*there.Timeout)}
+	options.Say = func(line string) {
+		if progress := shown.Load(); progress != nil {
+			progress.Note("consumer: " + line)
 		}
-		return app.ExplainPublishing(ctx, err, there, f.topic)
 	}
-	shown := terminal.ShowProgress(p.Stderr, "publishing to "+f.topic, "events", f.count, pub.events.Load)
-	pub.begin(func(line string) { shown.Note("consumer: " + line) })
+	options.Limit, _ = app.MaxMessageBytes(ctx, client, f.topic)
+	pub, err := Open(ctx, options)
+	if err != nil && ctx.Err() != nil {
+		return errNothingYet
+	}
+	if err != nil {
+		return err
+	}
+	progress := terminal.ShowProgress(p.Stderr, "publishing to "+f.topic, "events", f.count, pub.events.Load)
+	shown.Store(progress)
 	begun := time.Now()
 	if f.duration > 0 {
 		defer time.AfterFunc(f.duration, enough).Stop()
 	}
 	fed := f.feed(feeding, src, pub)
-	sent := pub.close(sending)
+	sent := pub.Close(sending)
 	took := time.Since(begun)
-	shown.Stop()
+	progress.Stop()
 	summarize(p, pub, took, ctx.Err() != nil)
 	switch {
 	case sent != nil:
-		return app.ExplainPublishing(ctx, sent, there, f.topic)
+		return sent
 	case errors.Is(fed, io.EOF), errors.Is(fed, context.Canceled):
 		return nil // a regular end
 	}
@@ -190,8 +195,8 @@ func summarize(p *cli.Program, pub *Publisher, took time.Duration, interrupted b
 		end = " (interrupted)"
 	}
 	fmt.Fprintf(p.Stdout, "published %s to %s in %s: %s/s, %s, acknowledged by all replicas%s\n",
-		units.Plural(events, "event"), pub.topic, took.Round(time.Millisecond), units.Thousands(int64(float64(events)/took.Seconds())), units.ShortBytes(bytes), end)
+		units.Plural(events, "event"), pub.Topic, took.Round(time.Millisecond), units.Thousands(int64(float64(events)/took.Seconds())), units.ShortBytes(bytes), end)
 	if n := pub.unsure(); n > 0 {
-		fmt.Fprintf(p.Stdout, "%s more may have been written: there was no reply\n", units.Thousands(n))
+		fmt.Fprintf(p.Stdout, "%s more may have been written: they were not acknowledged\n", units.Thousands(n))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/app"
@@ -31,20 +32,29 @@ const (
 	recordMemory = 256
 	// largestBatch is the default limit of a topic: Kafka's message.max.bytes.
 	largestBatch = 1_048_588
+	// smallestBatch is the minimum that franz-go accepts, in bytes.
+	smallestBatch = 512
 	// closePatience is how long close waits for the other partitions after one has failed.
 	closePatience = 5 * time.Second
 )
 
-// errGaveUp means that publishing has failed and no more records are accepted; close returns the cause.
+// errGaveUp means that publishing has failed and no more records are accepted; Close returns the cause.
 var errGaveUp = errors.New("publishing has failed")
 
-// Publisher sends records to a topic, acknowledged by all in-sync replicas. One goroutine calls add and
-// close. franz-go calls recordEnded from a goroutine of its own, one record at a time.
+// Options describes what a Publisher publishes to.
+type Options struct {
+	Kafka      *config.Kafka
+	Topic      string
+	Partitions int
+	Limit      int           // the topic's max.message.bytes; 0: unknown
+	Patience   time.Duration // how long a partition may acknowledge nothing
+	Say        func(string)  // receives a line about a partition that acknowledges nothing; nil: it is not reported
+}
+
+// Publisher sends records to a topic, acknowledged by all in-sync replicas. One goroutine calls Publish and
+// Close. franz-go calls recordEnded from a goroutine of its own, one record at a time.
 type Publisher struct {
-	kafka    *config.Kafka
-	topic    string
-	limit    int // the topic's max.message.bytes; 0: unknown
-	patience time.Duration
+	Options
 
 	client   *kgo.Client
 	trouble  trouble
@@ -65,40 +75,44 @@ type Publisher struct {
 	events  atomic.Int64 // acknowledged
 	bytes   atomic.Int64 // keys and values of acknowledged events
 	refused atomic.Int64 // events that are certainly not in the log
-	taken   int64        // events accepted by add
+	taken   int64        // events accepted by Publish
 }
 
 // lane counts the records of a partition.
 type lane struct{ taken, acknowledged atomic.Int64 }
 
-// open creates the producer, and returns an error if it may not publish. After a successful open, call
-// begin and later close.
-func (p *Publisher) open(ctx context.Context, partitions int) error {
-	p.balancer.Consistent = true
-	p.lanes = make([]lane, partitions)
-	for id := range partitions {
+// Open starts publishing, or returns an error if this user may not publish.
+func Open(ctx context.Context, o Options) (*Publisher, error) {
+	p := &Publisher{
+		Options: o, lanes: make([]lane, o.Partitions), balancer: kafka.Murmur2Balancer{Consistent: true},
+		room: make(chan struct{}, 1), failed: make(chan struct{}), done: make(chan struct{}),
+	}
+	for id := range o.Partitions {
 		p.ids = append(p.ids, id)
 	}
-	p.room, p.failed, p.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	limit := largestBatch
-	if p.limit > 0 {
-		limit = min(p.limit, publishMemory)
+	if o.Limit > 0 {
+		limit = max(min(o.Limit, publishMemory), smallestBatch)
 	}
 	var err error
-	p.client, err = app.NewProducer(p.kafka, kgo.DefaultProduceTopic(p.topic), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
-		kgo.ProducerLinger(linger), kgo.ProducerBatchMaxBytes(int32(max(limit, smallestBatch))), kgo.WithLogger(&p.trouble), kgo.WithHooks(&p.trouble))
+	p.client, err = app.NewProducer(o.Kafka, kgo.DefaultProduceTopic(o.Topic), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
+		kgo.ProducerLinger(linger), kgo.ProducerBatchMaxBytes(int32(limit)), kgo.WithLogger(&p.trouble), kgo.WithHooks(&p.trouble))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := app.MayPublishOnce(ctx, p.client); err != nil {
 		p.client.Close()
-		return err
+		return nil, app.ExplainPublishing(ctx, err, o.Kafka, o.Topic)
 	}
-	return nil
+	p.watched.Go(p.watch)
+	return p, nil
 }
 
-// smallestBatch is the minimum that franz-go accepts, in bytes.
-const smallestBatch = 512
+// Publish copies an event and hands it to the producer. It blocks while too many bytes are unacknowledged.
+// An error means that it did not accept the event; Close returns the cause.
+func (p *Publisher) Publish(ctx context.Context, key, value []byte) error {
+	return p.add(ctx, outgoing{key: key, value: value})
+}
 
 // add copies a record and hands it to the producer. It blocks while too many bytes are unacknowledged. A
 // nil key is no key. It returns an error only if it did not accept the record.
@@ -146,9 +160,9 @@ func memoryOf(r *kgo.Record) int64 {
 	return int64(n)
 }
 
-// close sends the remaining records and returns once all are acknowledged, or the error that prevents it.
+// Close sends the remaining records and returns once all are acknowledged, or the error that prevents it.
 // If ctx ends, sending stops at once.
-func (p *Publisher) close(ctx context.Context) error {
+func (p *Publisher) Close(ctx context.Context) error {
 	flushing, abandon := context.WithCancel(ctx)
 	defer abandon()
 	p.watched.Go(func() {
@@ -156,7 +170,7 @@ func (p *Publisher) close(ctx context.Context) error {
 		case <-p.failed:
 			// Other partitions may be about to acknowledge; after closePatience the rest is abandoned.
 			select {
-			case <-time.After(min(closePatience, p.patience)):
+			case <-time.After(min(closePatience, p.Patience)):
 			case <-p.done:
 			}
 			abandon()
@@ -170,35 +184,61 @@ func (p *Publisher) close(ctx context.Context) error {
 	p.watched.Wait()
 	select {
 	case <-p.failed:
-		return p.err
+		err = p.err
 	default:
+		if p.unsure() == 0 {
+			return nil
+		}
 	}
-	if err != nil && p.unsure() > 0 {
-		return fmt.Errorf("publish to %s: %w", p.topic, err)
-	}
-	return nil
+	return app.ExplainPublishing(ctx, err, p.Kafka, p.Topic)
 }
 
-// Open starts publishing to a topic, for a command that makes its own events.
-func Open(ctx context.Context, there *config.Kafka, topic string, partitions int, patience time.Duration) (*Publisher, error) {
-	p := &Publisher{kafka: there, topic: topic, patience: patience}
-	if err := p.open(ctx, partitions); err != nil {
-		return nil, app.ExplainPublishing(ctx, err, there, topic)
+// recordEnded handles the result of a record.
+func (p *Publisher) recordEnded(r *kgo.Record, err error) {
+	switch {
+	case err == nil:
+		p.events.Add(1)
+		p.bytes.Add(int64(len(r.Key) + len(r.Value)))
+		p.lanes[r.Partition].acknowledged.Add(1)
+	case !errors.Is(err, kgo.ErrClientClosed): // close explains that error
+		if errors.Is(err, kerr.MessageTooLarge) { // after another error, an earlier attempt may have been written
+			p.refused.Add(1)
+		}
+		p.giveUp(p.failure(r, err))
 	}
-	p.begin(func(string) {})
-	return p, nil
+	size := memoryOf(r)
+	const few = publishMemory * 3 / 4
+	if left := p.held.Add(-size); left <= few && left+size > few {
+		select {
+		case p.room <- struct{}{}:
+		default:
+		}
+	}
 }
 
-// Publish copies an event and hands it to the producer. It blocks while too many bytes are unacknowledged.
-// An error means that it did not accept the event; Close returns the cause.
-func (p *Publisher) Publish(ctx context.Context, key, value []byte) error {
-	return p.add(ctx, outgoing{key: key, value: value})
+// failure returns the error for a record that was not published.
+func (p *Publisher) failure(r *kgo.Record, err error) error {
+	if !errors.Is(err, kerr.MessageTooLarge) {
+		return fmt.Errorf("publish to %s/%d: %w", p.Topic, r.Partition, err)
+	}
+	line := fmt.Sprintf("an event of %d bytes is more than topic %s takes (its max.message.bytes)", len(r.Key)+len(r.Value), p.Topic)
+	if p.Limit == 0 {
+		line = fmt.Sprintf("an event or batch exceeds the limit of topic %s, or %d bytes; its max.message.bytes is unknown, "+
+			"as this user has no right to DescribeConfigs the topic; with it, batches are made to fit", p.Topic, largestBatch)
+	}
+	return &app.KafkaError{Line: line, Err: err}
 }
+
+func (p *Publisher) giveUp(err error) {
+	p.once.Do(func() {
+		p.err = err
+		close(p.failed)
+	})
+}
+
+// unsure returns the number of events that were handed over but may or may not be in the log. It is for the
+// caller of Close.
+func (p *Publisher) unsure() int64 { return p.taken - p.events.Load() - p.refused.Load() }
 
 // Acknowledged returns the number of acknowledged events.
 func (p *Publisher) Acknowledged() int64 { return p.events.Load() }
-
-// Close returns once all events are acknowledged, or the error that prevents it.
-func (p *Publisher) Close(ctx context.Context) error {
-	return app.ExplainPublishing(ctx, p.close(ctx), p.kafka, p.topic)
-}

@@ -3,7 +3,6 @@ package produce
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
@@ -20,9 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/config"
-	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -148,34 +145,6 @@ func TestABatchIsNoLargerThanTheTopicTakes(t *testing.T) {
 	}
 }
 
-func TestATopicThatComesToTakeLessIsNamed(t *testing.T) {
-	c, _ := clitest.FakeKafka(t)
-	p := publisherTo(t, c.ListenAddrs(), 4)
-	p.limit = largestBatch
-	p.begin(func(string) {})
-	takes(t, c, "1000")
-	for range 100 {
-		if err := p.add(t.Context(), outgoing{key: []byte("a"), value: []byte(rand.Text())}); err != nil {
-			break
-		}
-	}
-	if err := p.close(t.Context()); err == nil || !strings.Contains(err.Error(), "its max.message.bytes was 1048588 at the start") || p.unsure() != 0 {
-		t.Errorf("%v, %d unsure", err, p.unsure())
-	}
-}
-
-func TestALargeEventGoesToATopicThatTakesIt(t *testing.T) {
-	c, environ := clitest.FakeKafka(t)
-	takes(t, c, "4000000")
-	path := filepath.Join(t.TempDir(), "events.ndjson")
-	if err := os.WriteFile(path, []byte(`{"user_id":"a","note":"`+strings.Repeat("x", 3_000_000)+`"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, stdout, stderr := clitest.Execute(t, Command, environ, "produce", "--file", path); code != 0 || count(logOf(t, c, "points")) != 1 {
-		t.Errorf("code %d: %s%s", code, stdout, stderr)
-	}
-}
-
 func TestTheRightThatIdempotenceTakesIsNamed(t *testing.T) {
 	c, environ := clitest.FakeKafka(t)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed, Count: -1})
@@ -207,7 +176,7 @@ func TestAnInterruptedProduceGivesUpOnAnAbsentBrokerInTime(t *testing.T) {
 	}()
 	var stdout, stderr bytes.Buffer
 	code := execute(ctx, []string{"produce", "--rate", "1000"}, append(environ, "STANDINGS_SHUTDOWN_TIMEOUT=200ms"), strings.NewReader(""), &stdout, &stderr)
-	if code != 1 || !strings.HasPrefix(stdout.String(), "published 0 events") || !strings.Contains(stdout.String(), "more may have been written: there was no reply") ||
+	if code != 1 || !strings.HasPrefix(stdout.String(), "published 0 events") || !strings.Contains(stdout.String(), "more may have been written: they were not acknowledged") ||
 		!strings.HasSuffix(stderr.String(), "consumer: interrupted\n") {
 		t.Errorf("code %d\n%s%s", code, &stdout, &stderr)
 	}
@@ -233,7 +202,7 @@ func TestAnInterruptedProduceDoesNotWaitForABrokerThatHangs(t *testing.T) {
 	}()
 	var stdout, stderr bytes.Buffer
 	code := execute(ctx, []string{"produce", "--count", "10", "--members", "1"}, append(environ, "STANDINGS_SHUTDOWN_TIMEOUT=200ms"), strings.NewReader(""), &stdout, &stderr)
-	if code != 1 || !strings.HasPrefix(stdout.String(), "published 0 events") || !strings.Contains(stdout.String(), "more may have been written: there was no reply") {
+	if code != 1 || !strings.HasPrefix(stdout.String(), "published 0 events") || !strings.Contains(stdout.String(), "more may have been written: they were not acknowledged") {
 		t.Errorf("code %d\n%s%s", code, &stdout, &stderr)
 	}
 	if took := time.Since(interrupted); took > 5*time.Second {
@@ -245,12 +214,12 @@ func TestAnInterruptedProduceDoesNotWaitForABrokerThatHangs(t *testing.T) {
 	}
 }
 
-func publisherTo(t testing.TB, brokers []string, partitions int) *Publisher {
+func publisherTo(t testing.TB, brokers []string, patience time.Duration) *Publisher {
 	t.Helper()
 	cfg := config.Defaults()
 	cfg.Kafka.Brokers = brokers
-	p := &Publisher{kafka: &cfg.Kafka, topic: "points", patience: publishPatience}
-	if err := p.open(t.Context(), partitions); err != nil {
+	p, err := Open(t.Context(), Options{Kafka: &cfg.Kafka, Topic: "points", Partitions: 4, Patience: patience})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -260,16 +229,14 @@ func publisherTo(t testing.TB, brokers []string, partitions int) *Publisher {
 func TestAPartitionThatAcknowledgesNothingIsGivenUpWithTheCause(t *testing.T) {
 	c, _ := clitest.FakeKafka(t)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{2}, Err: kerr.NotEnoughReplicas, Count: -1})
-	p := publisherTo(t, c.ListenAddrs(), 4)
-	p.patience = time.Second
-	p.begin(func(string) {})
+	p := publisherTo(t, c.ListenAddrs(), time.Second)
 	n := 0
 	var err error
 	for ; err == nil; n++ {
 		err = p.add(t.Context(), outgoing{value: []byte("{}")})
 		time.Sleep(time.Millisecond)
 	}
-	err = p.close(t.Context())
+	err = p.Close(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "points/2 has not acknowledged anything for 1s: NOT_ENOUGH_REPLICAS") {
 		t.Errorf("%v", err)
 	}
@@ -277,46 +244,38 @@ func TestAPartitionThatAcknowledgesNothingIsGivenUpWithTheCause(t *testing.T) {
 	if sure := p.events.Load(); sure+taken != p.taken || p.unsure() != taken {
 		t.Errorf("%d taken, %d by partition 2, %d acknowledged, %d unsure", p.taken, taken, sure, p.unsure())
 	}
-	explained := app.ExplainPublishing(t.Context(), err, p.kafka, "points").Error()
-	if !strings.Contains(explained, "NOT_ENOUGH_REPLICAS") {
-		t.Error(explained)
-	}
 }
 
 // A throttled producer continues.
 func TestAQuotaIsWaitedOut(t *testing.T) {
 	c, _ := clitest.FakeKafka(t)
 	refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
-	p := publisherTo(t, c.ListenAddrs(), 4)
-	p.patience = time.Second
+	p := publisherTo(t, c.ListenAddrs(), time.Second)
 	p.trouble.OnBrokerThrottle(kgo.BrokerMetadata{}, time.Minute, false)
-	p.begin(func(string) {})
 	if err := p.add(t.Context(), outgoing{key: []byte("a"), value: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-p.failed:
 		t.Errorf("given up: %v", p.err)
-	case <-time.After(2 * p.patience):
+	case <-time.After(2 * p.Patience):
 	}
 	refused.Remove()
-	if err := p.close(t.Context()); err != nil || p.events.Load() != 1 {
+	if err := p.Close(t.Context()); err != nil || p.events.Load() != 1 {
 		t.Error(err)
 	}
 }
 
 func TestABrokerThatGoesAwayIsNamed(t *testing.T) {
 	c, _ := clitest.FakeKafka(t)
-	p := publisherTo(t, c.ListenAddrs(), 4)
+	p := publisherTo(t, c.ListenAddrs(), time.Second)
 	address := c.ListenAddrs()[0]
 	c.Close()
-	p.patience = time.Second
-	p.begin(func(string) {})
 	if err := p.add(t.Context(), outgoing{key: []byte("a"), value: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
 	<-p.failed
-	err := app.ExplainPublishing(t.Context(), p.close(t.Context()), p.kafka, "points")
+	err := p.Close(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "can't connect to Kafka at "+address) {
 		t.Errorf("%v", err)
 	}
@@ -325,8 +284,7 @@ func TestABrokerThatGoesAwayIsNamed(t *testing.T) {
 func TestWhatIsHeldIsBounded(t *testing.T) {
 	c, _ := clitest.FakeKafka(t)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: 3})
-	p := publisherTo(t, c.ListenAddrs(), 4)
-	p.begin(func(string) {})
+	p := publisherTo(t, c.ListenAddrs(), publishPatience)
 	value := make([]byte, 500_000)
 	most := int64(0)
 	for i := range 300 {
@@ -335,43 +293,10 @@ func TestWhatIsHeldIsBounded(t *testing.T) {
 		}
 		most = max(most, p.held.Load())
 	}
-	if err := p.close(t.Context()); err != nil {
+	if err := p.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if most > publishMemory+1_000_000 || p.held.Load() != 0 || p.events.Load() != 300 {
 		t.Errorf("%d bytes at most, %d in the end, %d events", most, p.held.Load(), p.events.Load())
-	}
-}
-
-func BenchmarkPublish(b *testing.B) {
-	for _, partitions := range []int{1, 12} {
-		b.Run(fmt.Sprintf("partitions=%d", partitions), func(b *testing.B) {
-			c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(int32(partitions), "points"))
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(c.Close)
-			g, err := sample.New(sample.Options{Members: 10_000, Skew: 1.1, PointsMin: 1, PointsMax: 100, Now: time.Now()})
-			if err != nil {
-				b.Fatal(err)
-			}
-			p := publisherTo(b, c.ListenAddrs(), partitions)
-			p.begin(func(string) {})
-			src := &samples{generator: g}
-			b.ReportAllocs()
-			b.ResetTimer()
-			for range b.N {
-				o, err := src.next()
-				if err == nil {
-					err = p.add(b.Context(), o)
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-			}
-			if err := p.close(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-		})
 	}
 }

@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/standings/standings/internal/app"
@@ -132,37 +130,4 @@ func (p *process) sayBansLeft(ctx context.Context, all *boards.Boards) {
 
 func (r *readiness) waitsForBans(err error) {
 	r.waits(waitsBans, "it waits for the bans topic "+r.cfg.Kafka.BansTopic+", as it would show who is banned", err, "make sure that the topic exists and can be read; it continues by itself")
-}
-
-var (
-	bansInForce = prometheus.NewDesc("standings_bans", "Bans in force, by kind: banned or erased. Only with kafka.bans_topic.", []string{"kind"}, nil)
-	bansUnread  = prometheus.NewDesc("standings_bans_topic_away", "1 if the bans topic cannot be read: known bans stay in force, new ones are not seen. Only with kafka.bans_topic.", nil, nil)
-	bansBad     = prometheus.NewDesc("standings_bans_bad_records_total", "Invalid records of the bans topic, which are ignored. Only with kafka.bans_topic.", nil, nil)
-)
-
-// bansCollector exports metrics of bans, once there is a follower.
-type bansCollector struct{ of atomic.Pointer[bans.Follower] }
-
-// Describe sends the descriptions.
-func (*bansCollector) Describe(to chan<- *prometheus.Desc) {
-	to <- bansInForce
-	to <- bansUnread
-	to <- bansBad
-}
-
-// Collect sends the metrics of what has been read.
-func (c *bansCollector) Collect(to chan<- prometheus.Metric) {
-	f := c.of.Load()
-	if f == nil {
-		return
-	}
-	banned, erased := f.State().Count(time.Now())
-	to <- prometheus.MustNewConstMetric(bansInForce, prometheus.GaugeValue, float64(banned), "banned")
-	to <- prometheus.MustNewConstMetric(bansInForce, prometheus.GaugeValue, float64(erased), "erased")
-	away := 0.0
-	if f.Waits() != nil {
-		away = 1
-	}
-	to <- prometheus.MustNewConstMetric(bansUnread, prometheus.GaugeValue, away)
-	to <- prometheus.MustNewConstMetric(bansBad, prometheus.CounterValue, float64(f.Bad()))
 }

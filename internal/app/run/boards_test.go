@@ -1,63 +1,56 @@
 package run
 
 import (
-	"strings"
+	"context"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/redisconn"
 	"github.com/standings/standings/test/testenv"
 )
 
-func reports(t *testing.T, c prometheus.Collector, want string) {
+// reports checks the values of a group of metrics.
+func reports(t *testing.T, r *reported, want ...float64) {
 	t.Helper()
-	if err := testutil.CollectAndCompare(c, strings.NewReader(want)); err != nil {
-		t.Error(err)
+	var values []float64
+	for _, m := range r.last() {
+		var d dto.Metric
+		require.NoError(t, m.Write(&d))
+		values = append(values, d.GetGauge().GetValue())
 	}
+	require.Equal(t, want, values)
 }
 
-func TestBoardsAndWindowsAreCounted(t *testing.T) {
+func TestBoardsWindowsAndMemoryAreMeasured(t *testing.T) {
 	client, prefix := testenv.RedisClient(t), testenv.Prefix(t)
 	all := boards.New(ranking.Config{Client: client, Prefix: prefix, Timeout: time.Minute})
 	for _, name := range []string{"eu:weekly:2026-W47", "eu:monthly:2026-11", "us:weekly:2026-W47"} {
-		if err := client.HSet(t.Context(), prefix+":{0}:windows", name, "1 2 3").Err(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.HSet(t.Context(), prefix+":{0}:windows", name, "1 2 3").Err())
 	}
-	c := newReported(windowsListed, boardsListed)
-	if _, err := countBoards(c, all).Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]float64{"standings_windows": 3, "standings_boards": 2} {
-		if n := testutil.CollectAndCount(c, name); n != 1 {
-			t.Errorf("%s: %d values", name, n)
-		}
-		reg := prometheus.NewPedanticRegistry()
-		reg.MustRegister(c)
-		found, err := reg.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range found {
-			if f.GetName() == name && f.GetMetric()[0].GetGauge().GetValue() != want {
-				t.Errorf("%s is %v", name, f.GetMetric()[0].GetGauge().GetValue())
-			}
-		}
-	}
-	for most, want := range map[int64]bool{3: true, 4: false} { // no warning at 75 %
+	m := newMeasured(client)
+	_, err := countBoards(m.boards, all).Run(t.Context())
+	require.NoError(t, err)
+	reports(t, m.boards, 3, 2)
+	_, err = measureMemory(m.memory, func(context.Context) ([]redisconn.Memory, error) {
+		return []redisconn.Memory{{Server: "a:1", Used: 7, Max: 9}}, nil
+	}).Run(t.Context())
+	require.NoError(t, err)
+	reports(t, m.memory, 7, 9)
+
+	for most, want := range map[int64]string{3: "3 windows are listed; max_windows is 3.", 4: ""} { // no warning at 75 %
 		room := windowRoom{most: most}
-		if got := room.warnings(); got != nil {
-			t.Errorf("before windows were counted: %v", got)
-		}
-		if _, err := countWindows(&room, all).Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := room.warnings(); (len(got) == 1) != want || want && !strings.HasPrefix(got[0].What, "3 windows are listed; max_windows is 3.") {
-			t.Errorf("of %d: %v", most, got)
+		require.Empty(t, room.warnings(), "before windows were counted")
+		_, err := countWindows(&room, all).Run(t.Context())
+		require.NoError(t, err)
+		if want == "" {
+			require.Empty(t, room.warnings())
+		} else {
+			require.Contains(t, room.warnings()[0].What, want)
 		}
 	}
 }

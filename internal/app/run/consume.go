@@ -115,7 +115,7 @@ func begin(ctx context.Context, cfg *config.Config, log *zap.Logger, stats *coun
 	if err := p.checkFinalTopic(ctx, cfg); err != nil || ctx.Err() != nil {
 		return err
 	}
-	ops.bans.of.Store(p.bans)
+	ops.reportBans(p.bans)
 	desk.Store(p.desk())
 	for {
 		if err = p.consume(ctx, cfg); !errors.Is(err, errRenumbered) {
@@ -151,7 +151,7 @@ func (p *process) consume(ctx context.Context, configured *config.Config) error 
 	if err != nil {
 		return err
 	}
-	p.ops.has.of(all)
+	p.ops.reportMasters(all)
 	if err := awaitRedis(ctx, cfg, p.client, all, p.log, p.ops.waitsForRedis); err != nil || ctx.Err() != nil {
 		return err
 	}

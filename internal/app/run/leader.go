@@ -16,6 +16,7 @@ import (
 	"github.com/standings/standings/internal/jobs"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/boards"
+	"github.com/standings/standings/internal/sealing"
 )
 
 // leaderLease is the length of the leader's lease: after a leader has died, the next one starts that much
@@ -33,7 +34,7 @@ func (p *process) lead(ctx context.Context, cfg *config.Config, all *boards.Boar
 	defer w.close()
 	l := jobs.Leader{
 		Redis: all.Shards()[0], Owner: jobs.NewOwner(), Length: leaderLease,
-		Leading: p.ops.leads, Report: p.ops.jobs.ran, Log: p.log.Named("jobs"),
+		Leading: p.ops.leads, Report: p.ops.ran, Log: p.log.Named("jobs"),
 		Jobs: func(t jobs.Term) []jobs.Job {
 			list := []jobs.Job{retireWindows(all, p.log), p.keepReshard(cfg, all)}
 			if cfg.Seal {
@@ -74,50 +75,32 @@ func retireWindows(all *boards.Boards, log *zap.Logger) jobs.Job {
 	}}
 }
 
-// jobMetrics exports whether this replica is the leader, and which jobs fail.
-type jobMetrics struct {
-	leader  prometheus.Gauge
-	failing *prometheus.GaugeVec
-}
+const (
+	// sealPause is the pause between two pages of 500 listed windows.
+	sealPause = 25 * time.Millisecond
+	// The next reading of the listing starts after sealRest times the duration of the last one, but within
+	// these two limits, or when the next window closes. A window that waits for the ledger is sealed with the
+	// same delay.
+	sealLeast, sealEvery = 2 * time.Second, time.Minute
+	sealRest             = 20
+)
 
-func newJobMetrics() *jobMetrics {
-	return &jobMetrics{
-		leader: prometheus.NewGauge(prometheus.GaugeOpts{Name: "standings_leader", Help: "1 if this replica is the leader, which runs the jobs that one replica runs, else 0."}),
-		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "standings_job_failing",
-			Help: "1 if the last run of a job failed, else 0; it is repeated. The leader reports it."}, []string{"name"}),
+var windowsDue = prometheus.NewDesc("standings_windows_due",
+	"Windows that accept no more events and are not final yet. Only with seal. Reported by the leader.", nil, nil)
+
+func (p *process) sealWindows(cfg *config.Config, all *boards.Boards) jobs.Job {
+	s := sealing.Sealer{
+		Boards: all, Kafka: p.topicsClient(cfg), Topics: cfg.Kafka.Topics,
+		Lateness: app.Lateness(cfg), Pause: sealPause, Now: time.Now, Log: p.log,
 	}
-}
-
-// Describe sends the descriptions.
-func (m *jobMetrics) Describe(to chan<- *prometheus.Desc) {
-	m.leader.Describe(to)
-	m.failing.Describe(to)
-}
-
-// Collect sends the metrics.
-func (m *jobMetrics) Collect(to chan<- prometheus.Metric) {
-	m.leader.Collect(to)
-	m.failing.Collect(to)
-}
-
-func (m *jobMetrics) ran(job string, err error) {
-	failing := 0.0
-	if err != nil {
-		failing = 1
-	}
-	m.failing.WithLabelValues(job).Set(failing)
-}
-
-// leads is called when a term starts and after it has ended. A replica that is not the leader reports nothing
-// about the jobs.
-func (o *operations) leads(is bool) {
-	if is {
-		o.jobs.leader.Set(1)
-		return
-	}
-	o.jobs.leader.Set(0)
-	o.jobs.failing.Reset()
-	for _, r := range []*reported{o.points, o.boards, o.due, o.archived, o.published, o.reach} {
-		r.none()
-	}
+	return look("seal", sealEvery, p.ops.due.none, func(ctx context.Context) (time.Duration, error) {
+		began := time.Now()
+		r, err := s.Seal(ctx)
+		if err != nil {
+			return 0, err
+		}
+		p.ops.due.set(gauge(windowsDue, float64(r.Due)))
+		rest := min(max(sealRest*time.Since(began), sealLeast), sealEvery)
+		return min(rest, max(r.Next, sealLeast/2)), nil
+	})
 }

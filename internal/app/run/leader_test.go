@@ -28,10 +28,7 @@ func leads(t *testing.T, w *finaltest.World, url string) (p *process, end func()
 	t.Helper()
 	cfg := config.Defaults()
 	cfg.Archive.URL, cfg.Archive.Interval, cfg.Listen = url, 0, config.Off
-	p = &process{log: zap.NewNop(), client: w.Redis, ops: &operations{
-		points: newReported(pointsUsed), boards: newReported(boardsListed), due: newReported(windowsDue),
-		archived: newArchived(), published: newPublished(), reach: newReported(logReach), jobs: newJobMetrics(),
-	}}
+	p = &process{log: zap.NewNop(), client: w.Redis, ops: &operations{measured: newMeasured(w.Redis)}}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -60,7 +57,7 @@ func TestAWindowThatOneReplicaSealsIsArchivedByTheLeaderWithinSeconds(t *testing
 		w.Fill(50)
 		url := "sqlite:" + filepath.Join(t.TempDir(), "archive.db")
 		p, end := leads(t, w, url)
-		leader := func() float64 { return testutil.ToFloat64(p.ops.jobs.leader) }
+		leader := func() float64 { return testutil.ToFloat64(p.ops.leader) }
 		first := func() bool { // nothing is final at its first pass
 			return testutil.CollectAndCount(p.ops.archived) > 0
 		}
@@ -78,7 +75,7 @@ func TestAWindowThatOneReplicaSealsIsArchivedByTheLeaderWithinSeconds(t *testing
 		end()
 		require.Zero(t, leader())
 		require.Zero(t, testutil.CollectAndCount(p.ops.archived))
-		require.Zero(t, testutil.CollectAndCount(p.ops.jobs.failing))
+		require.Zero(t, testutil.CollectAndCount(p.ops.failing))
 		_, err = w.Shards()[0].Lead(t.Context(), "another", 0, time.Minute)
 		require.NoError(t, err, "it has released the lease")
 	}
@@ -109,7 +106,7 @@ func TestAnArchiveThatIsAwayIsReportedAndUsedOnceItIsThere(t *testing.T) {
 	w.MakeFinal()
 	path := filepath.Join(t.TempDir(), "missing", "archive.db")
 	p, _ := leads(t, w, "sqlite:"+path)
-	failing := func(job string) float64 { return testutil.ToFloat64(p.ops.jobs.failing.WithLabelValues(job)) }
+	failing := func(job string) float64 { return testutil.ToFloat64(p.ops.failing.WithLabelValues(job)) }
 	require.Eventually(t, func() bool { return failing("archive") == 1 }, time.Minute, 10*time.Millisecond)
 	require.Zero(t, failing("retire"))
 	require.Zero(t, testutil.CollectAndCount(p.ops.archived))

@@ -27,36 +27,29 @@ import (
 // everything else has ended.
 type operations struct {
 	*readiness
-	client   redis.UniversalClient
-	points   *reported
-	boards   *reported
-	memory   *reported
-	due      *reported
-	archived *reported
+	*measured
 
-	// published reports on the topic for final windows.
-	published *reported
-	reach     *reported
-	jobs      *jobMetrics
-	bans      *bansCollector
-	has       *masters
-	windows   windowRoom
-	ended     sync.WaitGroup
-	stop      context.CancelFunc
-	log       *zap.Logger
+	client  redis.UniversalClient
+	windows windowRoom
+	ended   sync.WaitGroup
+	stop    context.CancelFunc
+	log     *zap.Logger
 }
 
 // openOperations opens the port and serves it until close. It returns an error if the port cannot be opened. If
 // the port fails later, that is logged, and the process continues.
 func openOperations(ctx context.Context, cfg *config.Config, client redis.UniversalClient, log *zap.Logger, stats *counts.Stats, port *serve.Port) (*operations, error) {
-	o := &operations{readiness: newReadiness(cfg), client: client, log: log,
-		points: newReported(pointsUsed), boards: newReported(windowsListed, boardsListed), memory: newReported(redisMemoryUsed, redisMemoryMax), due: newReported(windowsDue), archived: newArchived(), published: newPublished(), reach: newReported(logReach), jobs: newJobMetrics(), bans: new(bansCollector), has: new(masters), windows: windowRoom{most: cfg.MaxWindows}, stop: func() {}}
+	o := &operations{
+		readiness: newReadiness(cfg), measured: newMeasured(client), client: client, log: log,
+		windows: windowRoom{most: cfg.MaxWindows}, stop: func() {},
+	}
 	if cfg.Listen == config.Off {
 		return o, nil
 	}
 	server, err := api.Listen(ctx, api.Config{
-		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Warnings: func() []api.Reason { return append(o.windows.warnings(), port.Warnings()...) }, Broken: o.broken,
-		Metrics: newRegistry(cfg, stats, o.snapshot, o.reasons, client, port, o.points, o.boards, o.memory, o.due, o.archived, o.published, o.reach, o.jobs, o.has, o.bans), Log: log,
+		Listen: cfg.Listen, EndWithin: cfg.ShutdownTimeout / 20, NotReady: o.reasons, Broken: o.broken,
+		Warnings: func() []api.Reason { return append(o.windows.warnings(), port.Warnings()...) },
+		Metrics:  newRegistry(cfg, stats, o.snapshot, o.reasons, o.measured, port), Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -92,40 +85,15 @@ func (o *operations) close() {
 }
 
 // newRegistry returns a registry of everything that /metrics reports.
-func newRegistry(cfg *config.Config, stats *counts.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, client redis.UniversalClient, beside ...prometheus.Collector) *prometheus.Registry {
+func newRegistry(cfg *config.Config, stats *counts.Stats, now func() ingest.Snapshot, notReady func() []api.Reason, measured *measured, port prometheus.Collector) *prometheus.Registry {
 	all := prometheus.NewRegistry()
 	all.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		metrics.New(stats, now),
-		poolCollector{client}, gaugeOf("windows_max", "The setting max_windows; an event that would open one more becomes a dead letter.", func() float64 { return float64(cfg.MaxWindows) }),
-		api.ReadyGauge(notReady), build.Metric(),
+		metrics.New(stats, now), port, api.ReadyGauge(notReady), build.Metric(),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "standings_windows_max", Help: "The setting max_windows; an event that would open one more becomes a dead letter.",
+		}, func() float64 { return float64(cfg.MaxWindows) }),
 	)
-	all.MustRegister(beside...)
+	all.MustRegister(measured.collectors()...)
 	return all
-}
-
-func gaugeOf(name, help string, value func() float64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "standings_" + name, Help: help}, value)
-}
-
-// poolCollector exports the connections to Redis.
-type poolCollector struct{ client redis.UniversalClient }
-
-var (
-	poolConnections = prometheus.NewDesc("standings_redis_connections", "Connections to Redis, by state.", []string{"state"}, nil)
-	poolTimeouts    = prometheus.NewDesc("standings_redis_pool_timeouts_total", "Calls that got no Redis connection in time.", nil, nil)
-)
-
-// Describe sends the descriptions.
-func (poolCollector) Describe(to chan<- *prometheus.Desc) {
-	to <- poolConnections
-	to <- poolTimeouts
-}
-
-// Collect sends the metrics. The pool answers from memory.
-func (p poolCollector) Collect(to chan<- prometheus.Metric) {
-	s := p.client.PoolStats()
-	to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(s.IdleConns), "idle")
-	to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(s.TotalConns-min(s.IdleConns, s.TotalConns)), "used")
-	to <- prometheus.MustNewConstMetric(poolTimeouts, prometheus.CounterValue, float64(s.Timeouts))
 }

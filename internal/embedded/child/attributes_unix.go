@@ -1,7 +1,0 @@
-//go:build unix && !linux
-
-package child
-
-import "syscall"
-
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
