@@ -76,12 +76,6 @@ func TestRowsComeBackBitForBit(t *testing.T) {
 			some, err := s.Members(t.Context(), copied.ID, append([]string{"nobody", "\x00", "\x00"}, members...))
 			require.NoError(t, err)
 			require.Equal(t, rows, some)
-			places, err := s.PlacesOf(t.Context(), copied.ID, append([]string{"nobody", "\x00"}, members...))
-			require.NoError(t, err)
-			require.Len(t, places, len(rows))
-			for i := range rows {
-				require.Equal(t, rows[i].Place, places[rows[i].Member])
-			}
 		}
 	})
 }
