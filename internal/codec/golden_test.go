@@ -251,15 +251,6 @@ func TestTheGoldenVectorsAreWhatExactArithmeticSays(t *testing.T) {
 	}
 }
 
-func TestNewMakesTheGoldenLayouts(t *testing.T) {
-	for _, g := range readGolden(t) {
-		got, err := New(g.Kind, time.Duration(g.LengthMS)*time.Millisecond, g.Max)
-		if err != nil || got != g.layout() {
-			t.Errorf("New(%s, %d ms, %d) = %+v, %v; want %+v", g.Kind, g.LengthMS, g.Max, got, err, g.layout())
-		}
-	}
-}
-
 func TestScoresAreTheGoldenOnesAndRise(t *testing.T) {
 	for _, g := range readGolden(t) {
 		l, before := g.layout(), math.Inf(-1)

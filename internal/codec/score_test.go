@@ -143,17 +143,6 @@ func checkDecode(t rapid.TB, l Layout, score float64) {
 	}
 }
 
-func TestPointsAreTheFloorOfAReadableScore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := layouts().Filter(func(l Layout) bool { return l.Kind == Readable }).Draw(t, "layout")
-		points := drawPoints(t, l)
-		score := mustEncode(t, l, points, drawTicks(t, l))
-		if int64(math.Floor(score)) != points {
-			t.Fatalf("%v: floor(%v) isn't %d", l, score, points)
-		}
-	})
-}
-
 func TestEncodeRefusesWhatTheLayoutCannotHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := layouts().Draw(t, "layout")

@@ -274,7 +274,7 @@ func TestCurrentAndPreviousGoByTheClockOfRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	previous, _ := w.reader.Calendar.Previous(current)
+	previous, _ := new(periods.BuiltIn(periods.Yearly, w.reader.Calendar)).Previous(current)
 	for name, want := range map[string]periods.Window{windows.Current: current, windows.Previous: previous} {
 		got, err := windows.Find(t.Context(), w.reader.Reader, new(periods.BuiltIn(periods.Yearly, w.reader.Calendar)), name)
 		if err != nil || got != want {
