@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
 func mustFields(t rapid.TB, list ...Field) Fields {
 	t.Helper()
 	f, err := NewFields(list...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 const (
@@ -22,9 +24,7 @@ const (
 func mustNew(t testing.TB, kind Kind, length time.Duration, limit int64) Layout {
 	t.Helper()
 	l, err := New(kind, length, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return l
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -56,18 +57,14 @@ func bestOf(list []Field) (t Tuple) {
 func mustPacking(t rapid.TB, kind Kind, f Fields) Packing {
 	t.Helper()
 	p, err := NewPacking(kind, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
 func mustPack(t rapid.TB, p Packing, values Tuple) int64 {
 	t.Helper()
 	packed, err := p.Pack(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return packed
 }
 

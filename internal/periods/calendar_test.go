@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -135,9 +137,7 @@ func TestADayThatWasLeftOutHasNeitherWindowNorName(t *testing.T) {
 	} {
 		r := periods.BuiltIn(periods.Daily, calendar(t, gone.zone, "monday"))
 		before, err := r.Named(gone.before)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		after, ok := r.Next(before)
 		if !ok || after.Name != gone.after || after.Start != before.End {
 			t.Errorf("%s: after %+v comes %+v", gone.zone, before, after)

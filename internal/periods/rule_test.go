@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/periods"
@@ -15,27 +16,21 @@ import (
 func byCalendar(t testing.TB, name, of periods.Period, zone, weekStart string) periods.Rule {
 	t.Helper()
 	r, err := periods.ByCalendar(name, of, calendar(t, zone, weekStart))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
 func season(t testing.TB, name periods.Period, start, end string) periods.Rule {
 	t.Helper()
 	r, err := periods.Season(name, instant(t, start), instant(t, end))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
 func stretches(t testing.TB, name periods.Period, every time.Duration, from string) periods.Rule {
 	t.Helper()
 	r, err := periods.Stretches(name, every, instant(t, from))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -198,9 +193,7 @@ func drawnRule(t *rapid.T) (r periods.Rule, ms int64) {
 		from := rapid.Int64Range(0, (1<<32-1)/unit).Draw(t, "from") * unit
 		r, err = periods.Stretches("mine", time.Duration(every)*time.Second, from*1000)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ms = rapid.Int64Range(0, periods.MaxTime-1).Draw(t, "ms")
 	if span, err := periods.SpanOf([]periods.Rule{r}, ms); rapid.Bool().Draw(t, "near a border") && err == nil {
 		near := rapid.SampledFrom([]int64{span.Start, span.End}).Draw(t, "border") + rapid.Int64Range(-2, 2).Draw(t, "off")
@@ -213,9 +206,7 @@ func TestAnInstantLiesInTheWindowOfItsPeriodOrBesideAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, ms := drawnRule(t)
 		w, place, err := r.At(ms)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if place != periods.Inside {
 			// All instants further out are outside the windows too.
 			further := rapid.Int64Range(0, ms).Draw(t, "before")
@@ -303,9 +294,7 @@ func TestABuiltInPeriodHasTheWindowsOfItsCalendar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, p, ms := drawn(t)
 		r, err := periods.ByCalendar(p, p, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want := at(t, c, p, ms)
 		got, place, err := r.At(ms)
 		if err != nil || place != periods.Inside || got != want || r.Length() != p.Length() || r.Retention() != p.Retention() {

@@ -22,7 +22,7 @@ func judgeBans(s *section, t *topicFacts) {
 		s.wrong(check, t.name, t.err.Error(), "check the brokers' logs: no events are applied before the bans are read")
 		return
 	}
-	if other, ok := errors.AsType[*bans.TopicError](bans.CheckTopic(t.name, len(t.partitions), t.settings)); ok {
+	if other, ok := errors.AsType[*kafkaconn.TopicError](bans.Topic(t.name).Check(len(t.partitions), t.settings)); ok {
 		s.wrong(check, t.name, "it "+other.What, other.Remedy)
 		return
 	}

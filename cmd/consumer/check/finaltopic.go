@@ -36,7 +36,7 @@ func judgeFinal(s *section, f *finalFacts) {
 func judgeFinalTopic(s *section, t *topicFacts, published bool) {
 	const check = "final topic"
 	if published {
-		if e, ok := errors.AsType[*topic.PolicyError](topic.CheckPublished(t.name, len(t.partitions), t.settings)); ok {
+		if e, ok := errors.AsType[*kafkaconn.TopicError](topic.Published(t.name).Check(len(t.partitions), t.settings)); ok {
 			s.wrong(check, t.name, "it "+e.What, e.Remedy)
 			return
 		}

@@ -31,29 +31,6 @@ func TestEveryCodecGivesTheRecordsThatWereWritten(t *testing.T) {
 	}
 }
 
-func TestAFetchThatBeginsInsideABatchSkipsWhatIsBeforeIt(t *testing.T) {
-	for _, codec := range codecs {
-		in := join(plain(100, 50, codec), plain(150, 50, codec))
-		got, next, err := read(t, in, 137)
-		if err != nil || next != 200 || len(got) != 63 || got[0].offset != 137 {
-			t.Fatalf("%d records, next %d: %v", len(got), next, err)
-		}
-	}
-}
-
-func TestAGapLeftByCompactionMovesThePositionPastIt(t *testing.T) {
-	s := plain(10, 3, 0)
-	s.records[1].offset, s.records[2].offset, s.last = 14, 17, 40
-	got, next, err := read(t, join(s, plain(60, 1, 0)), 0)
-	if err != nil || next != 61 || len(got) != 4 || got[3].offset != 60 {
-		t.Fatalf("%v, next %d: %v", got, next, err)
-	}
-	_, next, err = read(t, s.encode(), 0)
-	if err != nil || next != 41 {
-		t.Fatalf("next is %d and should be past the batch, 41: %v", next, err)
-	}
-}
-
 func TestAnEmptyBatchIsGonePast(t *testing.T) {
 	for _, codec := range codecs {
 		got, next, err := read(t, spec{base: 7, last: 19, attrs: codec}.encode(), 9)
@@ -63,33 +40,12 @@ func TestAnEmptyBatchIsGonePast(t *testing.T) {
 	}
 }
 
-func TestUnderLogAppendTimeTheBrokersTimeCounts(t *testing.T) {
-	s := plain(0, 2, attrLogAppendTime)
-	got, _, err := read(t, s.encode(), 0)
-	if err != nil || got[0].time != s.maxTime || got[1].time != s.maxTime {
-		t.Fatalf("%+v: %v", got, err)
-	}
-}
-
 func TestATimeThatOverflowsWrapsAsForEveryOtherConsumer(t *testing.T) {
 	s := spec{time: math.MaxInt64, records: []record{{time: math.MinInt64 + 4}}}
 	got, _, err := read(t, s.encode(), 0)
 	if err != nil || got[0].time != math.MinInt64+4 {
 		t.Fatalf("%+v: %v", got, err)
 	}
-}
-
-func TestNullAndEmptyAreToldApart(t *testing.T) {
-	s := plain(0, 1, 0)
-	s.records = []record{
-		{offset: 0, time: 1}, {offset: 1, key: []byte{}, value: []byte{}},
-		{offset: 2, headers: []header{{"a", nil}, {"", []byte{}}, {"a", []byte("x")}}},
-	}
-	got, _, err := read(t, s.encode(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, got, s.records)
 }
 
 func TestARecordHeavyWithHeadersShowsThemAll(t *testing.T) {
