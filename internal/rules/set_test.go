@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/codec"
@@ -18,17 +19,11 @@ const hour = int64(time.Hour / time.Millisecond)
 func someSet(t testing.TB) Set {
 	t.Helper()
 	weekly, err := periods.ByCalendar("weekly", periods.Weekly, periods.Calendar{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	season, err := periods.Season("season-4", 1_796_083_200_000, 1_803_859_200_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	points, err := Default(99_999_999)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return Set{
 		Boards: map[string]Board{
 			AnyBoard: {points, []periods.Period{"weekly"}},

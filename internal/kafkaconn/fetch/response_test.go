@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
@@ -71,9 +72,7 @@ func TestAResponseIsReadInEveryVersion(t *testing.T) {
 			want = *p
 		})
 		x, m, err := exchanged(version, in, 1<<20, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := x.response
 		if version < 5 {
 			want.LogStartOffset = -1
@@ -90,9 +89,7 @@ func TestAResponseIsReadInEveryVersion(t *testing.T) {
 			}
 		}
 		x.drop()
-		if m.now() != 0 {
-			t.Fatalf("%d bytes are still held", m.now())
-		}
+		require.Zero(t, m.now(), "bytes are still held")
 	})
 }
 
@@ -170,9 +167,7 @@ func TestAbortedTransactionsBeyondAFewAreAskedFor(t *testing.T) {
 		t.Fatalf("%v: %v", x.refused, err)
 	}
 	x.drop()
-	if m.now() != 0 {
-		t.Fatalf("%d bytes are still held", m.now())
-	}
+	require.Zero(t, m.now(), "bytes are still held")
 }
 
 func TestABufferFitsWhatItIsUsedFor(t *testing.T) {
@@ -230,9 +225,7 @@ func FuzzResponse(f *testing.F) {
 			agree(t, version, in, &x.response)
 		}
 		x.drop()
-		if m.now() != 0 {
-			t.Fatalf("%d bytes are still held", m.now())
-		}
+		require.Zero(t, m.now(), "bytes are still held")
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -24,9 +25,7 @@ func TestEveryCodecGivesTheRecordsThatWereWritten(t *testing.T) {
 		}
 		same(t, got, s.records)
 		want, _, err := franz(in, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		same(t, got, want)
 	}
 }
@@ -55,9 +54,7 @@ func TestARecordHeavyWithHeadersShowsThemAll(t *testing.T) {
 			s.records[0].headers = append(s.records[0].headers, header{strings.Repeat("h", i%40), bytes.Repeat([]byte{1}, i%50)})
 		}
 		got, _, err := read(t, s.encode(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		same(t, got, s.records)
 	}
 }
@@ -303,9 +300,7 @@ func TestWhateverIsWellFormedReadsAsFranzGoReadsIt(t *testing.T) {
 		specs, aborted := genSpecs(t, from)
 		in := join(specs...)
 		want, next, err := franz(in, from, aborted...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, at, err := read(t, in, from, aborted...)
 		if err != nil || at != next {
 			t.Fatalf("next is %d, and should be %d: %v", at, next, err)
@@ -318,9 +313,7 @@ func TestThePositionIsAlwaysWhereAnotherFetchCanGoOn(t *testing.T) {
 	specs := []spec{plain(3, 4, 1), marker(7, 2, commit), plain(9, 6, 2), {base: 15, last: 18}, plain(20, 3, 0)}
 	in := join(specs...)
 	whole, _, err := read(t, in, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for stop := range whole {
 		var r Reader
 		r.Reset(in, 0, nil)
@@ -335,9 +328,7 @@ func TestThePositionIsAlwaysWhereAnotherFetchCanGoOn(t *testing.T) {
 			t.Fatalf("closing moved the position from %d to %d", at, r.Position())
 		}
 		rest, _, err := read(t, in, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		same(t, rest, whole[stop:])
 	}
 }
