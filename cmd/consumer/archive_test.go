@@ -52,7 +52,7 @@ func newArchived(t *testing.T) *archived {
 		w.AddTo(t, clitest.Window, "global", members[from:from+500]...)
 	}
 	var err error
-	w.window, err = w.Reader.Calendar.Named(periods.Weekly, clitest.Window)
+	w.window, err = new(periods.BuiltIn(periods.Weekly, w.Reader.Calendar)).Named(clitest.Window)
 	require.NoError(t, err)
 	for _, s := range w.Shards { // mark it final, as sealing does
 		name := "global:weekly:" + clitest.Window

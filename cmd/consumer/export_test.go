@@ -24,7 +24,7 @@ func newExported(t *testing.T) *clitest.Standings {
 	w.Environ = append(w.Environ, "STANDINGS_SEAL=true", "STANDINGS_ARCHIVE_URL="+path)
 	var members []ledger.Member
 	var rows []store.Row
-	window, err := w.Reader.Calendar.Named(periods.Weekly, "2026-W10")
+	window, err := new(periods.BuiltIn(periods.Weekly, w.Reader.Calendar)).Named("2026-W10")
 	require.NoError(t, err)
 	for i := range 2500 {
 		members = append(members, clitest.Member(fmt.Sprintf("m%04d", i), int64(2500-i), "2100-03-09T08:15:30.123Z"))

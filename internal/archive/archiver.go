@@ -145,7 +145,7 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 		switch {
 		case c.Revision == 0:
 			left, open = append(left, c), append(open, c.Window)
-		case a.kept[c.Listing()] != c.Revision:
+		case !a.has(&c):
 			final = append(final, c)
 		}
 	}
@@ -188,8 +188,12 @@ func (a *Archiver) Pass(ctx context.Context, f store.Fence) error {
 // stay prolongs the expiry of windows that are not in the archive, and restores the expiry of windows that are.
 func (a *Archiver) stay(ctx context.Context, closed, missing []boards.Closed) error {
 	p := Place{Name: "archive", Text: "the archive", Lateness: a.Lateness}
-	err := p.Release(ctx, a.Boards, closed, func(c *boards.Closed) bool { return c.Revision > 0 && a.kept[c.Listing()] == c.Revision })
-	return errors.Join(err, p.Stay(ctx, a.Boards, missing, a.Log))
+	return errors.Join(p.Release(ctx, a.Boards, closed, a.has), p.Stay(ctx, a.Boards, missing, a.Log))
+}
+
+// has reports whether a final window is known to be in the archive.
+func (a *Archiver) has(c *boards.Closed) bool {
+	return c.Revision > 0 && a.kept[c.Listing()] == c.Revision
 }
 
 // missing returns the final windows whose current seal is not in the archive. It queries the archive, since a new
@@ -214,14 +218,8 @@ func (a *Archiver) missing(ctx context.Context, final []boards.Closed) (missing 
 // done reports what is left at the end of a pass.
 func (a *Archiver) done(final []boards.Closed) {
 	p := &a.progress
-	p.Window, p.Rows, p.Members, p.Waiting, p.Oldest = "", 0, 0, 0, time.Time{}
-	for i := range final {
-		if a.kept[final[i].Listing()] != final[i].Revision {
-			if p.Waiting++; p.Oldest.IsZero() || final[i].SealedAt.Before(p.Oldest) {
-				p.Oldest = final[i].SealedAt
-			}
-		}
-	}
+	p.Window, p.Rows, p.Members = "", 0, 0
+	p.Waiting, p.Oldest = Waiting(final, a.has)
 	a.Progress(*p)
 }
 

@@ -141,6 +141,16 @@ func (a *Archiver) describe(of *begun) store.Window {
 	return w
 }
 
+// Describe returns the archive's description of a final window. The error is ErrChanged if the window is no longer
+// final.
+func (a *Archiver) Describe(ctx context.Context, c *boards.Closed) (store.Window, error) {
+	first, err := a.look(ctx, c)
+	if err != nil {
+		return store.Window{}, err
+	}
+	return a.describe(&begun{Closed: c, first: first}), nil
+}
+
 // compare compares the window in Redis with a complete copy of the same revision. Normally the copy has the same
 // seal, and no rows are read.
 func (a *Archiver) compare(ctx context.Context, of *begun, there store.Window) error {
@@ -168,4 +178,17 @@ func (a *Archiver) compare(ctx context.Context, of *begun, there store.Window) e
 	a.Log.Warn("a window that was sealed again has other standings than the archive: it is sealed as the next revision, and both stay",
 		zap.String("window", c.Listing()), zap.Int64("revision", c.Revision), zap.Int64("members", of.first.Members), zap.Int64("archived", there.Members))
 	return nil
+}
+
+// Unseal reopens a final window because another place has other standings of the same revision; its next sealing
+// makes the next revision. Nothing is done if the window is no longer final or its retention is over.
+func Unseal(ctx context.Context, all *boards.Boards, c *boards.Closed, why string) error {
+	now, err := all.Now(ctx)
+	if err == nil {
+		_, err = all.Unseal(ctx, c.Window, now, why)
+	}
+	if errors.Is(err, ranking.ErrNotFinal) || errors.Is(err, ranking.ErrOver) {
+		return nil
+	}
+	return err
 }

@@ -75,3 +75,15 @@ func (p *Place) Release(ctx context.Context, all *boards.Boards, closed []boards
 	}
 	return nil
 }
+
+// Waiting returns the number of final windows that are not in a place, and the earliest sealing time among them.
+func Waiting(final []boards.Closed, is func(*boards.Closed) bool) (n int, oldest time.Time) {
+	for i := range final {
+		if c := &final[i]; !is(c) {
+			if n++; oldest.IsZero() || c.SealedAt.Before(oldest) {
+				oldest = c.SealedAt
+			}
+		}
+	}
+	return n, oldest
+}

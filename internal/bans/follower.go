@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
@@ -15,7 +13,6 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
-	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/retry"
 )
 
@@ -148,18 +145,19 @@ func (f *Follower) pass(ctx context.Context, gotOn func()) error {
 	if err != nil {
 		return err
 	}
-	r := f.open()
-	defer r.close(ctx)
+	r := fetch.NewTail(f.Client, f.Topic, maxRecord)
+	defer r.Close(ctx)
 	state := State{}
 	for at, ready := log.Start, false; ; {
 		if !ready && at >= log.End {
 			ready = true
 			f.publish(state, at)
 		}
-		next, err := r.response(ctx, at, func(rec *recordbatch.Record) {
+		next, err := r.Next(ctx, at, func(rec *recordbatch.Record) error {
 			if f.take(state, rec) && ready {
 				f.publish(state, rec.Offset+1)
 			}
+			return nil
 		})
 		switch {
 		case errors.Is(err, kafka.OffsetOutOfRange):
@@ -224,66 +222,4 @@ func (f *Follower) take(state State, rec *recordbatch.Record) bool {
 		f.mu.Unlock()
 	}
 	return true
-}
-
-// reader reads responses from the topic's only partition.
-type reader struct {
-	fetcher *fetch.Fetcher
-	records *recordbatch.Reader
-	idle    *retry.Backoff
-}
-
-func (f *Follower) open() *reader {
-	return &reader{
-		fetcher: &fetch.Fetcher{Transport: f.Client.Transport, Addr: f.Client.Addr, ClientID: kafkaconn.ClientID, Topic: f.Topic},
-		records: &recordbatch.Reader{MaxRecord: maxRecord},
-		idle:    retry.Policy{First: 10 * time.Millisecond, Longest: fetch.DefaultMaxWait}.Start(),
-	}
-}
-
-// close takes at most as long as an abandoned call may still take.
-func (r *reader) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.DefaultMaxWait+fetch.Grace)
-	defer cancel()
-	_ = r.fetcher.Drop(ctx)
-	r.records.Close()
-}
-
-// response passes on the records of one response, and returns the offset of the next. After a response without
-// records it waits, since a broker replies at once if an open transaction is at the log's end.
-func (r *reader) response(ctx context.Context, at int64, take func(*recordbatch.Record)) (next int64, err error) {
-	began := time.Now()
-	answer, err := r.fetcher.Fetch(ctx, at)
-	if err == nil {
-		err = answer.Err
-	}
-	if err != nil {
-		return at, fmt.Errorf("fetch %s at %d: %w", r.fetcher.Topic, at, err)
-	}
-	defer answer.Release()
-	if !answer.Answered() { // throttled: the next fetch waits
-		return at, nil
-	}
-	answer.Read(r.records, at)
-	for {
-		rec, err := r.records.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return at, fmt.Errorf("read %s at %d: %w", r.fetcher.Topic, at, err)
-		}
-		take(rec)
-	}
-	if next = r.records.Position(); next > at {
-		r.idle.Reset()
-	} else if time.Since(began) < fetch.DefaultMaxWait/2 {
-		return next, r.idle.Next(ctx)
-	}
-	return next, nil
-}
-
-// passes reports whether an error of Kafka may be temporary.
-func passes(err error) bool {
-	return errors.Is(err, kafkaconn.ErrNoTopic) || kafkaconn.Classify(err) == ledger.Retry
 }

@@ -1,7 +1,6 @@
 package bans
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -25,13 +24,6 @@ func TestTheTopicIsReadToItsEndAndFollowed(t *testing.T) {
 	require.Len(t, w.ready(f, end+1), 2)
 }
 
-func TestAnEmptyTopicIsReadAtOnce(t *testing.T) {
-	w := newWorld(t, topic)
-	state := w.ready(w.follower(zap.NewNop()), 0)
-	require.NotNil(t, state)
-	require.Empty(t, state)
-}
-
 func TestABadRecordIsLoggedOnceAndHoldsUpNothing(t *testing.T) {
 	w := newWorld(t, topic)
 	w.ban(of(Key{"", "a"}))
@@ -50,7 +42,7 @@ func TestATopicThatIsAwayIsWaitedFor(t *testing.T) {
 	f := w.follower(zap.NewNop())
 	require.Eventually(t, func() bool { return f.Waits() != nil }, 20*time.Second, 10*time.Millisecond)
 	require.Nil(t, f.State())
-	made, err := Ensure(t.Context(), w.client, topic, "points")
+	made, err := Topic(topic).Ensure(t.Context(), w.client, "points")
 	require.NoError(t, err)
 	require.True(t, made)
 	w.ready(f, 0)
@@ -74,43 +66,6 @@ func TestATopicThatIsMadeAgainIsReadAgain(t *testing.T) {
 	w.other.PurgeTopicsFromClient(topic)
 	w.ban(of(Key{"", "c"}))
 	require.Eventually(t, func() bool { s := f.State(); return len(s) == 1 && s[Key{"", "c"}] != nil }, 30*time.Second, 10*time.Millisecond)
-}
-
-func TestATopicThatWouldLoseBansIsRefused(t *testing.T) {
-	w := newWorld(t)
-	admin := kadm.NewClient(w.other)
-	deleting := "delete"
-	_, err := admin.CreateTopic(t.Context(), 1, 1, map[string]*string{"cleanup.policy": &deleting}, topic)
-	require.NoError(t, err)
-	_, err = Ensure(t.Context(), w.client, topic, "points")
-	require.ErrorContains(t, err, "cleanup.policy=compact")
-	w = newWorld(t)
-	admin = kadm.NewClient(w.other)
-	compacts := "compact"
-	_, err = admin.CreateTopic(t.Context(), 2, 1, map[string]*string{"cleanup.policy": &compacts}, topic)
-	require.NoError(t, err)
-	_, err = Ensure(t.Context(), w.client, topic, "points")
-	require.ErrorContains(t, err, "has 2 partitions")
-}
-
-func TestATopicThatIsMadeIsCompactedAndOfOnePartition(t *testing.T) {
-	w := newWorld(t, "points")
-	for _, want := range []bool{true, false} {
-		made, err := Ensure(t.Context(), w.client, topic, "points")
-		require.NoError(t, err)
-		require.Equal(t, want, made)
-	}
-	admin := kadm.NewClient(w.other)
-	found, err := admin.ListTopics(t.Context(), topic)
-	require.NoError(t, err)
-	require.Len(t, found[topic].Partitions, 1)
-	settings, err := admin.DescribeTopicConfigs(t.Context(), topic)
-	require.NoError(t, err)
-	for _, c := range settings[0].Configs {
-		if c.Key == "cleanup.policy" {
-			require.Equal(t, "compact", c.MaybeValue())
-		}
-	}
 }
 
 func TestWhatIsPublishedIsReadBack(t *testing.T) {
@@ -142,13 +97,4 @@ func TestAnErasureIsForGood(t *testing.T) {
 	w.ready(p.Follower, w.ban(of(erased.Key))+1)
 	require.ErrorIs(t, p.Put(t.Context(), of(erased.Key)), ErrErased)
 	require.Eventually(t, func() bool { return p.Follower.State()[erased.Key].Erased }, 20*time.Second, 10*time.Millisecond)
-}
-
-func TestAReaderThatIsAskedToEndDoes(t *testing.T) {
-	w := newWorld(t)
-	f := NewFollower(w.client, topic, zap.NewNop())
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, f.Ready(ctx, 0), context.DeadlineExceeded)
-	f.Run(ctx)
 }

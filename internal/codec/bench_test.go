@@ -6,54 +6,6 @@ import (
 
 var kinds = []Kind{Readable, Wide}
 
-func BenchmarkEncode(b *testing.B) {
-	for _, kind := range kinds {
-		b.Run(string(kind), func(b *testing.B) {
-			l := mustNew(b, kind, weekly, 99_999_999)
-			b.ReportAllocs()
-			n := int64(0)
-			for b.Loop() {
-				if _, err := l.Encode(n&0xffffff, n&0xffff); err != nil {
-					b.Fatal(err)
-				}
-				n++
-			}
-		})
-	}
-}
-
-func BenchmarkDecode(b *testing.B) {
-	for _, kind := range kinds {
-		b.Run(string(kind), func(b *testing.B) {
-			l := mustNew(b, kind, weekly, 99_999_999)
-			score, err := l.Encode(-12345, 6789)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, err := l.Decode(score); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkTicks(b *testing.B) {
-	l := mustNew(b, Readable, yearly, 99_999_999)
-	start := int64(1_795_000_000_000)
-	end := start + 8760*hour
-	b.ReportAllocs()
-	n := int64(0)
-	for b.Loop() {
-		if l.Ticks(start, end, start+n&0xffffff) < 0 {
-			b.Fatal("a time in the window has no ticks")
-		}
-		n++
-	}
-}
-
 func TestCodingAllocatesNothing(t *testing.T) {
 	for _, kind := range kinds {
 		l := mustNew(t, kind, weekly, 99_999_999)

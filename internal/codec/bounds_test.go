@@ -8,15 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
 func mustBounds(t rapid.TB, l TupleLayout, values Tuple) (low, high float64) {
 	t.Helper()
 	low, high, err := l.Bounds(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return low, high
 }
 
@@ -29,9 +28,7 @@ func TestTheBoundsOfATupleHaveAllItsScoresAndNoOthers(t *testing.T) {
 		low, high := mustBounds(t, l, values)
 		scoreOf := func(values Tuple, ticks int64) float64 {
 			score, err := l.Encode(values, ticks)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return score
 		}
 		for _, ticks := range []int64{0, 1<<l.K - 1, drawTicks(t, l.layout())} {
@@ -91,9 +88,7 @@ func TestBoundsAtTheEndsOfALayout(t *testing.T) {
 			t.Errorf("%v: %d is in [%v, %v), want [%v, %v)", l, c.value, low, high, c.low, c.high)
 		}
 		most, err := l.Encode(Tuple{c.value}, 1<<l.K-1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if c.kind == Wide && high != math.Nextafter(most, math.Inf(1)) {
 			t.Errorf("%v: %d ends at %v, and the double after its last score is %v", l, c.value, high, math.Nextafter(most, math.Inf(1)))
 		}

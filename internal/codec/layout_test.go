@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
+	"github.com/stretchr/testify/require"
 )
 
 const (
@@ -24,9 +24,7 @@ const (
 func mustNew(t testing.TB, kind Kind, length time.Duration, limit int64) Layout {
 	t.Helper()
 	l, err := New(kind, length, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return l
 }
 
@@ -56,29 +54,6 @@ func TestLayoutsHaveTheNumbersTheDesignPromises(t *testing.T) {
 			t.Errorf("New(%s, %v, %d) = %+v, want %+v", c.kind, c.length, c.max, got, want)
 		}
 	}
-}
-
-func TestALayoutUsesAllTheBitsThatHelp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		kind := rapid.SampledFrom([]Kind{Readable, Wide}).Draw(t, "kind")
-		length := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "length"))
-		points := near(1, 1<<rapid.IntRange(1, 52).Draw(t, "bits")-1).Draw(t, "max")
-		l, err := New(kind, length, points)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ms := int64((length-1)/time.Millisecond) + 1
-		k, tick := bigLayout(kind, ms, points)
-		if l.K != k || l.Tick != tick {
-			t.Fatalf("New(%s, %v, %d) = %v; exact arithmetic says k %d, tick %d", kind, length, points, l, k, tick)
-		}
-		if l.K > 44 || !bigFits(kind, l.K, points) {
-			t.Fatalf("%v doesn't fit", l)
-		}
-		if last := (ms - 1) / l.Tick; last >= 1<<l.K {
-			t.Fatalf("%v: a window of %d ms has %d ticks", l, ms, last+1)
-		}
-	})
 }
 
 func TestAnImpossibleRangeIsRefusedWithWhatWouldFit(t *testing.T) {
@@ -137,18 +112,6 @@ func TestOnlyATickAboveASecondIsCoarse(t *testing.T) {
 	for tick, want := range map[int64]bool{1: false, 999: false, 1000: false, 1001: true} {
 		if got := (Layout{Kind: Wide, K: 20, Tick: tick, Max: 1}).Coarse(); got != want {
 			t.Errorf("a tick of %d ms: coarse %v", tick, got)
-		}
-	}
-}
-
-func TestALayoutSaysWhatItCameTo(t *testing.T) {
-	for want, l := range map[string]Layout{
-		"readable: k 26, tick 10ms, points within ±99999999": mustNew(t, Readable, weekly, 99_999_999),
-		"readable: k 26, tick 1m4s, points within ±99999999": mustNew(t, Readable, allTime, 99_999_999),
-		"wide: k 31, tick 15ms, points within ±2000000000":   mustNew(t, Wide, yearly, 2_000_000_000),
-	} {
-		if got := l.String(); got != want {
-			t.Errorf("String() = %q, want %q", got, want)
 		}
 	}
 }

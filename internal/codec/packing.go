@@ -127,24 +127,6 @@ func (p *Packing) unpack(packed int64) (t Tuple, ok bool) {
 	return t, packed <= f.Max
 }
 
-// Delta returns what a change of a tuple adds to the packed tuple:
-//
-//	Pack(t + change) = Pack(t) + Delta(change)
-//
-// if t + change is in range. If no field changes by more than its max, the result's sign is that of the
-// first change, reversed for a fewest field.
-//
-// Delta doesn't determine the change of each field: with two fields from 0 to 9, both (+1, -1) and (0, +9)
-// give 9. So a sum of packed changes can't be checked field by field. Code that adds changes up must keep
-// the fields, as rules.Rule does.
-func (p *Packing) Delta(change Tuple) int64 {
-	var delta int64
-	for i := range p.Fields.n {
-		delta += p.Fields.of[i].turned(change[i]) * p.weight[i]
-	}
-	return delta
-}
-
 // turned returns the change of a value's digit. It is its own inverse.
 func (f Field) turned(change int64) int64 {
 	if f.Fewest {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -27,9 +28,7 @@ func layouts() *rapid.Generator[Layout] {
 		length := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "length"))
 		limit := int64(1) << rapid.IntRange(1, 52).Draw(t, "bits")
 		l, err := New(kind, length, near(1, limit-1).Draw(t, "max"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return l
 	})
 }
@@ -49,9 +48,7 @@ func drawTicks(t *rapid.T, l Layout) int64  { return near(0, 1<<l.K-1).Draw(t, "
 
 func mustEncode(t *rapid.T, l Layout, points, ticks int64) float64 {
 	score, err := l.Encode(points, ticks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return score
 }
 
@@ -65,9 +62,7 @@ func TestWhatWasEncodedIsDecodedExactlyAlsoFromText(t *testing.T) {
 		}
 		for _, digits := range []int{-1, 17} {
 			read, err := strconv.ParseFloat(strconv.FormatFloat(score, 'g', digits, 64), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			p, n, err := l.Decode(read)
 			if err != nil || p != points || n != ticks {
 				t.Fatalf("%v: Decode = %d, %d, %v; want %d, %d", l, p, n, err, points, ticks)
@@ -141,17 +136,6 @@ func checkDecode(t rapid.TB, l Layout, score float64) {
 	if err != nil || again != score {
 		t.Errorf("%v: %v decodes to %d, %d, which encodes to %v, %v", l, score, points, ticks, again, err)
 	}
-}
-
-func TestPointsAreTheFloorOfAReadableScore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := layouts().Filter(func(l Layout) bool { return l.Kind == Readable }).Draw(t, "layout")
-		points := drawPoints(t, l)
-		score := mustEncode(t, l, points, drawTicks(t, l))
-		if int64(math.Floor(score)) != points {
-			t.Fatalf("%v: floor(%v) isn't %d", l, score, points)
-		}
-	})
 }
 
 func TestEncodeRefusesWhatTheLayoutCannotHold(t *testing.T) {

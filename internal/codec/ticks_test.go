@@ -55,28 +55,6 @@ func TestAnEarlierTimeNeverHasFewerTicks(t *testing.T) {
 	})
 }
 
-func TestATimeBeforeTheWindowCountsAsItsStart(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := layouts().Draw(t, "layout")
-		start, end := drawWindow(t, l)
-		at := near(math.MinInt64, start).Draw(t, "at")
-		if got, want := l.Ticks(start, end, at), l.Ticks(start, end, start); got != want {
-			t.Fatalf("%v: Ticks(%d, %d, %d) = %d, at the start %d", l, start, end, at, got, want)
-		}
-	})
-}
-
-func TestATimePastTheWindowIsRefusedNotClamped(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := layouts().Draw(t, "layout")
-		start, end := drawWindow(t, l)
-		ticks := l.Ticks(start, end, near(end, math.MaxInt64).Draw(t, "at"))
-		if _, err := l.Encode(1, ticks); ticks != -1 || !errors.Is(err, ErrRange) {
-			t.Fatalf("%d ticks, %v; want -1 and ErrRange", ticks, err)
-		}
-	})
-}
-
 func TestAWindowTooLongForTheLayoutIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := layouts().Draw(t, "layout")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -252,9 +253,7 @@ func tuplesFile(t testing.TB, all []goldenTuples) []byte {
 	b.WriteString("{\"layouts\": [\n")
 	for i, g := range all {
 		fields, err := json.Marshal(g.Fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fmt.Fprintf(&b, "{\"kind\": %q, \"length_ms\": %d, \"max\": %d, \"k\": %d, \"tick\": %d,\n \"fields\": %s,\n",
 			g.Kind, g.LengthMS, g.Max, g.K, g.Tick, fields)
 		lines(t, &b, "scores", g.Scores)
@@ -269,29 +268,21 @@ func tuplesFile(t testing.TB, all []goldenTuples) []byte {
 func readGoldenTuples(t testing.TB) []goldenTuples {
 	t.Helper()
 	data, err := os.ReadFile(tuplesPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var file struct {
 		Layouts []goldenTuples `json:"layouts"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(data, &file))
 	return file.Layouts
 }
 
 func TestTheGoldenTuplesAreWhatExactArithmeticSays(t *testing.T) {
 	want := tuplesFile(t, goldenTupleVectors(t))
 	if *update {
-		if err := os.WriteFile(tuplesPath, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(tuplesPath, want, 0o644))
 	}
 	got, err := os.ReadFile(tuplesPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs from what math/big says; go test . -run Golden -update writes it anew", tuplesPath)
 	}
@@ -318,18 +309,14 @@ func TestTheScoresOfTuplesAreTheGoldenOnesAndRise(t *testing.T) {
 			}
 			before = score
 			read, err := strconv.ParseFloat(v.Text, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if back, ticks, err := l.Decode(read); err != nil || back != tuple || ticks != v.Ticks {
 				t.Errorf("%v: Decode(%s) = %v, %d, %v; want %v, %d", l, v.Text, back, ticks, err, v.Tuple, v.Ticks)
 			}
 		}
 		for _, v := range g.Refused {
 			bits, err := strconv.ParseUint(v.Bits, 16, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if tuple, _, err := l.Decode(math.Float64frombits(bits)); err == nil {
 				t.Errorf("%v: %s was taken for %v", l, v.Text, tuple)
 			}

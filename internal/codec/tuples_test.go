@@ -9,15 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
 func mustTupleLayout(t rapid.TB, kind Kind, length time.Duration, f Fields) TupleLayout {
 	t.Helper()
 	l, err := NewTupleLayout(kind, length, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return l
 }
 
@@ -28,9 +27,7 @@ func TestASingleSignedFieldComesToTheLayoutOfItsPoints(t *testing.T) {
 		limit := near(1, 1<<rapid.IntRange(1, 52).Draw(t, "bits")-1).Draw(t, "max")
 		fewest := rapid.Bool().Draw(t, "fewest")
 		want, err := New(kind, length, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		l := mustTupleLayout(t, kind, length, mustFields(t, Field{Name: "points", Max: limit, Signed: true, Fewest: fewest}))
 		if l.layout() != want || l.Packing.Min() != -limit {
 			t.Fatalf("%+v, want %+v", l, want)
@@ -154,9 +151,7 @@ func TestTuplesAndTicksComeBackExactlyAndInOrder(t *testing.T) {
 		m, n := drawTicks(t, l.layout()), drawTicks(t, l.layout())
 		scoreOf := func(values Tuple, ticks int64) float64 {
 			score, err := l.Encode(values, ticks)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if back, had, err := l.Decode(score); err != nil || back != values || had != ticks {
 				t.Fatalf("%v: %v with %d ticks is %v, which is %v with %d ticks, %v", l, values, ticks, score, back, had, err)
 			}

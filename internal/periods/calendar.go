@@ -111,20 +111,6 @@ func (c Calendar) At(p Period, ms int64) (Window, error) {
 	return Window{p, c.name(p, first), start, end}, nil
 }
 
-// Previous returns the window that ends where w starts. ok is false for the window that contains
-// 1970-01-01T00:00:00Z.
-func (c Calendar) Previous(w Window) (Window, bool) {
-	v, err := c.At(w.Period, w.Start-1)
-	return v, err == nil
-}
-
-// Next returns the window that starts where w ends. ok is false for the window that contains the last
-// instant before MaxTime.
-func (c Calendar) Next(w Window) (Window, bool) {
-	v, err := c.At(w.Period, w.End)
-	return v, err == nil
-}
-
 // Span is an interval [Start, End) in Unix ms in which the windows of some periods don't change. It is
 // within [0, MaxTime).
 type Span struct {
@@ -136,17 +122,3 @@ type Span struct {
 // Holds reports whether an instant is in the span. If so, the span's windows contain the instant, and no
 // calendar lookup is needed. The zero Span holds nothing.
 func (s *Span) Holds(ms int64) bool { return s.Start <= ms && ms < s.End }
-
-// Span returns the longest span around an instant, in Unix ms. Its errors are those of At.
-func (c Calendar) Span(periods []Period, ms int64) (Span, error) {
-	s := Span{Start: 0, End: MaxTime, Windows: make([]Window, 0, len(periods))}
-	for _, p := range periods {
-		w, err := c.At(p, ms)
-		if err != nil {
-			return Span{}, err
-		}
-		s.Start, s.End = max(s.Start, w.Start), min(s.End, w.End)
-		s.Windows = append(s.Windows, w)
-	}
-	return s, nil
-}

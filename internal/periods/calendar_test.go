@@ -1,32 +1,13 @@
 package periods_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/standings/standings/internal/periods"
 )
-
-// ExampleCalendar_Span shows how events are assigned to windows: an event in the span of the previous one
-// needs only two comparisons.
-func ExampleCalendar_Span() {
-	calendar, _ := periods.NewCalendar("Europe/Berlin", "monday")
-	var span periods.Span
-	for _, ms := range []int64{1795233600000, 1795233660000, 1795388400000} {
-		if !span.Holds(ms) {
-			span, _ = calendar.Span([]periods.Period{periods.Weekly, periods.Monthly}, ms)
-			fmt.Println("looked up", ms)
-		}
-		fmt.Println(ms, span.Windows[0].Name, span.Windows[1].Name)
-	}
-	// Output:
-	// looked up 1795233600000
-	// 1795233600000 2026-W47 2026-11
-	// 1795233660000 2026-W47 2026-11
-	// looked up 1795388400000
-	// 1795388400000 2026-W48 2026-11
-}
 
 func TestWindowsAreNamedAndBoundedAsTheCalendarHasIt(t *testing.T) {
 	for _, want := range []struct {
@@ -110,13 +91,6 @@ func TestTheDefaultCalendarIsUTCWithWeeksFromMonday(t *testing.T) {
 	}
 }
 
-func TestACalendarSaysWhatItWasMadeOf(t *testing.T) {
-	c := calendar(t, "America/Argentina/Buenos_Aires", "sunday")
-	if c.Zone() != "America/Argentina/Buenos_Aires" || c.WeekStart() != "sunday" {
-		t.Errorf("got %s, %s", c.Zone(), c.WeekStart())
-	}
-}
-
 func TestAZoneOrWeekStartThatWontDoIsRefusedWithWhatWould(t *testing.T) {
 	for _, bad := range []struct{ zone, weekStart, says string }{
 		{"", "monday", "must be a name such as UTC or Europe/Berlin"},
@@ -138,32 +112,17 @@ func TestAZoneOrWeekStartThatWontDoIsRefusedWithWhatWould(t *testing.T) {
 	}
 }
 
-func TestAnInstantOutsideOfTimeHasNoWindow(t *testing.T) {
-	c := calendar(t, "Asia/Tokyo", "monday")
-	for _, p := range periods.All() {
-		for _, ms := range []int64{-1, periods.MaxTime, -1 << 63, 1<<63 - 1} {
-			if w, err := c.At(p, ms); err == nil || !strings.Contains(err.Error(), "from 1970 to 2106-02-07T06:28:16Z") {
-				t.Errorf("%s at %d: got %+v, %v", p, ms, w, err)
-			}
-		}
-		for _, ms := range []int64{0, periods.MaxTime - 1} {
-			if w, err := c.At(p, ms); err != nil || ms < w.Start || ms >= w.End {
-				t.Errorf("%s at %d: got %+v, %v", p, ms, w, err)
-			}
-		}
-	}
-}
-
 func TestBeforeTheFirstWindowAndAfterTheLastThereIsNone(t *testing.T) {
 	for _, zone := range []string{"UTC", "Asia/Tokyo", "America/New_York"} {
 		c := calendar(t, zone, "monday")
 		for _, p := range periods.All() {
+			r := periods.BuiltIn(p, c)
 			first, _ := c.At(p, 0)
-			if w, ok := c.Previous(first); ok {
+			if w, ok := r.Previous(first); ok {
 				t.Errorf("%s: before %+v there is %+v", zone, first, w)
 			}
 			last, _ := c.At(p, periods.MaxTime-1)
-			if w, ok := c.Next(last); ok {
+			if w, ok := r.Next(last); ok {
 				t.Errorf("%s: after %+v there is %+v", zone, last, w)
 			}
 		}
@@ -176,56 +135,19 @@ func TestADayThatWasLeftOutHasNeitherWindowNorName(t *testing.T) {
 		{"Pacific/Fakaofo", "2011-12-29", "2011-12-30", "2011-12-31"},
 		{"Pacific/Kwajalein", "1993-08-20", "1993-08-21", "1993-08-22"},
 	} {
-		c := calendar(t, gone.zone, "monday")
-		before, err := c.Named(periods.Daily, gone.before)
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, ok := c.Next(before)
+		r := periods.BuiltIn(periods.Daily, calendar(t, gone.zone, "monday"))
+		before, err := r.Named(gone.before)
+		require.NoError(t, err)
+		after, ok := r.Next(before)
 		if !ok || after.Name != gone.after || after.Start != before.End {
 			t.Errorf("%s: after %+v comes %+v", gone.zone, before, after)
 		}
-		if w, ok := c.Previous(after); !ok || w != before {
+		if w, ok := r.Previous(after); !ok || w != before {
 			t.Errorf("%s: before %+v comes %+v", gone.zone, after, w)
 		}
-		_, err = c.Named(periods.Daily, gone.day)
+		_, err = r.Named(gone.day)
 		if err == nil || !strings.Contains(err.Error(), "does not exist in "+gone.zone) {
 			t.Errorf("%s %s: got %v", gone.zone, gone.day, err)
 		}
-	}
-}
-
-func TestASpanEndsWhereTheFirstOfItsWindowsDoes(t *testing.T) {
-	c := calendar(t, "UTC", "monday")
-	at := instant(t, "2026-12-01T10:00:00Z")
-	span, err := c.Span([]periods.Period{periods.Weekly, periods.Monthly, periods.Yearly}, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if utc(span.Start) != "2026-12-01T00:00:00Z" || utc(span.End) != "2026-12-07T00:00:00Z" {
-		t.Errorf("got [%s, %s)", utc(span.Start), utc(span.End))
-	}
-	for i, name := range []string{"2026-W49", "2026-12", "2026"} {
-		if span.Windows[i].Name != name {
-			t.Errorf("window %d is %s, want %s", i, span.Windows[i].Name, name)
-		}
-	}
-	if _, err := c.Span([]periods.Period{periods.Weekly, "fortnightly"}, at); err == nil {
-		t.Error("a period that doesn't exist was taken")
-	}
-	if (&periods.Span{}).Holds(0) {
-		t.Error("the zero span holds the first instant")
-	}
-}
-
-func TestASpanNeverLeavesTime(t *testing.T) {
-	c := calendar(t, "UTC", "monday")
-	first, err := c.Span([]periods.Period{periods.Weekly}, 0)
-	if err != nil || first.Holds(-1) || !first.Holds(0) {
-		t.Errorf("the first one: %+v, %v", first, err)
-	}
-	last, err := c.Span([]periods.Period{periods.Yearly}, periods.MaxTime-1)
-	if err != nil || last.Holds(periods.MaxTime) || !last.Holds(periods.MaxTime-1) {
-		t.Errorf("the last one: %+v, %v", last, err)
 	}
 }

@@ -33,19 +33,6 @@ func (c Calendar) name(p Period, first day) string {
 	return t.Format(time.DateOnly)
 }
 
-// Named returns the window with this name. A name in another form is an error, which shows the correct
-// form. It is also an error if the zone skipped the day, or if the window has no instant in [0, MaxTime).
-func (c Calendar) Named(p Period, name string) (Window, error) {
-	if p.Length() == 0 {
-		return Window{}, unknown(p)
-	}
-	w, err := c.named(p, name)
-	if err != nil {
-		return Window{}, fmt.Errorf("unknown %s window %s: %w", p, quote(name), err)
-	}
-	return w, nil
-}
-
 func (c Calendar) named(p Period, name string) (Window, error) {
 	if p == AllTime {
 		if name != allTime.Name {

@@ -50,7 +50,8 @@ func TestANameThatNoWindowHasIsRefusedWithWhatWouldBeRight(t *testing.T) {
 		{"monday", periods.Weekly, long, "use the form 2026-W47"},
 		{"monday", periods.Weekly, "\xff\x00:{0}\r\n", "use the form 2026-W47"},
 	} {
-		_, err := calendar(t, "UTC", bad.weekStart).Named(bad.period, bad.name)
+		r := periods.BuiltIn(bad.period, calendar(t, "UTC", bad.weekStart))
+		_, err := r.Named(bad.name)
 		if err == nil || !strings.HasSuffix(err.Error(), bad.says) || !strings.HasPrefix(err.Error(), "unknown "+string(bad.period)+" window") {
 			t.Errorf("%s %.30q: got %v, want it to end in %q", bad.period, bad.name, err, bad.says)
 		} else if len(err.Error()) > 250 {
@@ -69,7 +70,8 @@ func FuzzNamed(f *testing.F) {
 		day := strings.ToLower(time.Weekday(weekStart % 7).String())
 		c := calendar(t, zones[int(zone)%len(zones)], day)
 		p := periods.All()[int(period)%len(periods.All())]
-		w, err := c.Named(p, name)
+		r := periods.BuiltIn(p, c)
+		w, err := r.Named(name)
 		if err != nil {
 			if w != (periods.Window{}) || len(err.Error()) > 400 {
 				t.Errorf("%+v with an error of %d bytes", w, len(err.Error()))

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/standings/standings/internal/periods"
 	"github.com/standings/standings/internal/zoneinfo"
 )
@@ -180,27 +182,21 @@ func byDates() []periods.Period {
 func calendar(t testing.TB, zone, weekStart string) periods.Calendar {
 	t.Helper()
 	c, err := periods.NewCalendar(zone, weekStart)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
 func location(t testing.TB, zone string) *time.Location {
 	t.Helper()
 	loc, err := zoneinfo.Load(zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return loc
 }
 
 func instant(t testing.TB, text string) int64 {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return at.UnixMilli()
 }
 

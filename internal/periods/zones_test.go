@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/standings/standings/internal/periods"
 )
 
@@ -83,9 +85,7 @@ func TestTheFirstAndTheLastWindowsOfAnyZoneFitTheirPeriod(t *testing.T) {
 		for _, p := range periods.All() {
 			for _, ms := range []int64{0, periods.MaxTime - 1} {
 				w, err := c.At(p, ms)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if length := time.Duration(w.End-w.Start) * time.Millisecond; length > p.Length() || length <= 0 {
 					t.Errorf("%s: %s %s is %v long, more than %v", c.Zone(), p, w.Name, length, p.Length())
 				}

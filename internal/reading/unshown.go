@@ -5,7 +5,6 @@ package reading
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sort"
 
@@ -90,11 +89,13 @@ func (a *archive) unshown(ctx context.Context, s *store.Store, w *store.Window, 
 			}
 			now.places[member] = place // 0: the member has no row
 		}
-		found, err := s.PlacesOf(ctx, w.ID, asked)
+		found, err := s.Members(ctx, w.ID, asked)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(now.places, found)
+		for i := range found {
+			now.places[found[i].Member] = found[i].Place
+		}
 		for _, place := range now.places {
 			if place > 0 {
 				now.all = append(now.all, place)

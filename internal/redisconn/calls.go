@@ -28,6 +28,8 @@ import (
 // calls holds the calls in flight of one client. It is a redis.Hook, and its connections look up their
 // calls here.
 type calls struct {
+	unhooked
+
 	timeout time.Duration // of a call whose context has no deadline, or a later one
 
 	mu       sync.Mutex
@@ -127,9 +129,6 @@ func (c *calls) carry(conn *callConn, deadline time.Time) bool {
 	}
 	return true
 }
-
-// DialHook returns next.
-func (c *calls) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook ends a call with its context.
 func (c *calls) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

@@ -98,7 +98,7 @@ func (s *Settings) options() *redis.UniversalOptions {
 // hook adds the hooks to the client of one server, the outermost first.
 func (s *Settings) hook(c *redis.Client) {
 	if s.clustered() {
-		c.AddHook(slotsInHalf{s.Timeout})
+		c.AddHook(slotsInHalf{timeout: s.Timeout})
 	}
 	c.AddHook(newTurns())
 	c.AddHook(s.calls)
@@ -106,6 +106,15 @@ func (s *Settings) hook(c *redis.Client) {
 		c.AddHook(newReadsAgain(s.Timeout))
 	}
 	c.AddHook(hidesPasswords{s})
+}
+
+// unhooked is a redis.Hook that changes nothing. Hooks embed it for what they do not hook.
+type unhooked struct{}
+
+func (unhooked) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (unhooked) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (unhooked) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // dial opens a connection. A client with its own dialer must also do TLS itself.
@@ -160,7 +169,7 @@ func (e *handshakeError) Unwrap() error { return e.err }
 
 // viaSentinels marks errors on the way to the master. Otherwise a Sentinel's reply would be taken for the
 // master's: "no such master" for "no such field".
-type viaSentinels struct{}
+type viaSentinels struct{ unhooked }
 
 func (viaSentinels) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -170,10 +179,6 @@ func (viaSentinels) DialHook(next redis.DialHook) redis.DialHook {
 		}
 		return conn, nil
 	}
-}
-func (viaSentinels) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-func (viaSentinels) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 // noMasterError reports that no master could be reached through the Sentinels. It does not unwrap to their

@@ -18,16 +18,17 @@ import (
 )
 
 // readsAgain is a hook that repeats a call whose connection was cut.
-type readsAgain struct{ policy retry.Policy }
+type readsAgain struct {
+	unhooked // a server that cannot be reached is reported at once
+
+	policy retry.Policy
+}
 
 // newReadsAgain retries for at most half of timeout, so that half is left for the call, and for at most a
 // second, so that a server that closes every connection is soon reported.
 func newReadsAgain(timeout time.Duration) readsAgain {
-	return readsAgain{retry.Policy{First: 20 * time.Millisecond, Longest: 200 * time.Millisecond, Patience: min(timeout/2, time.Second)}}
+	return readsAgain{policy: retry.Policy{First: 20 * time.Millisecond, Longest: 200 * time.Millisecond, Patience: min(timeout/2, time.Second)}}
 }
-
-// DialHook returns next: a server that cannot be reached is reported at once.
-func (readsAgain) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook repeats a call.
 func (r readsAgain) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

@@ -14,10 +14,11 @@ import (
 
 // slotsInHalf gives a node half of the remaining time to reply to CLUSTER SLOTS, so that another node can
 // be asked and the call be made. It is a redis.Hook of a node's client.
-type slotsInHalf struct{ timeout time.Duration }
+type slotsInHalf struct {
+	unhooked
 
-// DialHook returns next.
-func (slotsInHalf) DialHook(next redis.DialHook) redis.DialHook { return next }
+	timeout time.Duration
+}
 
 // ProcessHook halves the time of CLUSTER SLOTS.
 func (s slotsInHalf) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -33,9 +34,4 @@ func (s slotsInHalf) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		return next(ctx, cmd)
 	}
-}
-
-// ProcessPipelineHook returns next: go-redis does not send CLUSTER SLOTS in a pipeline.
-func (slotsInHalf) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }

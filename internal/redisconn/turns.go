@@ -18,6 +18,8 @@ const CallsInTurn = 2
 
 // turns limits the calls to one server. It is a redis.Hook of that server's client.
 type turns struct {
+	unhooked // pipelines do not wait
+
 	free   chan struct{} // its capacity is the number of calls that may be in flight
 	flying atomic.Int32  // number of calls in flight
 }
@@ -31,14 +33,6 @@ type tookKey struct{}
 // calls counts once. Pipelines and calls of other clients do not wait.
 func InTurn(ctx context.Context, took *time.Duration) context.Context {
 	return context.WithValue(ctx, tookKey{}, took)
-}
-
-// DialHook returns next.
-func (t *turns) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook returns next: pipelines do not wait.
-func (t *turns) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 // ProcessHook waits for the call's turn, and makes the call.

@@ -85,16 +85,6 @@ func TestPatienceIsCountedFromTheStartAndFromAReset(t *testing.T) {
 	})
 }
 
-func TestTheContextsEndEndsAWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errEnded)
-		defer cancel()
-		began := time.Now()
-		require.ErrorIs(t, Policy{First: time.Minute, Longest: time.Minute}.Start().Next(ctx), errEnded)
-		require.Equal(t, time.Second, time.Since(began))
-	})
-}
-
 func TestDoTriesWhileTheErrorPasses(t *testing.T) {
 	away, refused := errors.New("away"), errors.New("refused")
 	for _, c := range []struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/internal/codec"
@@ -17,13 +18,9 @@ import (
 func mustRule(t rapid.TB, score Score, list ...codec.Field) Rule {
 	t.Helper()
 	fields, err := codec.NewFields(list...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := New(score, fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -231,9 +228,7 @@ func TestASumNeverLosesAnOverflow(t *testing.T) {
 
 func TestASumOfPointsPastAnInt64IsBeyond(t *testing.T) {
 	r, err := Default(1<<52 - 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, sign := range []int64{1, -1} {
 		v := Value{sign << 62, 5}
 		for range 3 {
@@ -296,9 +291,7 @@ func TestARuleThatCantBeIsRefused(t *testing.T) {
 		t.Errorf("mean: %v", err)
 	}
 	huge, err := codec.NewFields(codec.Field{Name: "a", Max: math.MaxInt64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := New(Best, huge); !errors.Is(err, codec.ErrRange) {
 		t.Errorf("a field that no layout holds: %v", err)
 	}
@@ -310,9 +303,7 @@ func TestATimeIsCutToItsTick(t *testing.T) {
 		start := rapid.Int64Range(0, 1<<42).Draw(t, "start")
 		length := near(1, 1<<35).Draw(t, "length")
 		l, err := codec.New(kind, time.Duration(length)*time.Millisecond, near(1, 1<<52-1).Draw(t, "max"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		end := start + length
 		at := near(start-3, end-1).Draw(t, "at")
 		got := Cut(start, end, l.Tick, at)
@@ -402,9 +393,7 @@ func TestTheScriptGetsWhatItNeeds(t *testing.T) {
 		`{"score":"last","weight":[1],"top":[10],"zero":[5],"bias":5,"text":"last(a:5:signed:fewest)"}`: {mustRule(t, Last, codec.Field{Name: "a", Max: 5, Signed: true, Fewest: true}), codec.Wide},
 	} {
 		p, err := codec.NewPacking(c.kind, c.rule.Fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := c.rule.Script(&p); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -434,9 +423,7 @@ func FuzzSum(f *testing.F) {
 			{Name: "b", Max: int64(b)>>6 + 1, Fewest: fewest&2 == 2},
 		}
 		fields, err := codec.NewFields(list...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r, err := New(Sum, fields)
 		if err != nil {
 			return

@@ -98,9 +98,6 @@ func (s *Set) Text() string {
 	return string(out)
 }
 
-// Fingerprint identifies the set in a position: 16 hex digits of the text's SHA-256.
-func (s *Set) Fingerprint() string { return Fingerprint(s.Text()) }
-
 // Fingerprint returns the fingerprint of a text.
 func Fingerprint(text string) string {
 	sum := sha256.Sum256([]byte(text))

@@ -192,7 +192,7 @@ func write(ctx context.Context, client *redis.Client, all *boards.Boards, arena 
 	keys := all.Shards()[0].Keys()
 	pipe := client.Pipeline()
 	for _, r := range standings() {
-		window, err := periods.Calendar{}.Named(periods.Weekly, r.week)
+		window, err := new(periods.BuiltIn(periods.Weekly, periods.Calendar{})).Named(r.week)
 		if err != nil {
 			return err
 		}

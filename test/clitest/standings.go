@@ -119,7 +119,7 @@ func (w *Standings) Add(t *testing.T, board string, members ...ledger.Member) {
 // AddTo counts points of members in another week.
 func (w *Standings) AddTo(t *testing.T, week, board string, members ...ledger.Member) {
 	t.Helper()
-	window, err := w.Reader.Calendar.Named(periods.Weekly, week)
+	window, err := new(periods.BuiltIn(periods.Weekly, w.Reader.Calendar)).Named(week)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (s *secured) toPublishFinalWindowsTakesWrite(t *testing.T) {
 	if code != 0 || strings.Contains(out, "transactional") {
 		t.Errorf("check ends with %d: %s", code, out)
 	}
-	if n := c.Log.Count("no right to read the configuration of the topic of what is published: it isn't checked that it is compacted"); n == 0 {
+	if n := c.Log.Count("no right to read the topic's configuration: it isn't checked that it is compacted"); n == 0 {
 		t.Error("that the configuration can't be read isn't said")
 	}
 }

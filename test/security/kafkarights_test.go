@@ -245,7 +245,7 @@ func (s *secured) toHeedBansTakesRead(t *testing.T) {
 			t.Errorf("a is banned, and in %s", name)
 		}
 	}
-	if n := c.Log.Count("no right to read the bans topic's configuration: it isn't checked that it is compacted"); n != 1 {
+	if n := c.Log.Count("no right to read the topic's configuration: it isn't checked that it is compacted"); n != 1 {
 		t.Errorf("that the configuration can't be read is said %d times", n)
 	}
 }

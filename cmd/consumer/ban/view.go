@@ -67,7 +67,7 @@ func (v *view) prepare(ctx context.Context, write bool) error {
 		_, err := kafkaconn.TopicPartitions(ctx, v.client, topic)
 		return err
 	}
-	if _, err := bans.Ensure(ctx, v.client, topic, v.cfg.Kafka.Topics[0]); err != nil && !errors.Is(err, bans.ErrUnchecked) {
+	if _, err := bans.Topic(topic).Ensure(ctx, v.client, v.cfg.Kafka.Topics[0]); err != nil && !errors.Is(err, kafkaconn.ErrUnchecked) {
 		return err
 	}
 	return kafkaconn.CheckRights(ctx, v.client,
@@ -86,7 +86,7 @@ func (v *view) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted; consumer bans shows whether it was recorded")
-	case errors.Is(err, cli.ErrUsage), errors.As(err, new(*bans.TopicError)), errors.Is(err, bans.ErrErased):
+	case errors.Is(err, cli.ErrUsage), errors.As(err, new(*kafkaconn.TopicError)), errors.Is(err, bans.ErrErased):
 		return err
 	}
 	if _, answered := errors.AsType[kafka.Error](err); answered {

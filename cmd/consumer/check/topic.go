@@ -76,7 +76,7 @@ func judgeBans(s *section, t *topicFacts) {
 	if t == nil || !s.described(check, t, "compacted, with one partition", "read", ": no events are applied before the bans are read") {
 		return
 	}
-	if other, ok := errors.AsType[*bans.TopicError](bans.CheckTopic(t.name, len(t.partitions), t.settings)); ok {
+	if other, ok := errors.AsType[*kafkaconn.TopicError](bans.Topic(t.name).Check(len(t.partitions), t.settings)); ok {
 		s.wrong(check, t.name, "it "+other.What, other.Remedy)
 		return
 	}
@@ -92,7 +92,7 @@ func judgeFinal(s *section, f *kafkaFacts) {
 			continue
 		}
 		if t == f.published {
-			if e, ok := errors.AsType[*topic.PolicyError](topic.CheckPublished(t.name, len(t.partitions), t.settings)); ok {
+			if e, ok := errors.AsType[*kafkaconn.TopicError](topic.Published(t.name).Check(len(t.partitions), t.settings)); ok {
 				s.wrong(check, t.name, "it "+e.What, e.Remedy)
 				continue
 			}

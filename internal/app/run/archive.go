@@ -192,10 +192,10 @@ func ensureFinalTopic(ctx context.Context, cfg *config.Config, client *kafka.Cli
 		}
 	}
 	switch {
-	case errors.Is(err, topic.ErrUnchecked):
+	case errors.Is(err, kafkaconn.ErrUnchecked):
 		log.Warn(err.Error(), zap.String("topic", cfg.Kafka.PublishedTopic()))
 		return nil
-	case errors.As(err, new(*topic.PolicyError)):
+	case errors.As(err, new(*kafkaconn.TopicError)):
 		return err
 	}
 	return app.ExplainKafka(ctx, err, &cfg.Kafka, name)
@@ -208,7 +208,7 @@ func (p *process) checkFinalTopic(ctx context.Context, cfg *config.Config) error
 		return nil
 	}
 	err := ensureFinalTopic(ctx, cfg, p.topicsClient(cfg), p.log)
-	if errors.As(err, new(*topic.PolicyError)) || errors.As(err, new(*kafkaconn.RightsError)) {
+	if errors.As(err, new(*kafkaconn.TopicError)) || errors.As(err, new(*kafkaconn.RightsError)) {
 		return err
 	}
 	if err != nil && ctx.Err() == nil {

@@ -33,15 +33,15 @@ func (p *process) openBans(ctx context.Context, cfg *config.Config) (closeBans f
 		if err := kafkaconn.CheckRights(ctx, client, app.BansRights(cfg)...); err != nil {
 			return err
 		}
-		made, err := bans.Ensure(ctx, client, topic, cfg.Kafka.Topics[0])
+		made, err := bans.Topic(topic).Ensure(ctx, client, cfg.Kafka.Topics[0])
 		if made {
 			p.log.Info("bans topic created", zap.String("topic", topic))
 		}
-		if errors.Is(err, bans.ErrUnchecked) {
+		if errors.Is(err, kafkaconn.ErrUnchecked) {
 			p.log.Warn(err.Error(), zap.String("topic", topic))
 			return nil
 		}
-		if err != nil && !errors.As(err, new(*bans.TopicError)) {
+		if err != nil && !errors.As(err, new(*kafkaconn.TopicError)) {
 			return app.ExplainKafka(ctx, err, &cfg.Kafka, topic)
 		}
 		return err
@@ -76,7 +76,7 @@ func (p *process) desk() *bans.Desk {
 var errNotAligned = errors.New("the standings haven't been brought in line with the bans topic yet")
 
 func classifyBans(err error) ledger.Verdict {
-	if errors.As(err, new(*bans.TopicError)) {
+	if errors.As(err, new(*kafkaconn.TopicError)) {
 		return ledger.Refuse
 	}
 	return kafkaconn.Classify(err)

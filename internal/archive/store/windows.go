@@ -66,21 +66,14 @@ func (s *Store) Windows(ctx context.Context, f Filter, after Place, limit int) (
 }
 
 func (s *Store) windows(ctx context.Context, query string, args ...any) (all []Window, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readLimit)
-	defer cancel()
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // Err reports all errors
-	for rows.Next() {
-		w, err := scanWindow(rows.Scan)
-		if err != nil {
-			return nil, err
+	err = s.each(ctx, func(scan scanner) error {
+		w, err := scanWindow(scan)
+		if err == nil {
+			all = append(all, *w)
 		}
-		all = append(all, *w)
-	}
-	return all, rows.Err()
+		return err
+	}, query, args...)
+	return all, err
 }
 
 // Window returns the newest complete copy of a window: its latest revision, else its backup.

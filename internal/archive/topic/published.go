@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
-	"github.com/standings/standings/internal/retry"
 )
 
 // PublishedSuffix is appended to the final topic's name to get the name of the topic that records published
@@ -75,15 +73,12 @@ func readPublished(ctx context.Context, client *kafka.Client, topic string) (all
 	if err != nil {
 		return nil, 0, fmt.Errorf("look what is published: %w", err)
 	}
-	r := &lines{
-		fetcher: &fetch.Fetcher{Transport: client.Transport, Addr: client.Addr, ClientID: kafkaconn.ClientID, Topic: topic},
-		records: &recordbatch.Reader{}, all: map[string]published{}, bad: map[string]error{},
-		idle: retry.Policy{First: 10 * time.Millisecond, Longest: fetch.DefaultMaxWait}.Start(),
-	}
-	defer r.close(ctx)
+	r := &lines{all: map[string]published{}, bad: map[string]error{}}
+	tail := fetch.NewTail(client, topic, 0)
+	defer tail.Close(ctx)
 	for at := logs[0].Start; at < logs[0].End; {
-		if at, err = r.response(ctx, at); err != nil {
-			return nil, 0, fmt.Errorf("look what is published: read %s at %d: %w", topic, at, err)
+		if at, err = tail.Next(ctx, at, r.take); err != nil {
+			return nil, 0, fmt.Errorf("look what is published: %w", err)
 		}
 	}
 	for key, err := range r.bad {
@@ -92,70 +87,30 @@ func readPublished(ctx context.Context, client *kafka.Client, topic string) (all
 	return r.all, logs[0].End, nil
 }
 
+// lines are the last records of the keys read so far.
 type lines struct {
-	fetcher *fetch.Fetcher
-	records *recordbatch.Reader
-	idle    *retry.Backoff
-	all     map[string]published
-	bad     map[string]error // why the last record of a key is invalid
+	all map[string]published
+	bad map[string]error // why the last record of a key is invalid
 }
 
-// close takes at most as long as an abandoned call may still take.
-func (r *lines) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.DefaultMaxWait+fetch.Grace)
-	defer cancel()
-	_ = r.fetcher.Drop(ctx)
-	r.records.Close()
-}
-
-// response processes the records of one response, and returns the offset of the next.
-func (r *lines) response(ctx context.Context, at int64) (next int64, err error) {
-	answer, err := r.fetcher.Fetch(ctx, at)
-	if err == nil {
-		err = answer.Err
+func (r *lines) take(rec *recordbatch.Record) error {
+	if rec.Whole != nil {
+		return fmt.Errorf("%w: %s", errNotALine, rec.TooLarge("this reader"))
 	}
-	if err != nil {
-		return at, err
+	if rec.Oversize > 0 { // the record's key is not read
+		return fmt.Errorf("%w: it has %d bytes", errNotALine, rec.Oversize)
 	}
-	defer answer.Release()
-	if !answer.Answered() { // throttled: the next fetch waits
-		return at, nil
-	}
-	answer.Read(r.records, at)
-	for {
-		rec, err := r.records.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return at, err
-		}
-		if rec.Whole != nil {
-			return rec.Offset, fmt.Errorf("%w: %s", errNotALine, rec.TooLarge("this reader"))
-		}
-		if rec.Oversize > 0 { // the record's key is not read
-			return rec.Offset, fmt.Errorf("%w: it has %d bytes", errNotALine, rec.Oversize)
-		}
-		r.take(rec)
-	}
-	if next = r.records.Position(); next > at {
-		r.idle.Reset()
-		return next, nil
-	}
-	return next, r.idle.Next(ctx)
-}
-
-func (r *lines) take(rec *recordbatch.Record) {
 	key := string(rec.Key)
 	delete(r.all, key)
 	delete(r.bad, key)
 	if rec.Value == nil { // an operator requests that it be published again
-		return
+		return nil
 	}
 	p, err := parseLine(rec.Key, rec.Value)
 	if err != nil {
 		r.bad[key] = fmt.Errorf("offset %d: %w", rec.Offset, err)
-		return
+		return nil
 	}
 	r.all[key] = p
+	return nil
 }

@@ -103,9 +103,6 @@ const (
 	reportEvery = 1000
 )
 
-// Reached returns the progress.
-func (p *Publisher) Reached() Progress { return p.progress }
-
 // Pass publishes all final windows that are not published, earliest end first, and prolongs those that would
 // expire from Redis before. A window that cannot be published does not prevent the others; the error names the
 // causes. If another process publishes, the pass ends with ErrFenced.
@@ -124,7 +121,7 @@ func (p *Publisher) Pass(ctx context.Context) error {
 		switch c := &closed[i]; {
 		case c.Revision == 0:
 			open = append(open, *c)
-		case p.known[c.Listing()] != sealOf(c):
+		case !p.has(c):
 			final = append(final, *c)
 		}
 	}
@@ -136,7 +133,7 @@ func (p *Publisher) Pass(ctx context.Context) error {
 	}
 	final = slices.DeleteFunc(final, func(c boards.Closed) bool { return p.is(&c) })
 	place := archive.Place{Name: "topic", Text: "the topic " + p.Topic, Lateness: p.Lateness}
-	if err := place.Release(ctx, p.Boards, closed, func(c *boards.Closed) bool { return c.Revision > 0 && p.known[c.Listing()] == sealOf(c) }); err != nil {
+	if err := place.Release(ctx, p.Boards, closed, p.has); err != nil {
 		failed = append(failed, err)
 	}
 	if err := place.Stay(ctx, p.Boards, slices.Concat(open, final), p.Log); err != nil {
@@ -185,15 +182,13 @@ func (p *Publisher) forget(closed []boards.Closed) {
 
 // reported reports how many of the windows are not published.
 func (p *Publisher) reported(final []boards.Closed) {
-	p.progress.Waiting, p.progress.Oldest = 0, time.Time{}
-	for i := range final {
-		if c := &final[i]; p.known[c.Listing()] != sealOf(c) {
-			if p.progress.Waiting++; p.progress.Oldest.IsZero() || c.SealedAt.Before(p.progress.Oldest) {
-				p.progress.Oldest = c.SealedAt
-			}
-		}
-	}
+	p.progress.Waiting, p.progress.Oldest = archive.Waiting(final, p.has)
 	p.Report(p.progress)
+}
+
+// has reports whether a final window is known to need no publication.
+func (p *Publisher) has(c *boards.Closed) bool {
+	return c.Revision > 0 && p.known[c.Listing()] == sealOf(c)
 }
 
 // one publishes a window, unless it is published already. An error ends the session.

@@ -58,11 +58,11 @@ func TestAFinalWindowIsPublishedWholeInTheOrderOfItsRanks(t *testing.T) {
 					if archived {
 						require.NoError(t, p.Pass(t.Context()))
 						require.Zero(t, f.count(kgo.ReadUncommitted()), "it isn't in the archive yet")
-						require.Equal(t, 1, p.Reached().Waiting)
+						require.Equal(t, 1, p.progress.Waiting)
 						archive(1)
 					}
 					require.NoError(t, p.Pass(t.Context()))
-					require.Equal(t, Progress{Windows: 1, Standings: 4997}, p.Reached())
+					require.Equal(t, Progress{Windows: 1, Standings: 4997}, p.progress)
 
 					w := f.published(1)
 					require.Equal(t, want, w.rows)
@@ -89,7 +89,7 @@ func TestAFinalWindowIsPublishedWholeInTheOrderOfItsRanks(t *testing.T) {
 					require.NoError(t, p.Pass(t.Context()))
 					other := New(c)
 					require.NoError(t, other.Pass(t.Context()))
-					require.Equal(t, Progress{}, other.Reached())
+					require.Equal(t, Progress{}, other.progress)
 					f.published(1)
 				})
 			}
@@ -210,7 +210,7 @@ func TestWhatWasPublishedStaysOnceRedisHasGoneBack(t *testing.T) {
 					require.NoError(t, err)
 					if same {
 						require.Empty(t, due)
-						require.Zero(t, p.Reached().Waiting)
+						require.Zero(t, p.progress.Waiting)
 						return
 					}
 					require.Len(t, due, 1)
@@ -299,7 +299,7 @@ func TestALeaderThatIsPausedBeforeItBeginsPublishesNothingAgain(t *testing.T) {
 	}
 	late := New(c)
 	require.NoError(t, late.Pass(t.Context()))
-	require.Equal(t, Progress{}, late.Reached())
+	require.Equal(t, Progress{}, late.progress)
 	require.Equal(t, f.Shown(), f.published(1).rows)
 }
 
@@ -348,9 +348,9 @@ func TestAWindowThatTakesTooLongLeavesTheOthersAndIsTriedAgainLater(t *testing.T
 	require.ErrorContains(t, err, "2000 members: after 1s")
 	require.ErrorContains(t, err, "transaction.max.timeout.ms")
 	require.Zero(t, f.count(kgo.ReadCommitted()))
-	require.Equal(t, 1, p.Reached().Waiting)
+	require.Equal(t, 1, p.progress.Waiting)
 	require.NoError(t, p.Pass(t.Context()), "not before an hour")
-	require.Equal(t, 1, p.Reached().Waiting)
+	require.Equal(t, 1, p.progress.Waiting)
 	p.Report = func(Progress) {}
 	p.later[f.Listed()] = time.Now()
 	require.NoError(t, p.Pass(t.Context()))
@@ -385,7 +385,7 @@ func TestABrokerThatIsAwayInTheMiddleDelaysAWindow(t *testing.T) {
 			require.True(t, done)
 			if long {
 				require.ErrorIs(t, err, errStalled)
-				require.Equal(t, 1, p.Reached().Waiting)
+				require.Equal(t, 1, p.progress.Waiting)
 				k.Start()
 			} else if err != nil {
 				t.Logf("it didn't survive the restart, which it may or may not: %v", err)
@@ -434,11 +434,11 @@ func TestACommitWithoutAnAnswerIsFoundToBeDone(t *testing.T) {
 	p := New(c)
 	p.stall = 3 * time.Second
 	require.Error(t, p.Pass(t.Context()))
-	require.Zero(t, p.Reached().Windows)
-	require.Equal(t, 1, p.Reached().Waiting)
+	require.Zero(t, p.progress.Windows)
+	require.Equal(t, 1, p.progress.Waiting)
 	p.Producer = f.producer
 	require.NoError(t, p.Pass(t.Context()))
-	require.Equal(t, Progress{}, p.Reached(), "it is published, and not again")
+	require.Equal(t, Progress{}, p.progress, "it is published, and not again")
 	require.Equal(t, f.Shown(), f.published(1).rows)
 }
 

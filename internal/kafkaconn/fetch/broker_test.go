@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
@@ -30,9 +31,7 @@ const topic = "events"
 func fake(t testing.TB, options ...kfake.Opt) string {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(2, topic)}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c.ListenAddrs()[0]
 }
@@ -156,9 +155,7 @@ func client(t testing.TB, address string, options ...kgo.Opt) *kgo.Client {
 		kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchMaxBytes(16 << 20), kgo.MetadataMinAge(10 * time.Millisecond),
 	}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -167,9 +164,7 @@ func client(t testing.TB, address string, options ...kgo.Opt) *kgo.Client {
 func produce(t testing.TB, c *kgo.Client, values ...string) {
 	t.Helper()
 	for _, v := range values {
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(v)}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(v)}).FirstErr())
 	}
 }
 
@@ -183,9 +178,7 @@ func follow(t testing.TB, f *Fetcher, offset int64) (values []string, next int64
 		if err == nil {
 			err = res.Err
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		res.Read(&r, offset)
 		for {
 			rec, err := r.Next()
@@ -216,9 +209,7 @@ func numbered(prefix string, n int) (values []string) {
 func silence(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var done sync.WaitGroup
 	done.Go(func() {
 		var conns []net.Conn

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
@@ -82,9 +83,7 @@ func TestWithoutMemoryTheResponseIsReadPastAndTheConnectionKept(t *testing.T) {
 		if size := new(SizeError); !errors.Is(err, ErrNoMemory) || !errors.As(err, &size) || size.Bytes < 1000 {
 			t.Fatal(err)
 		}
-		if n := m.now(); n != 0 {
-			t.Fatalf("%d bytes are held after a refusal", n)
-		}
+		require.Zero(t, m.now(), "bytes are held after a refusal")
 	}
 	m.limit = 1 << 20
 	if got, _ := follow(t, f, 0); len(got) != 1 {
@@ -133,9 +132,7 @@ func TestAnIdlePartitionHoldsNothing(t *testing.T) {
 	var first *byte
 	for offset := range int64(3) { // behind the log's end: one buffer for all
 		res, err := f.Fetch(t.Context(), offset)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		res.Release()
 		if held := m.now(); held < 600_000 || held > 1_300_000 {
 			t.Fatalf("%d bytes are held between two large responses", held)
@@ -150,9 +147,7 @@ func TestAnIdlePartitionHoldsNothing(t *testing.T) {
 	produce(t, c, "a little")
 	for _, offset := range []int64{4, 5, 6} { // at the log's end: a small response, then nothing
 		res, err := f.Fetch(t.Context(), offset)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if res.More() {
 			t.Fatalf("at offset %d there is more", offset)
 		}
@@ -174,9 +169,7 @@ func TestACallEndsWithItsContextWhileTheBrokerWaits(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) >= f.MaxWait {
 		t.Fatalf("after %s: %v", time.Since(began), err)
 	}
-	if n := m.now(); n != 0 {
-		t.Fatalf("%d bytes are held", n)
-	}
+	require.Zero(t, m.now(), "bytes are held")
 	produce(t, client(t, address), "what the broker waits for")
 }
 
@@ -212,9 +205,7 @@ func TestABufferThatAConnectionMayStillWriteToIsNotUsedAgain(t *testing.T) {
 	g.shut = nil // new reads pass, the old one stays blocked
 	g.mu.Unlock()
 	res, err := f.Fetch(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if m.now() < 2*300_000 {
 		t.Fatalf("%d bytes are held by two buffers", m.now())
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
@@ -31,9 +32,7 @@ func TestEveryCodecOfAProducerIsRead(t *testing.T) {
 			want = append(want, v)
 			records = append(records, &kgo.Record{Value: []byte(v)})
 		}
-		if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.ProduceSync(t.Context(), records...).FirstErr())
 	}
 	f, _, _ := fetcherOf(t, k.Addr(), topic)
 	if got, next := follow(t, f, 0); !slices.Equal(got, want) {
@@ -68,21 +67,15 @@ func transactions(t *testing.T, address string, f *Fetcher) { //nolint:thelper /
 	free := client(t, address, kgo.DefaultProduceTopic(f.Topic))
 	put := func(c *kgo.Client, v string) {
 		t.Helper()
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(v)}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Value: []byte(v)}).FirstErr())
 	}
 	begin := func(c *kgo.Client) {
 		t.Helper()
-		if err := c.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.BeginTransaction())
 	}
 	end := func(c *kgo.Client, how kgo.TransactionEndTry) {
 		t.Helper()
-		if err := c.EndTransaction(t.Context(), how); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.EndTransaction(t.Context(), how))
 	}
 	var want []string
 	for range 3 {
@@ -132,14 +125,10 @@ func TestTheBrokersTimeIsReadUnderLogAppendTime(t *testing.T) {
 	topic := testenv.Topic(t, 1, map[string]string{"message.timestamp.type": "LogAppendTime"})
 	c := client(t, k.Addr(), kgo.DefaultProduceTopic(topic))
 	before := time.Now().Add(-time.Minute).UnixMilli()
-	if err := c.ProduceSync(t.Context(), &kgo.Record{Value: []byte("x"), Timestamp: time.UnixMilli(1)}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.ProduceSync(t.Context(), &kgo.Record{Value: []byte("x"), Timestamp: time.UnixMilli(1)}).FirstErr())
 	f, _, _ := fetcherOf(t, k.Addr(), topic)
 	res, err := f.Fetch(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer res.Release()
 	var r recordbatch.Reader
 	defer r.Close()

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -80,9 +81,7 @@ func TestABatchOfTheLimitIsReadAsSuch(t *testing.T) {
 // The epoch of a skipped batch shows whether the log is the one that was read before.
 func TestABatchThatIsPassedHasItsEpoch(t *testing.T) {
 	x, _, err := exchanged(11, answerOf(batchOf(200_000, nil)), maxBatch, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	first, last, next, ok := x.response.Epochs()
 	if first != 9 || last != 9 || next != 43 || !ok || x.response.Bytes() != 200_000 {
 		t.Fatal(first, last, next, ok)
@@ -225,9 +224,7 @@ func TestARealBrokerSendsABatchFarAboveTheLimitAndWhatFollows(t *testing.T) {
 	for range 10 {
 		large = append(large, &kgo.Record{Value: bytes.Repeat([]byte("x"), 3<<20)})
 	}
-	if err := c.ProduceSync(t.Context(), large...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.ProduceSync(t.Context(), large...).FirstErr())
 	produce(t, c, "after")
 	f, _, m := fetcherOf(t, k.Addr(), topic)
 	f.MaxBatch = 1 << 20

@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
@@ -75,9 +72,7 @@ func TestAResponseIsReadInEveryVersion(t *testing.T) {
 			want = *p
 		})
 		x, m, err := exchanged(version, in, 1<<20, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := x.response
 		if version < 5 {
 			want.LogStartOffset = -1
@@ -94,50 +89,8 @@ func TestAResponseIsReadInEveryVersion(t *testing.T) {
 			}
 		}
 		x.drop()
-		if m.now() != 0 {
-			t.Fatalf("%d bytes are still held", m.now())
-		}
+		require.Zero(t, m.now(), "bytes are still held")
 	})
-}
-
-func TestNullListsAreEmptyOnes(t *testing.T) {
-	in := answer(11, 7, func(r *kmsg.FetchResponse) {
-		r.Topics[0].Partitions[0].AbortedTransactions = nil
-		r.Topics[0].Partitions[0].RecordBatches = nil
-	})
-	x, _, err := exchanged(11, in, 1<<20, 1<<20)
-	if err != nil || len(x.response.Records) != 0 || len(x.response.Aborted) != 0 || x.response.HighWatermark != 30 {
-		t.Fatalf("%+v: %v", x.response, err)
-	}
-}
-
-func TestAnErrorOfTheWholeRequestIsTheResponses(t *testing.T) {
-	in := answer(11, 7, func(r *kmsg.FetchResponse) { r.ErrorCode, r.Topics = 29, nil })
-	x, _, err := exchanged(11, in, 1<<20, 1<<20)
-	if err != nil || !errors.Is(x.response.Err, kafka.TopicAuthorizationFailed) {
-		t.Fatalf("%+v: %v", x.response, err)
-	}
-}
-
-// A broker answers like this if a quota is used up (KIP-219): the state of the partition is unknown.
-func TestAThrottledAnswerHasNoTopicAndSaysNothingOfTheLog(t *testing.T) {
-	for version := int16(oldest); version <= newest; version++ {
-		in := answer(version, 7, func(r *kmsg.FetchResponse) { r.ThrottleMillis, r.Topics = 900, nil })
-		x, _, err := exchanged(version, in, 1<<20, 1<<20)
-		got := x.response
-		if err != nil || got.Err != nil || got.Throttled != 900*time.Millisecond || got.Answered() ||
-			got.HighWatermark != -1 || got.LastStable != -1 || got.LogStart != -1 || len(got.Records) > 0 {
-			t.Errorf("version %d: %+v: %v", version, got, err)
-		}
-	}
-}
-
-func TestAThrottleBesideRecordsLeavesThemAsTheyAre(t *testing.T) {
-	in := answer(11, 7, func(r *kmsg.FetchResponse) { r.ThrottleMillis = 900 })
-	x, _, err := exchanged(11, in, 1<<20, 1<<20)
-	if got := x.response; err != nil || string(got.Records) != "records" || got.HighWatermark != 30 || !got.Answered() || got.Throttled != 900*time.Millisecond {
-		t.Fatalf("%+v: %v", got, err)
-	}
 }
 
 func TestAThrottleIsBounded(t *testing.T) {
@@ -214,9 +167,7 @@ func TestAbortedTransactionsBeyondAFewAreAskedFor(t *testing.T) {
 		t.Fatalf("%v: %v", x.refused, err)
 	}
 	x.drop()
-	if m.now() != 0 {
-		t.Fatalf("%d bytes are still held", m.now())
-	}
+	require.Zero(t, m.now(), "bytes are still held")
 }
 
 func TestABufferFitsWhatItIsUsedFor(t *testing.T) {
@@ -241,49 +192,23 @@ func TestWithoutMemoryAVeryLargeResponseCostsTheConnection(t *testing.T) {
 	}
 }
 
-func corpus() map[string][]byte {
-	return map[string][]byte{
-		"plain": answer(11, 7, nil), "v4": answer(4, 7, nil), "v7": answer(7, 7, nil),
-		"error":     answer(11, 7, func(r *kmsg.FetchResponse) { r.ErrorCode, r.Topics = 29, nil }),
-		"throttled": answer(11, 7, func(r *kmsg.FetchResponse) { r.ThrottleMillis, r.Topics = 9000, nil }),
-		"partition": answer(11, 7, func(r *kmsg.FetchResponse) { r.Topics[0].Partitions[0].ErrorCode = 1 }),
-		"aborted": answer(11, 7, func(r *kmsg.FetchResponse) {
-			r.Topics[0].Partitions[0].AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{{ProducerID: 1, FirstOffset: 2}}
-		}),
-	}
-}
-
-// TestTheCorpusHoldsEveryKindOfResponse compares testdata/fuzz with corpus; with UPDATE_CORPUS=1 it writes
-// the files.
-func TestTheCorpusHoldsEveryKindOfResponse(t *testing.T) {
-	for name, in := range corpus() {
-		version := 11
-		if digits, ok := strings.CutPrefix(name, "v"); ok {
-			v, err := strconv.Atoi(digits)
-			if err != nil {
-				t.Fatal(err)
-			}
-			version = v
-		}
-		path := filepath.Join("testdata", "fuzz", "FuzzResponse", "seed-"+name)
-		entry := fmt.Appendf(nil, "go test fuzz v1\nint16(%d)\n[]byte(%q)\n", version, in)
-		if os.Getenv("UPDATE_CORPUS") != "" {
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, entry, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, entry) {
-			t.Errorf("%s differs: %v", name, err)
-		}
-	}
-}
-
 // For any input there is no panic, no more memory is allocated than reserved, and an accepted response
 // equals franz-go's reading.
 func FuzzResponse(f *testing.F) {
+	for version := int16(oldest); version <= newest; version++ {
+		for _, edit := range []func(*kmsg.FetchResponse){
+			nil,
+			func(r *kmsg.FetchResponse) { r.ErrorCode, r.Topics = 29, nil },
+			func(r *kmsg.FetchResponse) { r.ThrottleMillis, r.Topics = 9000, nil },
+			func(r *kmsg.FetchResponse) { r.Topics[0].Partitions[0].ErrorCode = 1 },
+			func(r *kmsg.FetchResponse) { r.Topics[0].Partitions[0].RecordBatches = nil },
+			func(r *kmsg.FetchResponse) {
+				r.Topics[0].Partitions[0].AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{{ProducerID: 1, FirstOffset: 2}}
+			},
+		} {
+			f.Add(version, answer(version, 7, edit))
+		}
+	}
 	f.Fuzz(func(t *testing.T, version int16, in []byte) {
 		if version < oldest || version > newest {
 			return
@@ -300,9 +225,7 @@ func FuzzResponse(f *testing.F) {
 			agree(t, version, in, &x.response)
 		}
 		x.drop()
-		if m.now() != 0 {
-			t.Fatalf("%d bytes are still held", m.now())
-		}
+		require.Zero(t, m.now(), "bytes are still held")
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -126,9 +127,7 @@ func TestAConnectionThatIsThrottledForLongIsGivenToNobodyElse(t *testing.T) {
 		again bool
 	}{{50, false}, {1100, true}} {
 		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topic))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(cluster.Close)
 		address := cluster.ListenAddrs()[0]
 		produce(t, client(t, address, kgo.ProducerBatchCompression(kgo.NoCompression())), "a")

@@ -3,13 +3,9 @@ package recordbatch
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/segmentio/kafka-go/compress"
@@ -17,7 +13,7 @@ import (
 )
 
 // seeds returns the inputs of the corpus, one per feature of the format.
-func seeds() map[string][]byte {
+func seeds() [][]byte {
 	heavy := plain(0, 2, 0)
 	for range 50 {
 		heavy.records[0].headers = append(heavy.records[0].headers, header{"trace", []byte("0123")}, header{"", nil})
@@ -28,17 +24,17 @@ func seeds() map[string][]byte {
 	transactions := join(
 		with(plain(0, 2, attrTransactional), 7), with(plain(2, 2, attrTransactional), 8),
 		marker(4, 7, abort), with(plain(5, 2, attrTransactional), 7), marker(7, 8, commit), marker(8, 7, commit))
-	all := map[string][]byte{
-		"headers": heavy.encode(), "gaps": gaps.encode(), "transactions": transactions,
-		"empty":           join(spec{base: 3, last: 9}, plain(10, 1, 0)),
-		"log-append-time": plain(0, 3, attrLogAppendTime).encode(),
-		"cut-off":         join(plain(0, 2, 0), plain(2, 9, 0))[:200],
+	all := [][]byte{
+		heavy.encode(), gaps.encode(), transactions,
+		join(spec{base: 3, last: 9}, plain(10, 1, 0)), // an empty batch
+		plain(0, 3, attrLogAppendTime).encode(),       // the broker's time
+		join(plain(0, 2, 0), plain(2, 9, 0))[:200],    // cut off
 	}
-	for name, old := range oldMessages {
-		all["old-format-"+name] = append(plain(3, 2, 0).encode(), old.bytes()...)
+	for _, old := range oldMessages {
+		all = append(all, append(plain(3, 2, 0).encode(), old.bytes()...))
 	}
 	for _, codec := range codecs {
-		all["codec-"+codecNames[codec]] = join(plain(0, 3, codec), plain(3, 8, codec))
+		all = append(all, join(plain(0, 3, codec), plain(3, 8, codec)))
 	}
 	return all
 }
@@ -48,40 +44,13 @@ func with(s spec, producer int64) spec {
 	return s
 }
 
-// TestTheCorpusHoldsEveryFeature compares testdata/fuzz with seeds; with UPDATE_CORPUS=1 it writes the
-// files.
-func TestTheCorpusHoldsEveryFeature(t *testing.T) {
-	entries := map[string]string{}
-	for name, in := range seeds() {
-		entries[filepath.Join("FuzzReader", "seed-"+name)] = fmt.Sprintf("[]byte(%q)\nint64(1)\nint64(7)\n", in)
-	}
-	for name, e := range encoders {
-		file := "seed-" + strings.ReplaceAll(strings.ReplaceAll(name, ",", ""), " ", "-")
-		entries[filepath.Join("FuzzCodecSize", file)] = fmt.Sprintf("int16(%d)\n[]byte(%q)\n", e.codec, e.encode([]byte("a few bytes, a few bytes, a few bytes")))
-	}
-	for name, body := range entries {
-		path := filepath.Join("testdata", "fuzz", name)
-		entry := []byte("go test fuzz v1\n" + body)
-		if os.Getenv("UPDATE_CORPUS") != "" {
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, entry, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if have, err := os.ReadFile(path); err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if !bytes.HasPrefix(have, []byte("go test fuzz v1\n")) {
-			t.Errorf("%s is no corpus entry", name)
-		}
-	}
-}
-
 // For any input there is no panic, memory stays within the reservations, the position does not decrease
 // (readAll), and input that franz-go also accepts gives the same records. CRCs are corrected first;
 // otherwise only the CRC check would be tested.
 func FuzzReader(f *testing.F) {
+	for _, in := range seeds() {
+		f.Add(in, int64(1), int64(7))
+	}
 	f.Fuzz(func(t *testing.T, in []byte, from, aborted int64) {
 		seal(in)
 		list := func() []Aborted {
@@ -181,6 +150,9 @@ func agree(t *testing.T, in []byte, from int64, aborted []Aborted, got []record,
 // codecSize uses only the framing of an input. Of every input that it accepts, the codec must allocate no
 // more than it returned.
 func FuzzCodecSize(f *testing.F) {
+	for _, e := range encoders {
+		f.Add(e.codec, e.encode([]byte("a few bytes, a few bytes, a few bytes")))
+	}
 	f.Fuzz(func(t *testing.T, codec int16, payload []byte) {
 		if codec < 1 || codec > 4 {
 			return

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+	"github.com/stretchr/testify/require"
 )
 
 // budget is a Memory of a fixed size that records the most bytes reserved at once.
@@ -176,9 +177,7 @@ func TestZstdCostsWhatItsContentNeedsAndNotTheWindowThatItDeclares(t *testing.T)
 		r := Reader{Memory: &m}
 		r.Reset(s.encode(), 0, nil)
 		got, err := readAll(t, &r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		same(t, got, s.records)
 		if m.most > most {
 			t.Errorf("%d bytes of content: %d taken", bytes, m.most)
@@ -200,17 +199,13 @@ func TestOneRecordStandsForABatchThatTakesTooMuchToDecompress(t *testing.T) {
 		r := Reader{Memory: &m, MaxCodec: 1 << 20}
 		r.Reset(join(large, after), from, nil)
 		rec, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if w := rec.Whole; w == nil || rec.Offset != from || rec.Time != 77 || rec.Oversize < 4<<20 || rec.Value != nil ||
 			w.Last != last || w.Count != last-from+1 || w.Codec != "snappy" || w.Limit != 1<<20 || r.Position() != last+1 {
 			t.Fatalf("from %d: %+v, %+v, next %d", from, rec, rec.Whole, r.Position())
 		}
 		rest, err := readAll(t, &r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		same(t, rest, after.records)
 		if r.Close(); m.held != 0 || m.most > 2<<20 {
 			t.Errorf("%d bytes held, %d taken", m.held, m.most)
@@ -267,9 +262,7 @@ func TestNothingIsLostWhereMemoryIsRefused(t *testing.T) {
 		s := sample(1<<20, 300_000, codec)
 		in := append(plain(0, 3, codec).encode(), spec{base: 3, attrs: codec, records: shift(s.records, 3)}.encode()...)
 		want, _, err := read(t, in, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if refused := refuse(t, in, want); codec != 0 && refused == 0 {
 			t.Fatal("memory was never refused")
 		}
@@ -296,9 +289,7 @@ func refuse(t *testing.T, in []byte, want []record) (refused int) {
 			m.limit += 32 << 10
 			if refused%5 == 0 { // alternatively, start again from the position
 				r.Close()
-				if m.held != 0 {
-					t.Fatalf("%d bytes are still held", m.held)
-				}
+				require.Zero(t, m.held, "bytes are still held")
 				r.Reset(in, r.Position(), nil)
 			}
 			continue

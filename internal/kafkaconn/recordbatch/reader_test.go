@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -24,33 +25,8 @@ func TestEveryCodecGivesTheRecordsThatWereWritten(t *testing.T) {
 		}
 		same(t, got, s.records)
 		want, _, err := franz(in, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		same(t, got, want)
-	}
-}
-
-func TestAFetchThatBeginsInsideABatchSkipsWhatIsBeforeIt(t *testing.T) {
-	for _, codec := range codecs {
-		in := join(plain(100, 50, codec), plain(150, 50, codec))
-		got, next, err := read(t, in, 137)
-		if err != nil || next != 200 || len(got) != 63 || got[0].offset != 137 {
-			t.Fatalf("%d records, next %d: %v", len(got), next, err)
-		}
-	}
-}
-
-func TestAGapLeftByCompactionMovesThePositionPastIt(t *testing.T) {
-	s := plain(10, 3, 0)
-	s.records[1].offset, s.records[2].offset, s.last = 14, 17, 40
-	got, next, err := read(t, join(s, plain(60, 1, 0)), 0)
-	if err != nil || next != 61 || len(got) != 4 || got[3].offset != 60 {
-		t.Fatalf("%v, next %d: %v", got, next, err)
-	}
-	_, next, err = read(t, s.encode(), 0)
-	if err != nil || next != 41 {
-		t.Fatalf("next is %d and should be past the batch, 41: %v", next, err)
 	}
 }
 
@@ -63,33 +39,12 @@ func TestAnEmptyBatchIsGonePast(t *testing.T) {
 	}
 }
 
-func TestUnderLogAppendTimeTheBrokersTimeCounts(t *testing.T) {
-	s := plain(0, 2, attrLogAppendTime)
-	got, _, err := read(t, s.encode(), 0)
-	if err != nil || got[0].time != s.maxTime || got[1].time != s.maxTime {
-		t.Fatalf("%+v: %v", got, err)
-	}
-}
-
 func TestATimeThatOverflowsWrapsAsForEveryOtherConsumer(t *testing.T) {
 	s := spec{time: math.MaxInt64, records: []record{{time: math.MinInt64 + 4}}}
 	got, _, err := read(t, s.encode(), 0)
 	if err != nil || got[0].time != math.MinInt64+4 {
 		t.Fatalf("%+v: %v", got, err)
 	}
-}
-
-func TestNullAndEmptyAreToldApart(t *testing.T) {
-	s := plain(0, 1, 0)
-	s.records = []record{
-		{offset: 0, time: 1}, {offset: 1, key: []byte{}, value: []byte{}},
-		{offset: 2, headers: []header{{"a", nil}, {"", []byte{}}, {"a", []byte("x")}}},
-	}
-	got, _, err := read(t, s.encode(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, got, s.records)
 }
 
 func TestARecordHeavyWithHeadersShowsThemAll(t *testing.T) {
@@ -99,9 +54,7 @@ func TestARecordHeavyWithHeadersShowsThemAll(t *testing.T) {
 			s.records[0].headers = append(s.records[0].headers, header{strings.Repeat("h", i%40), bytes.Repeat([]byte{1}, i%50)})
 		}
 		got, _, err := read(t, s.encode(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		same(t, got, s.records)
 	}
 }
@@ -347,9 +300,7 @@ func TestWhateverIsWellFormedReadsAsFranzGoReadsIt(t *testing.T) {
 		specs, aborted := genSpecs(t, from)
 		in := join(specs...)
 		want, next, err := franz(in, from, aborted...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, at, err := read(t, in, from, aborted...)
 		if err != nil || at != next {
 			t.Fatalf("next is %d, and should be %d: %v", at, next, err)
@@ -362,9 +313,7 @@ func TestThePositionIsAlwaysWhereAnotherFetchCanGoOn(t *testing.T) {
 	specs := []spec{plain(3, 4, 1), marker(7, 2, commit), plain(9, 6, 2), {base: 15, last: 18}, plain(20, 3, 0)}
 	in := join(specs...)
 	whole, _, err := read(t, in, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for stop := range whole {
 		var r Reader
 		r.Reset(in, 0, nil)
@@ -379,9 +328,7 @@ func TestThePositionIsAlwaysWhereAnotherFetchCanGoOn(t *testing.T) {
 			t.Fatalf("closing moved the position from %d to %d", at, r.Position())
 		}
 		rest, _, err := read(t, in, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		same(t, rest, whole[stop:])
 	}
 }
