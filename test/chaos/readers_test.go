@@ -39,7 +39,7 @@ func startReaders(t *testing.T, w *world, seed uint64) *readers {
 	random := rand.New(rand.NewPCG(seed, 200))
 	// The timeout is longer than the consumers', because a read may have to wait until a master is
 	// replaced.
-	binary, environment := harness.Binary(t), w.place.Environment(with(w.place.Settings, map[string]string{"redis.timeout": "5s"}))
+	binary, environment := harness.Binary(t), w.place.Environment(map[string]string{"redis.timeout": "5s"})
 	go func() {
 		defer close(done)
 		for {

@@ -8,23 +8,20 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 	"text/tabwriter"
 	"time"
 )
 
-// builtHere is the consumer whose clocks can be wrong.
-const builtHere = "the consumer built from here"
-
 // Report is the report of a whole run.
 type Report struct {
-	Seed     uint64       `json:"seed"`
-	Seconds  float64      `json:"seconds"` // of faults, over all modes
-	Machine  string       `json:"machine"`
-	Kafka    string       `json:"kafka"`
-	Redis    string       `json:"redis"`
-	Consumer string       `json:"consumer"`
-	Modes    []ModeReport `json:"modes"`
-	Lacks    []string     `json:"lacks"` // what the run lacks to be meaningful; each entry fails the run
+	Seed    uint64       `json:"seed"`
+	Seconds float64      `json:"seconds"` // of faults, over all modes
+	Machine string       `json:"machine"`
+	Kafka   string       `json:"kafka"`
+	Redis   string       `json:"redis"`
+	Modes   []ModeReport `json:"modes"`
+	Lacks   []string     `json:"lacks"` // what the run lacks to be meaningful; each entry fails the run
 }
 
 // ModeReport is the report of one mode.
@@ -37,7 +34,6 @@ type ModeReport struct {
 	// ended by themselves.
 	Consumers   int            `json:"consumers"`
 	Ended       []string       `json:"ended"`
-	Clocks      Clocks         `json:"clocks"`
 	Halts       map[string]int `json:"halts"` // by reason; all were overcome if there is no difference
 	Rebalances  int            `json:"rebalances"`
 	Sweeps      int            `json:"sweeps_resumed"`
@@ -46,7 +42,6 @@ type ModeReport struct {
 	Hidden      int            `json:"hidden"`          // standings of banned members, also compared
 	Final       int            `json:"final"`           // windows, also compared with the archive
 	Meanwhile   int            `json:"final_meanwhile"` // of these, final while events arrived
-	Archive     string         `json:"archive"`
 	Letters     int            `json:"dead_letters"`
 	Differences []string       `json:"differences"`
 	// Wrong lists failures other than differences at the end: a recovery or a rebuild that took too long.
@@ -102,12 +97,6 @@ type Events struct {
 	Late      int `json:"late"`
 	Empty     int `json:"empty"` // tombstones
 	Repeats   int `json:"repeats"`
-}
-
-// Clocks holds the largest errors of consumers' clocks.
-type Clocks struct {
-	Behind float64 `json:"behind_seconds"`
-	Ahead  float64 `json:"ahead_seconds"`
 }
 
 // Reads counts the reads of boards.
@@ -166,7 +155,7 @@ func (r *Report) wrong() int {
 
 // write writes the report as text.
 func (r *Report) write(w io.Writer) {
-	fmt.Fprintf(w, "\nChaos: seed %d, %.0f s of faults, %s\n%s; %s; %s\n\n", r.Seed, r.Seconds, r.Machine, r.Kafka, r.Redis, r.Consumer)
+	fmt.Fprintf(w, "\nChaos: seed %d, %.0f s of faults, %s\n%s; %s\n\n", r.Seed, r.Seconds, r.Machine, r.Kafka, r.Redis)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "FAULT\tTRIED\tTOOK EFFECT\tRECOVERED AFTER\tWORST\tFOR INSTANCE")
 	tried, took := 0, 0
@@ -199,7 +188,6 @@ func (r *Report) write(w io.Writer) {
 	row("  too slow without one", func(m ModeReport) any { return m.Reads.TooSlow })
 	row("consumers started", func(m ModeReport) any { return m.Consumers })
 	row("  ended by themselves", func(m ModeReport) any { return len(m.Ended) })
-	row("  clocks behind and ahead, at most", func(m ModeReport) any { return fmt.Sprintf("%.0f s, %.0f s", m.Clocks.Behind, m.Clocks.Ahead) })
 	row("generations", func(m ModeReport) any { return m.Rebalances })
 	row("sweeps gone on with", func(m ModeReport) any { return m.Sweeps })
 	row("halts, overcome", func(m ModeReport) any { return counted(m.Halts) })
@@ -208,7 +196,6 @@ func (r *Report) write(w io.Writer) {
 	row("  hidden ones beside them", func(m ModeReport) any { return m.Hidden })
 	row("  windows that are final, and archived", func(m ModeReport) any { return m.Final })
 	row("  final while events came", func(m ModeReport) any { return m.Meanwhile })
-	row("  the archive", func(m ModeReport) any { return m.Archive })
 	row("dead letters", func(m ModeReport) any { return m.Letters })
 	row("difference from the oracle", func(m ModeReport) any {
 		if len(m.Differences) == 0 {
@@ -248,4 +235,84 @@ func counted(counts map[string]int) string {
 		return "none"
 	}
 	return strings.Join(all, ", ")
+}
+
+// many is the number of tries from which the share of a kind that took effect is judged.
+const many = 10
+
+// hollow returns what is missing for a meaningful comparison with the oracle: events, repeats, standings,
+// hidden standings, faults, and for each kind that was tried often, that at least half of the
+// tries took effect.
+func (r *Report) hollow() []string {
+	var lacks []string
+	if len(r.Modes) == 0 {
+		lacks = append(lacks, "no mode was run")
+	}
+	for _, m := range r.Modes {
+		if m.Events.InLog == 0 {
+			lacks = append(lacks, m.Mode+": no event was in the log")
+		}
+		if m.Standings == 0 {
+			lacks = append(lacks, m.Mode+": no standing was compared")
+		}
+		if m.Events.Repeats == 0 {
+			lacks = append(lacks, m.Mode+": no event was a repeat")
+		}
+		if m.Hidden == 0 {
+			lacks = append(lacks, m.Mode+": no banned member's standing was compared")
+		}
+		if m.Final == 0 {
+			lacks = append(lacks, m.Mode+": no final window was compared with the archive")
+		}
+		if !slices.ContainsFunc(m.Faults, func(f FaultReport) bool { return f.TookEffect > 0 }) {
+			lacks = append(lacks, m.Mode+": no fault took effect")
+		}
+	}
+	for _, f := range r.merge() {
+		if f.Tried >= many && 2*f.TookEffect < f.Tried {
+			lacks = append(lacks, fmt.Sprintf("%s: of %d tries only %d took effect", f.Kind, f.Tried, f.TookEffect))
+		}
+	}
+	return lacks
+}
+
+// full returns a run that lacks nothing.
+func full() *Report {
+	return &Report{Modes: []ModeReport{{
+		Mode: plain, Events: Events{InLog: 1, Repeats: 1}, Standings: 1, Hidden: 1, Final: 1,
+		Faults: []FaultReport{{Kind: rebuildEnds, Tried: many, TookEffect: many / 2}},
+	}}}
+}
+
+func TestARunInWhichNothingHappenedFails(t *testing.T) {
+	t.Parallel()
+	if lacks := full().hollow(); len(lacks) > 0 {
+		t.Errorf("a run with all of it lacks %q", lacks)
+	}
+	for name, c := range map[string]struct {
+		change func(*Report)
+		lacks  string
+	}{
+		"nothing at all":  {func(r *Report) { r.Modes = nil }, "no mode was run"},
+		"an empty mode":   {func(r *Report) { r.Modes = append(r.Modes, ModeReport{Mode: rdb}) }, "rdb: no fault took effect"},
+		"no events":       {func(r *Report) { r.Modes[0].Events = Events{Published: 9} }, "plain: no event was in the log"},
+		"no standings":    {func(r *Report) { r.Modes[0].Standings = 0 }, "plain: no standing was compared"},
+		"no repeats":      {func(r *Report) { r.Modes[0].Events.Repeats = 0 }, "plain: no event was a repeat"},
+		"nobody hidden":   {func(r *Report) { r.Modes[0].Hidden = 0 }, "plain: no banned member's standing was compared"},
+		"nothing final":   {func(r *Report) { r.Modes[0].Final = 0 }, "plain: no final window was compared with the archive"},
+		"no faults":       {func(r *Report) { r.Modes[0].Faults = nil }, "plain: no fault took effect"},
+		"faults in vain":  {func(r *Report) { r.Modes[0].Faults[0].TookEffect = 0 }, "plain: no fault took effect"},
+		"a kind often so": {func(r *Report) { r.Modes[0].Faults[0].TookEffect-- }, "rebuild: to its end: of 10 tries only 4 took effect"},
+		"a kind in two modes so": {func(r *Report) {
+			r.Modes = append(r.Modes, full().Modes[0])
+			r.Modes[1].Faults[0].TookEffect--
+		}, "rebuild: to its end: of 20 tries only 9 took effect"},
+	} {
+		r := full()
+		c.change(r)
+		lacks := strings.Join(r.hollow(), "\n")
+		if !strings.Contains(lacks, c.lacks) {
+			t.Errorf("%s: it lacks %q, want %q", name, lacks, c.lacks)
+		}
+	}
 }

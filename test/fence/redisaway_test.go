@@ -4,7 +4,6 @@ package fence
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -121,13 +120,11 @@ func saysFull(t *testing.T, place *harness.Place, c *harness.Consumer) {
 		return fmt.Sprintf("the metrics say %v of %v bytes: %v", m[used], m[most], err)
 	})
 	harness.Eventually(t, harness.Within, func() string { // once the last reported state is stale
-		cmd := exec.CommandContext(t.Context(), harness.Binary(t), "status")
-		cmd.Env = place.Environment(place.Settings)
-		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() == 1 && strings.Contains(string(out), "is full: ") {
+		got := place.Run(t, nil, "status")
+		if got.Code == 1 && strings.Contains(got.Stdout+got.Stderr, "is full: ") {
 			return ""
 		}
-		return fmt.Sprintf("status doesn't say that Redis is full: %v\n%s", err, out)
+		return fmt.Sprintf("status doesn't say that Redis is full: %+v", got)
 	})
 }
 

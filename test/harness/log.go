@@ -20,7 +20,6 @@ type Log struct {
 	rest  []byte
 	lines []string
 	all   []Line
-	ahead time.Duration
 }
 
 // Line is a log line in JSON.
@@ -29,8 +28,6 @@ type Line struct {
 	Message string
 	Fields  map[string]any
 }
-
-func newLog() *Log { return &Log{} }
 
 // Write accepts the process's output, cut at any place.
 func (l *Log) Write(b []byte) (int, error) {
@@ -56,28 +53,7 @@ func (l *Log) line(text []byte) {
 	line := Line{Fields: fields}
 	line.Level, _ = fields["level"].(string)
 	line.Message, _ = fields["msg"].(string)
-	if len(l.all) == 0 {
-		l.ahead = ahead(fields)
-	}
 	l.all = append(l.all, line)
-}
-
-// ahead returns the clock offset of the process that has just written a line.
-func ahead(fields map[string]any) time.Duration {
-	text, _ := fields["ts"].(string)
-	at, err := time.Parse("2006-01-02T15:04:05.000Z0700", text)
-	if err != nil {
-		return 0
-	}
-	return time.Until(at)
-}
-
-// Ahead returns the offset of the process's clock, from the time of its first line; a negative offset means
-// behind.
-func (l *Log) Ahead() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ahead
 }
 
 // Lines returns the JSON lines so far.

@@ -79,7 +79,7 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 	beside.Go(func() { // readers that use the command
 		for ctx.Err() == nil {
 			cmd := exec.Command(harness.Binary(t), "top", "left", "weekly")
-			cmd.Env = place.Environment(place.Settings)
+			cmd.Env = place.Environment(nil)
 			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "m") {
 				t.Errorf("top failed: %v\n%s", err, out)
 				return

@@ -72,8 +72,8 @@ func TestARebuildThatIsKilledAnywhereLeavesTheLiveBoardsAndKeysThatExpire(t *tes
 		r := startRebuild(t, place)
 		select {
 		case <-time.After(rand.N(whole)):
-			r.process.Kill()
-		case <-r.process.Done():
+			r.Kill()
+		case <-r.Done():
 		}
 		if r.ended() == 0 {
 			swapped++
@@ -128,9 +128,9 @@ func paused(t *testing.T, place *harness.Place) (r *rebuilding, goOn func()) {
 		}
 		return ""
 	})
-	harness.Must(t, r.process.Signal(syscall.SIGSTOP))
+	r.Signal(t, syscall.SIGSTOP)
 	harness.Must(t, place.RedisClient().Del(t.Context(), place.Key("hold")).Err())
-	return r, func() { harness.Must(t, r.process.Signal(syscall.SIGCONT)) }
+	return r, func() { r.Signal(t, syscall.SIGCONT) }
 }
 
 func TestARebuildThatIsToldToStopRemovesWhatItHas(t *testing.T) {
@@ -141,9 +141,9 @@ func TestARebuildThatIsToldToStopRemovesWhatItHas(t *testing.T) {
 	place.AwaitCaughtUp(t, harness.Within)
 	was := scores(t, place)
 	r, goOn := paused(t, place)
-	harness.Must(t, r.process.Signal(syscall.SIGTERM))
+	r.Signal(t, syscall.SIGTERM)
 	goOn()
-	code, said := r.ended(), r.err.Text()
+	code, said := r.ended(), r.Log.Text()
 	some := place.Shards() > 1 && strings.Contains(said, "rebuilt; ") && strings.Contains(said, " as before. Each shard is exact by itself")
 	switch {
 	case code == 0:
