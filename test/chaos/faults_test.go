@@ -43,7 +43,7 @@ var faults = slices.Concat([]fault{
 	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
-}, redisFaults, clusterFaults, boardFaults, kafkaFaults, deadLetterFaults, networkFaults, rebuildFaults, banFaults, leaderFaults, archiveFaults)
+}, redisFaults, clusterFaults, kafkaFaults, deadLetterFaults, networkFaults, rebuildFaults, banFaults, leaderFaults, archiveFaults)
 
 // beside reports whether two faults may overlap.
 func (f fault) beside(g fault) bool {

@@ -257,3 +257,18 @@ func staysFor(key, text string) time.Duration {
 
 // alone reports whether nothing but a rebuild happens in this round.
 func (w *world) alone() bool { return w.disturbed.Load()%2 == 0 }
+
+// remedy rebuilds as an operator does, and repeats that if another fault of this round makes it fail. It
+// rebuilds in any case, because another fault may prevent a halt from being reported.
+func (w *world) remedy(unlocked bool) (swapped string, err error) {
+	for begun := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+		b := w.startRebuild()
+		if swapped, err = w.await(b); err == nil {
+			w.rebuildTook.Store(b.took)
+			return swapped, nil
+		}
+		if unlocked && w.single.Load() || time.Since(begun) > rebuildWithin {
+			return "", err
+		}
+	}
+}

@@ -5,7 +5,6 @@ package chaos
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -165,46 +164,12 @@ func (r *Report) write(w io.Writer) {
 	}
 	fmt.Fprintf(t, "all\t%d\t%d\n", tried, took)
 	_ = t.Flush()
-	fmt.Fprintln(w)
-	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name string, value func(ModeReport) any) {
-		fmt.Fprint(t, name)
-		for _, m := range r.Modes {
-			fmt.Fprintf(t, "\t%v", value(m))
-		}
-		fmt.Fprintln(t)
+	for _, m := range r.Modes {
+		fmt.Fprintf(w, "\n%s: %d standings and %d hidden ones on %d boards, %d final windows, %d dead letters; %d differences, %d other failures\n",
+			m.Mode, m.Standings, m.Hidden, m.Boards, m.Final, m.Letters, len(m.Differences), len(m.Wrong))
+		fmt.Fprintf(w, "  %+v; reads %+v\n", m.Events, m.Reads)
+		fmt.Fprintf(w, "  %d consumers, %d generations, %d sweeps continued, halts %v\n", m.Consumers, m.Rebalances, m.Sweeps, m.Halts)
 	}
-	row("", func(m ModeReport) any { return strings.ToUpper(m.Mode) })
-	row("events published", func(m ModeReport) any { return m.Events.Published })
-	row("  committed", func(m ModeReport) any { return m.Events.Committed })
-	row("  aborted", func(m ModeReport) any { return m.Events.Aborted })
-	row("  outcome unknown", func(m ModeReport) any { return m.Events.Unknown })
-	row("in the log, committed", func(m ModeReport) any { return m.Events.InLog })
-	row("  bad, late, empty, repeats", func(m ModeReport) any {
-		return fmt.Sprintf("%d, %d, %d, %d", m.Events.Bad, m.Events.Late, m.Events.Empty, m.Events.Repeats)
-	})
-	row("reads answered", func(m ModeReport) any { return m.Reads.Answered })
-	row("  refused during a fault", func(m ModeReport) any { return m.Reads.Refused })
-	row("  too slow without one", func(m ModeReport) any { return m.Reads.TooSlow })
-	row("consumers started", func(m ModeReport) any { return m.Consumers })
-	row("  ended by themselves", func(m ModeReport) any { return len(m.Ended) })
-	row("generations", func(m ModeReport) any { return m.Rebalances })
-	row("sweeps gone on with", func(m ModeReport) any { return m.Sweeps })
-	row("halts, overcome", func(m ModeReport) any { return counted(m.Halts) })
-	row("boards compared", func(m ModeReport) any { return m.Boards })
-	row("  standings in them", func(m ModeReport) any { return m.Standings })
-	row("  hidden ones beside them", func(m ModeReport) any { return m.Hidden })
-	row("  windows that are final, and archived", func(m ModeReport) any { return m.Final })
-	row("  final while events came", func(m ModeReport) any { return m.Meanwhile })
-	row("dead letters", func(m ModeReport) any { return m.Letters })
-	row("difference from the oracle", func(m ModeReport) any {
-		if len(m.Differences) == 0 {
-			return "nil"
-		}
-		return fmt.Sprintf("%d FOUND", len(m.Differences))
-	})
-	row("other failures", func(m ModeReport) any { return len(m.Wrong) })
-	_ = t.Flush()
 	for _, l := range r.Lacks {
 		fmt.Fprintf(w, "\nFAILED: %s", l)
 	}
@@ -223,18 +188,6 @@ func (r *Report) write(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w)
-}
-
-// counted formats counts by name: "gap 2, torn 1".
-func counted(counts map[string]int) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		all = append(all, fmt.Sprintf("%s %d", name, counts[name]))
-	}
-	if len(all) == 0 {
-		return "none"
-	}
-	return strings.Join(all, ", ")
 }
 
 // many is the number of tries from which the share of a kind that took effect is judged.

@@ -115,7 +115,7 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 		{`"shard": 3`, []string{"top", "global", "weekly", "--json", "--shards"}},
 		{"nothing to do: the prefix", []string{"reshard", "--to", "4"}},
 	} {
-		if _, out := says(t, place, outdated, c.args...); !strings.Contains(out, c.says) {
+		if _, out := place.Says(t, outdated, c.args...); !strings.Contains(out, c.says) {
 			t.Errorf("%v doesn't say %q:\n%s", c.args, c.says, out)
 		}
 	}
@@ -152,7 +152,7 @@ func killed(t *testing.T, place *harness.Place, from, to int) {
 	}
 	// Its lock expires within half a minute; until then another reshard is refused.
 	harness.Eventually(t, within, func() string {
-		code, out := says(t, place, nil, "reshard", "--to", fmt.Sprint(to), "--dry-run")
+		code, out := place.Says(t, nil, "reshard", "--to", fmt.Sprint(to), "--dry-run")
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, out)
 		}

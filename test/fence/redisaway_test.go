@@ -135,27 +135,6 @@ func do(t *testing.T, place *harness.Place, commands [][]any) {
 	}
 }
 
-func TestARedisThatStillLoadsItsDumpIsAwaited(t *testing.T) {
-	t.Parallel()
-	// A delay of a millisecond per key prolongs loading; Redis serves events in between.
-	place := newPlace(t, harness.Options{}, "--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
-	c := place.Start(t)
-	place.Publish(t, harness.Earned(64, 500, 100, 1)...)
-	place.AwaitCaughtUp(t, harness.Within)
-	pairs := make([]any, 0, 16_000)
-	for i := range 8000 {
-		pairs = append(pairs, fmt.Sprintf("filler:%d", i), "x")
-	}
-	harness.Must(t, place.RedisClient().MSet(t.Context(), pairs...).Err())
-	dump := place.Redis.Dump()
-	place.Publish(t, harness.Earned(65, 500, 100, 1)...)
-	place.Redis.Restart(dump)
-	if !strings.Contains(c.Log.Text(), "LOADING") {
-		t.Errorf("the consumer hasn't met a loading Redis: %s", c.Log.Tail(5))
-	}
-	place.Finish(t)
-}
-
 func TestARedisThatEvictsIsRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"volatile-lru", "allkeys-random"} {

@@ -50,7 +50,7 @@ func (p *Place) boardsOracle(t testing.TB) *oracle.Oracle {
 	if len(places) == 1 {
 		return p.Oracle(t)
 	}
-	o := oracle.New(OracleConfig(t, p.Settings))
+	o := oracle.New(oracleConfig(t, p.Settings))
 	for _, q := range places {
 		for _, published := range q.Published() {
 			r := published.asRecord()

@@ -94,7 +94,7 @@ func New(t testing.TB, o Options) *Place {
 	if p.Redis == nil && o.RedisClient == nil {
 		p.Redis = testenv.Redis(t)
 	}
-	if n := DefaultShards(t); n > 1 {
+	if n := defaultShards(t); n > 1 {
 		p.Settings["redis.shards"] = strconv.Itoa(n)
 	}
 	maps.Copy(p.Settings, o.Settings)

@@ -144,6 +144,14 @@ type Said struct {
 	Stdout, Stderr string
 }
 
+// Reason returns the reason why the command ended, or "" if it is not exactly one line.
+func (s Said) Reason() string {
+	if reasons := Reasons(s.Stderr); len(reasons) == 1 {
+		return reasons[0]
+	}
+	return ""
+}
+
 // Run runs a command of the consumer at this place to its end, with additional settings. A command that
 // does not end in time is killed, and its code is -1.
 func (p *Place) Run(t testing.TB, settings map[string]string, args ...string) Said {

@@ -59,7 +59,7 @@ func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *te
 	t.Parallel()
 	cluster := newCluster(t)
 	for _, n := range cluster.All() { // the other masters continue to serve
-		must(t, n.C.ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
+		harness.Must(t, n.C.ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
 	}
 	place := cluster.place(t, map[string]string{"redis.addresses": strings.Join(cluster.Addresses(), ","), "redis.shards": fmt.Sprint(shards)})
 	consumer := place.Start(t)
@@ -68,7 +68,7 @@ func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *te
 	consumer.AwaitReady(t, within)
 
 	m, err := consumer.Scrape(t.Context())
-	must(t, err)
+	harness.Must(t, err)
 	updates := 0.0
 	for shard := range shards {
 		of := m[fmt.Sprintf(`standings_shard_updates_total{shard="%d"}`, shard)]
@@ -88,7 +88,7 @@ func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *te
 
 	t.Log("the second master hangs under traffic")
 	away, some := cluster.Nodes[1], shardsOfMaster(1)
-	stop := traffic(t, place)
+	stop := place.Traffic(t, 2).Stop
 	name := fmt.Sprintf("shard %d of %d on %s: ", some[0], shards, away.Addr())
 	away.Pause()
 	harness.Eventually(t, within, func() string { return waitedFor(t, consumer, some...) })
@@ -109,22 +109,22 @@ func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *te
 	stop()
 	place.AwaitCaughtUp(t, within)
 	harness.Eventually(t, within, func() string { // the consumer reports once a second
-		got := command(t, place, nil, "status")
-		if got.code != 0 || strings.Contains(got.stdout, "can't") || strings.Contains(got.stdout, "waiting") {
-			return fmt.Sprintf("exit code %d: %s\n%s", got.code, got.stdout, got.stderr)
+		got := place.Run(t, nil, "status")
+		if got.Code != 0 || strings.Contains(got.Stdout, "can't") || strings.Contains(got.Stdout, "waiting") {
+			return fmt.Sprintf("exit code %d: %s\n%s", got.Code, got.Stdout, got.Stderr)
 		}
 		return ""
 	})
 
 	t.Log("the third master dies, and its replica takes over")
 	dead, some := cluster.Nodes[2], shardsOfMaster(2)
-	stop = traffic(t, place)
+	stop = place.Traffic(t, 2).Stop
 	dead.Kill()
 	harness.Eventually(t, within, func() string { return waitedFor(t, consumer, some...) })
 	cluster.AwaitMaster(t, cluster.Replica, cluster.Nodes[0], cluster.Nodes[1], cluster.Replica)
 	harness.Eventually(t, within, func() string {
 		m, err := consumer.Scrape(t.Context())
-		must(t, err)
+		harness.Must(t, err)
 		for _, shard := range some {
 			if at := masterOf(m, shard); at != cluster.Replica.Addr() {
 				return fmt.Sprintf("the master of shard %d is %q by the metrics", shard, at)
@@ -134,7 +134,7 @@ func TestAMasterThatIsAwayIsNamedWithItsShardsWhereverOneLooksAndTakenBack(t *te
 	})
 	stop()
 	consumer.AwaitReady(t, within)
-	finish(t, place)
+	place.Finish(t)
 }
 
 // waitsLogged returns the number of log lines about waiting whose error contains a text.
@@ -151,10 +151,10 @@ func waitsLogged(c *harness.Consumer, what string) int {
 // statusNames requires that `status` names a master that is away and its shards, as text and as JSON.
 func statusNames(t *testing.T, place *harness.Place, away *harness.Node, some []int) {
 	t.Helper()
-	got := command(t, place, nil, "status")
-	t.Logf("status:\n%s%s", got.stdout, got.stderr)
+	got := place.Run(t, nil, "status")
+	t.Logf("status:\n%s%s", got.Stdout, got.Stderr)
 	named := map[string]bool{}
-	for line := range strings.Lines(got.stdout) {
+	for line := range strings.Lines(got.Stdout) {
 		if f := strings.Fields(line); len(f) > 4 && f[1] == away.Addr() && f[2] == "-" {
 			named[f[0]] = true
 		}
@@ -163,7 +163,7 @@ func statusNames(t *testing.T, place *harness.Place, away *harness.Node, some []
 	for _, shard := range some {
 		want[fmt.Sprint(shard)] = true
 	}
-	if got.code != 1 || !maps.Equal(named, want) || !strings.Contains(got.stderr, "on "+away.Addr()) {
-		t.Errorf("consumer status ends with %d and names %v as away:\n%s%s", got.code, named, got.stdout, got.stderr)
+	if got.Code != 1 || !maps.Equal(named, want) || !strings.Contains(got.Stderr, "on "+away.Addr()) {
+		t.Errorf("consumer status ends with %d and names %v as away:\n%s%s", got.Code, named, got.Stdout, got.Stderr)
 	}
 }
