@@ -120,12 +120,11 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 		}
 	}
 	isGone(t, place, "u7")
-	equalsOracle(t, place, func(board, member string) bool {
-		return member == "u7" || member == "u9" && board == "arena"
-	})
+	checkBanned(t, place)
 	orders(t, place, "unban", "u7")
 	orders(t, place, "unban", "u9", "--board", "arena")
 	place.TerminateAll(t)
+	place.Banned = nil
 	place.Check(t)
 }
 
