@@ -16,7 +16,6 @@ package chaos
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -39,7 +38,6 @@ var (
 	seed     = flag.Uint64("seed", 1, "what chooses the faults and the events")
 	modes    = flag.String("modes", plain, "which Redis: "+strings.Join(allModes, ", "))
 	only     = flag.String("faults", "", "a regular expression: faults of these kinds alone")
-	file     = flag.String("report", "", "a file for the report as JSON")
 )
 
 // silent keeps go-redis from writing a line for every failed dial.
@@ -84,15 +82,6 @@ func TestWhateverGoesWrongTheStandingsAreTheOracles(t *testing.T) {
 		t.Error(l)
 	}
 	report.write(os.Stdout)
-	if *file != "" {
-		text, err := json.MarshalIndent(report, "", "  ")
-		if err == nil {
-			err = os.WriteFile(*file, append(text, '\n'), 0o600)
-		}
-		if err != nil {
-			t.Errorf("write the report: %v", err)
-		}
-	}
 	if n := report.wrong(); n > 0 {
 		again := ""
 		if *only != "" {

@@ -1,6 +1,6 @@
 package chaos
 
-// This file reports the results of a run, as text and as JSON.
+// This file reports the results of a run.
 
 import (
 	"fmt"
@@ -14,56 +14,56 @@ import (
 
 // Report is the report of a whole run.
 type Report struct {
-	Seed    uint64       `json:"seed"`
-	Seconds float64      `json:"seconds"` // of faults, over all modes
-	Machine string       `json:"machine"`
-	Kafka   string       `json:"kafka"`
-	Redis   string       `json:"redis"`
-	Modes   []ModeReport `json:"modes"`
-	Lacks   []string     `json:"lacks"` // what the run lacks to be meaningful; each entry fails the run
+	Seed    uint64
+	Seconds float64 // of faults, over all modes
+	Machine string
+	Kafka   string
+	Redis   string
+	Modes   []ModeReport
+	Lacks   []string // what the run lacks to be meaningful; each entry fails the run
 }
 
 // ModeReport is the report of one mode.
 type ModeReport struct {
-	Mode   string        `json:"mode"`
-	Faults []FaultReport `json:"faults"` // by kind
-	Events Events        `json:"events"`
-	Reads  Reads         `json:"reads"`
+	Mode   string
+	Faults []FaultReport // by kind
+	Events Events
+	Reads  Reads
 	// Consumers is the number of processes that were started; Ended holds the last log lines of those that
 	// ended by themselves.
-	Consumers   int            `json:"consumers"`
-	Ended       []string       `json:"ended"`
-	Halts       map[string]int `json:"halts"` // by reason; all were overcome if there is no difference
-	Rebalances  int            `json:"rebalances"`
-	Sweeps      int            `json:"sweeps_resumed"`
-	Boards      int            `json:"boards"` // compared
-	Standings   int            `json:"standings"`
-	Hidden      int            `json:"hidden"`          // standings of banned members, also compared
-	Final       int            `json:"final"`           // windows, also compared with the archive
-	Meanwhile   int            `json:"final_meanwhile"` // of these, final while events arrived
-	Letters     int            `json:"dead_letters"`
-	Differences []string       `json:"differences"`
+	Consumers   int
+	Ended       []string
+	Halts       map[string]int // by reason; all were overcome if there is no difference
+	Rebalances  int
+	Sweeps      int
+	Boards      int // compared
+	Standings   int
+	Hidden      int // standings of banned members, also compared
+	Final       int // windows, also compared with the archive
+	Meanwhile   int // of these, final while events arrived
+	Letters     int
+	Differences []string
 	// Wrong lists failures other than differences at the end: a recovery or a rebuild that took too long.
-	Wrong []string `json:"wrong"`
-	Logs  string   `json:"logs,omitempty"` // a directory, if there is a difference
+	Wrong []string
+	Logs  string // a directory, if there is a difference
 }
 
 // FaultReport is about one kind of fault, and the rounds in which it came first and had an effect. The
 // influence of a second fault in a round on their times is not separated.
 type FaultReport struct {
-	Kind       string `json:"kind"`
-	Tried      int    `json:"tried"`
-	TookEffect int    `json:"took_effect"`
+	Kind       string
+	Tried      int
+	TookEffect int
 	// Recovery is the time from the fault's end until everything counts that the log had then.
-	Recovery Times  `json:"recovery"`
-	Effect   string `json:"effect"` // the last effect
+	Recovery Times
+	Effect   string // the last effect
 }
 
 // Times summarizes several rounds.
 type Times struct {
-	Rounds int     `json:"rounds"`
-	Median float64 `json:"median_seconds"`
-	Worst  float64 `json:"worst_seconds"`
+	Rounds int
+	Median float64
+	Worst  float64
 
 	all []time.Duration
 }
@@ -87,22 +87,22 @@ func (t *Times) String() string {
 
 // Events counts records by the producers' knowledge and the log's content.
 type Events struct {
-	Published int `json:"published"`
-	Committed int `json:"committed"`
-	Aborted   int `json:"aborted"`
-	Unknown   int `json:"unknown"` // without a reliable response
-	InLog     int `json:"in_log"`  // visible to a read_committed reader
-	Bad       int `json:"bad"`
-	Late      int `json:"late"`
-	Empty     int `json:"empty"` // tombstones
-	Repeats   int `json:"repeats"`
+	Published int
+	Committed int
+	Aborted   int
+	Unknown   int // without a reliable response
+	InLog     int // visible to a read_committed reader
+	Bad       int
+	Late      int
+	Empty     int // tombstones
+	Repeats   int
 }
 
 // Reads counts the reads of boards.
 type Reads struct {
-	Answered int `json:"answered"`
-	Refused  int `json:"refused"`  // during a fault
-	TooSlow  int `json:"too_slow"` // without a fault; the repeated read succeeded if there is no difference
+	Answered int
+	Refused  int // during a fault
+	TooSlow  int // without a fault; the repeated read succeeded if there is no difference
 }
 
 // add records a fault.

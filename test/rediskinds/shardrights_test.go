@@ -13,6 +13,8 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
+const shards = 12
+
 // optionalRights has the rights without which a command works, silently or with a warning.
 var optionalRights = map[string][]string{
 	"run":     {"+info", "+client|setname"},

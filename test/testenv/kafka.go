@@ -136,7 +136,7 @@ func Topic(t testing.TB, partitions int, config map[string]string) string {
 // partition has a leader. The topic is deleted when the test ends.
 func (k *KafkaServer) Topic(t testing.TB, partitions int, config map[string]string) string {
 	t.Helper()
-	name := unique(t.Name())
+	name := Unique(t.Name())
 	k.CreateTopic(t, name, partitions, config)
 	t.Cleanup(func() {
 		// This keeps a long run from filling the disk. The broker may have stopped by now.

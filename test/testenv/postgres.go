@@ -104,10 +104,7 @@ func (p *PostgresServer) admin(ctx context.Context, do func(*pgx.Conn) error) er
 // Database creates an empty database for this test and returns its URL. It is dropped when the test ends.
 func (p *PostgresServer) Database(t testing.TB) string {
 	t.Helper()
-	name := unique(t.Name())
-	if len(name) > 63 {
-		name = name[len(name)-63:]
-	}
+	name := Unique(t.Name())
 	quoted := pgx.Identifier{name}.Sanitize()
 	did(t, "make a database", p.admin(t.Context(), func(c *pgx.Conn) error {
 		_, err := c.Exec(t.Context(), `CREATE DATABASE `+quoted)
