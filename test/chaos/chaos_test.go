@@ -100,7 +100,7 @@ func (w *world) run(m *ModeReport, d time.Duration) {
 		m.Wrong = append(m.Wrong, "before anything went wrong: "+err.Error())
 		return
 	}
-	w.disturbed.Add(1)
+	w.disturbed.Store(false)
 	w.began = time.Now()
 	var deck deck
 	for round := 1; time.Since(w.began) < d; round++ {
@@ -152,12 +152,8 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 		together = append(together, second)
 	}
 	effects, wrong := make([]func() string, len(together)), make([]error, len(together))
-	wrongs := int64(0)
-	if slices.ContainsFunc(together, func(f fault) bool { return !f.calm }) {
-		wrongs = 1
-	}
 	w.single.Store(len(together) == 1)
-	w.disturbed.Add(wrongs)
+	w.disturbed.Store(slices.ContainsFunc(together, func(f fault) bool { return !f.calm }))
 	begun := time.Now()
 	var on sync.WaitGroup
 	for i, f := range together {
@@ -173,7 +169,7 @@ func (w *world) round(m *ModeReport, plan *rand.Rand, number int, first fault) b
 	on.Wait()
 	lasted := time.Since(begun)
 	took, err := w.recovered()
-	w.disturbed.Add(wrongs)
+	w.disturbed.Store(false)
 	for i, f := range together {
 		effect := effects[i]()
 		if wrong[i] != nil {

@@ -23,7 +23,7 @@ type fault struct {
 	group string   // faults of one group do not overlap
 	modes []string // empty: all
 	apart []string // further groups whose faults must not overlap with it
-	calm  bool     // everything else works during the fault: no read may be refused
+	calm  bool     // everything else works during the fault
 	do    func(w *world, r *rand.Rand) (effect func() string, err error)
 }
 

@@ -256,7 +256,7 @@ func staysFor(key, text string) time.Duration {
 }
 
 // alone reports whether nothing but a rebuild happens in this round.
-func (w *world) alone() bool { return w.disturbed.Load()%2 == 0 }
+func (w *world) alone() bool { return !w.disturbed.Load() }
 
 // remedy rebuilds as an operator does, and repeats that if another fault of this round makes it fail. It
 // rebuilds in any case, because another fault may prevent a halt from being reported.

@@ -28,7 +28,6 @@ type ModeReport struct {
 	Mode   string
 	Faults []FaultReport // by kind
 	Events Events
-	Reads  Reads
 	// Consumers is the number of processes that were started; Ended holds the last log lines of those that
 	// ended by themselves.
 	Consumers   int
@@ -98,13 +97,6 @@ type Events struct {
 	Repeats   int
 }
 
-// Reads counts the reads of boards.
-type Reads struct {
-	Answered int
-	Refused  int // during a fault
-	TooSlow  int // without a fault; the repeated read succeeded if there is no difference
-}
-
 // add records a fault.
 func (m *ModeReport) add(kind, effect string) *FaultReport {
 	i := slices.IndexFunc(m.Faults, func(f FaultReport) bool { return f.Kind == kind })
@@ -167,7 +159,7 @@ func (r *Report) write(w io.Writer) {
 	for _, m := range r.Modes {
 		fmt.Fprintf(w, "\n%s: %d standings and %d hidden ones on %d boards, %d final windows, %d dead letters; %d differences, %d other failures\n",
 			m.Mode, m.Standings, m.Hidden, m.Boards, m.Final, m.Letters, len(m.Differences), len(m.Wrong))
-		fmt.Fprintf(w, "  %+v; reads %+v\n", m.Events, m.Reads)
+		fmt.Fprintf(w, "  %+v\n", m.Events)
 		fmt.Fprintf(w, "  %d consumers, %d generations, %d sweeps continued, halts %v\n", m.Consumers, m.Rebalances, m.Sweeps, m.Halts)
 	}
 	for _, l := range r.Lacks {

@@ -36,11 +36,6 @@ func (w *world) judge(m *ModeReport) {
 	// whose workers commit where they start.
 	found(func(t testing.TB) { w.place.AwaitCommitted(t, settledWithin) })
 	found(w.recall)
-	w.readers.stop()
-	w.readers.mu.Lock()
-	m.Reads = w.readers.reads
-	m.Differences = append(m.Differences, w.readers.wrong...)
-	w.readers.mu.Unlock()
 	for _, s := range w.slots { // so that no other consumer starts in its place
 		s.mu.Lock()
 		s.held = true

@@ -1,6 +1,6 @@
 package chaos
 
-// This file holds the world of a mode: its Kafka, Redis, networks, consumers, producers and readers.
+// This file holds the world of a mode: its Kafka, Redis, networks, consumers and producers.
 
 import (
 	"context"
@@ -44,14 +44,11 @@ type world struct {
 	store     *store
 	archive   string // path of the SQLite file
 	producers *producers
-	readers   *readers
 	slots     []*slot
 	began     time.Time
 
-	// disturbed counts the starts and ends of faults: it is odd while something is wrong, and until the
-	// first events count, because Redis is empty until then. A rebuild is not a fault: no read may be
-	// refused because of it.
-	disturbed atomic.Int64
+	// disturbed means that something is wrong, or that no event counts yet. A calm fault disturbs nothing.
+	disturbed atomic.Bool
 	// single means that the round has only one fault.
 	single atomic.Bool
 	// rebuildTook is the duration of the last completed rebuild, ms.
@@ -74,12 +71,12 @@ type slot struct {
 	held     bool // reserved by a fault
 }
 
-// newWorld starts servers, consumers, producers and readers.
+// newWorld starts servers, consumers and producers.
 func newWorld(t *testing.T, mode string, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now(), orders: map[string]order{}}
 	w.rebuildTook.Store(300) // for a log that has just started
-	w.disturbed.Store(1)
+	w.disturbed.Store(true)
 	w.archive = filepath.Join(t.TempDir(), "archive.db")
 	w.startKafka(t)
 	harness.Binary(t) // slow preparations come before the seasons start
@@ -95,7 +92,6 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	}
 	w.watch(t)
 	w.producers = startProducers(t, w.place, seed, partitions)
-	w.readers = startReaders(t, w, seed)
 	return w
 }
 

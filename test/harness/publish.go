@@ -69,15 +69,6 @@ func (p *Place) ProduceBy(t testing.TB, client *kgo.Client, records ...*kgo.Reco
 	}
 }
 
-// PublishAll is Publish for a goroutine other than the test's.
-func (p *Place) PublishAll(ctx context.Context, records ...*kgo.Record) error {
-	err := p.produce(ctx, p.client, records...)
-	if err == nil {
-		p.Expect(p.test, records...)
-	}
-	return err
-}
-
 func (p *Place) produce(ctx context.Context, client *kgo.Client, records ...*kgo.Record) error {
 	var failed error
 	var all sync.WaitGroup

@@ -51,10 +51,10 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 	defer func() { stop(); beside.Wait() }()
 	beside.Go(func() { // producers
 		for seed := uint64(2); ctx.Err() == nil; seed++ {
-			if err := place.PublishAll(t.Context(), twins(seed, 30, 300)...); err != nil {
-				t.Error(err)
-				return
+			for _, r := range twins(seed, 30, 300) {
+				place.Stream(t.Context(), t, r)
 			}
+			place.Await()
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
