@@ -3,10 +3,14 @@ package e2e
 // Start, shutdown, and topics that change while a consumer runs.
 
 import (
+	"fmt"
+	"strings"
+
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/standings/standings/internal/sample"
 	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/testenv"
 )
@@ -23,6 +27,61 @@ func TestAConsumerThatHasJustStartedEndsInOrder(t *testing.T) {
 	place.AwaitCaughtUp(t, within)
 	place.TerminateAll(t)
 	place.Check(t)
+}
+
+func TestSIGTERMUnderLoadEndsInOrderWithOffsetsCommittedWhereTheLedgerStands(t *testing.T) {
+	testenv.Slow(t)
+	// This runs alone, since a consumer that finds Redis slow sends small pieces, and next to other tests it
+	// may be a minute behind at the end.
+	for _, shards := range harness.OneAndFive(t) {
+		t.Run(shards+" shards", func(t *testing.T) { endsInOrder(t, shards) })
+	}
+}
+
+func endsInOrder(t *testing.T, shards string) {
+	t.Helper()
+	const partitions, events, enough = 2, 30_000, 4 // number of shutdowns in the middle of the work
+	place := harness.New(t, harness.Options{Partitions: partitions, Settings: map[string]string{"lateness": "40d", "fold_memory": "44MiB", "redis.shards": shards}})
+	g := generator(t, sample.Options{
+		Seed: 3, Members: 100_000, Boards: []string{"a", "b", "c", "d"}, BoardsPerEvent: 4, Spread: 30 * 24 * time.Hour, Bad: 0.01,
+	})
+	place.Publish(t, records(g, events, partitions)...)
+	cut := 0
+	for range 2 * enough {
+		if place.Behind(t.Context()) == "" { // the consumer was faster than the test
+			if cut > 0 {
+				break
+			}
+			place.Publish(t, records(g, events, partitions)...)
+		}
+		before := fmt.Sprint(place.Ledger(t))
+		consumer := place.Start(t)
+		place.AwaitBegun(t, within) // in every shard: from now on each committed offset can be compared with a ledger
+		harness.Eventually(t, within, func() string {
+			if !consumer.Running() {
+				t.Fatalf("the consumer has ended: %s", consumer.Log.Tail(5))
+			}
+			if fmt.Sprint(place.Ledger(t)) == before {
+				return "nothing moves"
+			}
+			return ""
+		})
+		consumer.Terminate(t)
+		place.CheckCommitted(t)
+		if place.Behind(t.Context()) != "" {
+			if cut++; cut == enough {
+				break
+			}
+		}
+	}
+	if cut == 0 {
+		t.Error("the consumer was through before it was told to end: the test shows nothing")
+	}
+	place.Start(t).AwaitReady(t, within)
+	place.AwaitCaughtUp(t, within)
+	place.TerminateAll(t)
+	place.Check(t)
+	place.CheckCounts(t) // each event is in one process's counts, although several processes read it
 }
 
 // The signals differ, because two pending signals of one kind are delivered as one.
@@ -52,4 +111,25 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	place.AwaitCaughtUp(t, within)
 	last.Terminate(t)
 	place.Check(t)
+}
+
+func TestPartitionsAddedWhileRunningCountFromTheirFirstEvent(t *testing.T) {
+	t.Parallel()
+	place := harness.New(t, harness.Options{Partitions: 2})
+	place.Publish(t, some("old", 0, 10)...)
+	consumer := place.Start(t)
+	place.AwaitCaughtUp(t, within)
+	place.AddPartitions(t, 4)
+	place.Publish(t, append(some("new", 3, 10), some("old", 1, 10)...)...)
+	place.AwaitCaughtUp(t, within)
+	place.Publish(t, append(some("new", 2, 10), some("old", 0, 10)...)...)
+	place.AwaitCaughtUp(t, within)
+	consumer.Terminate(t)
+	place.Check(t)
+	place.CheckCounts(t)
+	for field, origin := range place.Hash(t, "origin") {
+		if !strings.HasPrefix(origin, "0 0 ") {
+			t.Errorf("the origin of %s is %q", field, origin)
+		}
+	}
 }
