@@ -52,9 +52,9 @@ fuzz: ## every fuzz target in turn; FUZZTIME=10s each
 model: ## search the large worlds of the ledger's protocol: minutes, and 6 GB of memory
 	go test -v -timeout=60m ./test/model -large
 
-chaos: ## everything that can go wrong, on a real Kafka and Redis; DURATION=10m SEED= MODES= FAULTS=regexp REPORT=file
+chaos: ## everything that can go wrong, on a real Kafka and Redis; DURATION=10m SEED= MODES= FAULTS=regexp
 	@STANDINGS_TEST_DEMAND=processes go test -v -count=1 -timeout=0 -run=WhateverGoesWrong ./test/chaos \
-		-duration=$(DURATION) -seed=$(SEED) -modes=$(MODES) -faults='$(FAULTS)' $(if $(REPORT),-report=$(abspath $(REPORT)))
+		-duration=$(DURATION) -seed=$(SEED) -modes=$(MODES) -faults='$(FAULTS)'
 
 simulate: ## new worlds in which everything goes wrong; N=10000, FROM= for the same ones again, SEED= for one as a story
 	go test -count=1 -run=EveryWorldEnds -v -timeout=0 ./test/simulate -args -n=$(N) -from=$(FROM) $(if $(filter command environment,$(origin SEED)),-seed=$(SEED))

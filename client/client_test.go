@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/standings/standings/client"
-	v1 "github.com/standings/standings/internal/api/v1"
 	"github.com/standings/standings/test/apitest"
 )
 
@@ -282,20 +280,6 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, context.Canceled }
 
-func TestAnExportIsEveryRowAndCanBeLeft(t *testing.T) {
-	for _, most := range []int{1, 15, 100} {
-		n := 0
-		for s, err := range connect().Export(t.Context(), weekly) {
-			require.NoError(t, err)
-			if n++; n == most {
-				break
-			}
-			require.EqualValues(t, n, s.Rank)
-		}
-		require.Equal(t, min(most, 15), n)
-	}
-}
-
 func TestAMemberCanBeCalledAnything(t *testing.T) {
 	for _, id := range []string{"a/b", "ü ?&#%2F", "a b+c", "..a", strings.Repeat("\xff", 256)} {
 		m, err := connect().Member(t.Context(), weekly, id, "")
@@ -316,31 +300,6 @@ func TestAMemberCanBeCalledAnything(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestAnAPIWithTokensIsReadByOneOfThem(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tokens")
-	require.NoError(t, os.WriteFile(path, []byte("shop 0123456789abcdef\n"), 0o600))
-	tokens, err := v1.OpenTokens(path)
-	require.NoError(t, err)
-	api, err := apitest.New(t.Context(), func(c *v1.Config) { c.Tokens = tokens })
-	require.NoError(t, err)
-	defer api.Close()
-	server := httptest.NewServer(api)
-	defer server.Close()
-	for token, status := range map[string]int{"0123456789abcdef": 0, "": 401, "fedcba9876543210": 401} {
-		c, err := client.New(client.Config{BaseURL: server.URL + "/", Token: token, HTTP: server.Client()})
-		require.NoError(t, err)
-		_, err = c.Window(t.Context(), weekly)
-		var p *client.Problem
-		if errors.As(err, &p) {
-			require.Equal(t, status, p.Status)
-			require.NotContains(t, err.Error(), "fedcba")
-		} else {
-			require.NoError(t, err)
-			require.Zero(t, status)
-		}
-	}
-}
-
 func TestWhereTheAPIIsHasToBeAURL(t *testing.T) {
 	for _, base := range []string{"", "localhost:8090", "boards.example", "ftp://boards.example", "http://", "http://a/?x=1", "http://a/#x", "://"} {
 		_, err := client.New(client.Config{BaseURL: base})
@@ -351,13 +310,4 @@ func TestWhereTheAPIIsHasToBeAURL(t *testing.T) {
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "secret")
 	}
-}
-
-func TestAServerThatIsAwayIsAnErrorAtOnce(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	c, err := client.New(client.Config{BaseURL: server.URL})
-	require.NoError(t, err)
-	_, err = c.Window(t.Context(), weekly)
-	require.ErrorContains(t, err, "/v1/boards/global/periods/weekly/windows/current: dial tcp")
 }

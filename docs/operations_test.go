@@ -87,25 +87,3 @@ func TestTheOperatorsGuideHasASectionForEveryAlertAndReason(t *testing.T) {
 		}
 	}
 }
-
-// A table of many rows is of use to those who look for one if it is sorted.
-func TestTheTablesOfTheOperatorsGuideAreSorted(t *testing.T) {
-	guide, err := os.ReadFile("operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables := 0
-	for _, part := range strings.Split(string(guide), "\n\n") {
-		if !strings.HasPrefix(part, "| ") {
-			continue
-		}
-		tables++
-		rows := strings.Split(strings.ToLower(strings.ReplaceAll(part, "`", "")), "\n")[2:]
-		if !slices.IsSorted(rows) {
-			t.Errorf("not sorted:\n%s", part)
-		}
-	}
-	if tables < 4 {
-		t.Errorf("only %d tables were found: the pattern is wrong", tables)
-	}
-}

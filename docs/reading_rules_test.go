@@ -95,58 +95,6 @@ func TestTheScoresByRulesInTheReadersGuideAreTheCodecs(t *testing.T) {
 	}
 }
 
-// The Go example's layout is the codec's for every rule and length, and what it unpacks is
-// what was packed.
-func TestTheLayoutByARuleInTheExampleIsTheCodecs(t *testing.T) {
-	seen := map[string]bool{}
-	lengths := []int64{1, 60_000, 1 << 40}
-	for _, length := range examples.Lengths {
-		lengths = append(lengths, length)
-	}
-	for _, v := range append(ruledVectors(t),
-		ruledVector{kind: "wide", rule: "best(a:9007199254740991)", fields: []int64{9007199254740991}},
-		ruledVector{kind: "readable", rule: "last(a:4503599627370495:signed)", fields: []int64{-4503599627370495}},
-		ruledVector{kind: "wide", rule: "last(a:4503599627370495:signed:fewest)", fields: []int64{-4503599627370495}},
-		ruledVector{kind: "wide", rule: "best(a:4999,b:90,c:1,d:999:fewest,e:4000000)", fields: []int64{4999, 0, 1, 0, 7}},
-	) {
-		rule, fields := parsedRule(t, v.rule), parsedFields(t, v.rule)
-		for _, length := range lengths {
-			want, err := codec.NewTupleLayout(codec.Kind(v.kind), time.Duration(length)*time.Millisecond, rule.Fields)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := examples.ByRule(v.kind, fields, length); got.K != want.K || got.Tick != want.Tick {
-				t.Errorf("%s %s over %d ms: %+v by the example, %v by the codec", v.kind, v.rule, length, got, want)
-			}
-			var tuple codec.Tuple
-			copy(tuple[:], v.fields)
-			score, err := want.Encode(tuple, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			packed, _ := examples.ByRule(v.kind, fields, length).Decode(score, 0, length)
-			for i, f := range rule.Fields.List() {
-				if got := examples.Unpack(v.kind, fields, packed)[f.Name]; got != v.fields[i] {
-					t.Errorf("%s %s: %s is %d by the example, want %d", v.kind, v.rule, f.Name, got, v.fields[i])
-				}
-			}
-			seen[v.rule] = true
-		}
-	}
-	if len(seen) < 10 {
-		t.Errorf("only %d rules were tried", len(seen))
-	}
-}
-
-func parsedFields(t *testing.T, rule string) []examples.Field {
-	t.Helper()
-	fields, err := examples.ParseRule(rule)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fields
-}
-
 func TestThePeriodsLengthsInTheReadersGuideAreThePeriods(t *testing.T) {
 	for _, p := range periods.All() {
 		want := p.Length().Milliseconds()

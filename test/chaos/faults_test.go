@@ -3,6 +3,7 @@ package chaos
 // This file defines faults, and how their effect is detected.
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -22,10 +23,8 @@ type fault struct {
 	group string   // faults of one group do not overlap
 	modes []string // empty: all
 	apart []string // further groups whose faults must not overlap with it
-	// archive is the kind of archive that the fault requires; empty: all.
-	archive string
-	calm    bool // everything else works during the fault: no read may be refused
-	do      func(w *world, r *rand.Rand) (effect func() string, err error)
+	calm  bool     // everything else works during the fault
+	do    func(w *world, r *rand.Rand) (effect func() string, err error)
 }
 
 // The groups of faults.
@@ -44,7 +43,7 @@ var faults = slices.Concat([]fault{
 	{kind: "consumers: kill -9, in the middle of a sweep", group: ofConsumers, do: killInSweep},
 	{kind: "consumer: SIGSTOP past its session", group: ofConsumers, do: pauseConsumer},
 	{kind: "consumer: SIGTERM", group: ofConsumers, do: terminateConsumer},
-}, redisFaults, clusterFaults, boardFaults, kafkaFaults, quotaFaults, deadLetterFaults, networkFaults, rebuildFaults, banFaults, leaderFaults, archiveFaults)
+}, redisFaults, clusterFaults, kafkaFaults, deadLetterFaults, networkFaults, rebuildFaults, banFaults, leaderFaults, archiveFaults)
 
 // beside reports whether two faults may overlap.
 func (f fault) beside(g fault) bool {
@@ -57,11 +56,6 @@ func of(mode, kinds string) []fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
 		return len(f.modes) > 0 && !slices.Contains(f.modes, mode) || !asked.MatchString(f.kind)
 	})
-}
-
-// of returns the faults that are possible in a world.
-func (w *world) of() []fault {
-	return slices.DeleteFunc(of(w.mode, *only), func(f fault) bool { return !w.archive.is(f.archive) })
 }
 
 // chosen returns the modes of a list that have faults of these kinds. It reports the modes that it leaves
@@ -189,4 +183,77 @@ func terminateConsumer(w *world, r *rand.Rand) (func() string, error) {
 	}
 	time.Sleep(between(r, 0, time.Second))
 	return saw("consumer %d ended in order", s.consumer.Number), nil
+}
+
+var leaderFaults = []fault{
+	{kind: "leader: kill -9", group: ofConsumers, do: killLeader},
+	{kind: "leader: SIGSTOP past its lease", group: ofConsumers, do: pauseLeader},
+}
+
+// leases is longer than a dead leader keeps its lease.
+const leases = 20 * time.Second
+
+// leader returns the leader from the lease's key; "" if there is none or it is unknown.
+func (w *world) leader(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	words := strings.Fields(w.store.at(ctx).Get(ctx, w.place.Prefix+":{0}:leader").Val())
+	if len(words) < 4 {
+		return ""
+	}
+	return words[3]
+}
+
+// takeLeader reserves the leading consumer for a fault; nil if another fault has it or there is no leader.
+func (w *world) takeLeader() (*slot, string) {
+	owner := w.leader(w.t.Context())
+	for _, s := range w.slots {
+		s.mu.Lock()
+		if !s.held && s.consumer.Running() && strings.Contains(owner, fmt.Sprintf("/%d/", s.consumer.Pid())) {
+			s.held = true
+			s.mu.Unlock()
+			return s, owner
+		}
+		s.mu.Unlock()
+	}
+	return nil, ""
+}
+
+// another waits for another leader.
+func (w *world) another(than string) bool {
+	for deadline := time.Now().Add(leases); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if now := w.leader(w.t.Context()); now != "" && now != than {
+			return true
+		}
+	}
+	return false
+}
+
+func killLeader(w *world, r *rand.Rand) (func() string, error) {
+	s, was := w.takeLeader()
+	if s == nil {
+		return nothing, nil
+	}
+	defer w.giveBack(s)
+	s.consumer.Kill()
+	if s.consumer.AwaitExit(w.t, harness.Within) != killed {
+		return nothing, nil
+	}
+	time.Sleep(between(r, 0, 2*time.Second))
+	return saw("consumer %d was gone, which led as %s", s.consumer.Number, was), nil
+}
+
+func pauseLeader(w *world, _ *rand.Rand) (func() string, error) {
+	s, was := w.takeLeader()
+	if s == nil {
+		return nothing, nil
+	}
+	defer w.giveBack(s)
+	s.consumer.Signal(w.t, syscall.SIGSTOP)
+	other := w.another(was)
+	s.consumer.Signal(w.t, syscall.SIGCONT)
+	if !other {
+		return nothing, nil
+	}
+	return saw("consumer %d slept, and another leads", s.consumer.Number), nil
 }

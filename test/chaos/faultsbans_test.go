@@ -40,7 +40,7 @@ func (w *world) banFirst(t *testing.T) {
 func ban(w *world, r *rand.Rand) (func() string, error) {
 	board := ""
 	if r.IntN(2) == 0 {
-		board = readBoards[r.IntN(len(readBoards))]
+		board = []string{"global", "eu", "asia", "arena", "ladder"}[r.IntN(5)]
 	}
 	return w.change(fmt.Sprintf("%s:m%d", board, r.IntN(members)), true, r)
 }
@@ -100,7 +100,7 @@ func (w *world) give(who string, banned bool, wait time.Duration) (done bool, er
 		args = append(args, "--board", board)
 	}
 	w.orders[who] = order{banned: banned}
-	// Like readers, the command has more time than consumers.
+	// The command has more time than consumers.
 	got := w.place.Run(w.t, map[string]string{"redis.timeout": "5s", "kafka.timeout": "10s"}, args...)
 	if got.Code != 0 {
 		return false, fmt.Errorf("exit code %d: %s", got.Code, strings.TrimSpace(got.Stderr))

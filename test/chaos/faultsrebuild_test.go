@@ -4,14 +4,12 @@ package chaos
 // that is suspended while its hold expires.
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/standings/standings/internal/embedded/child"
 	"github.com/standings/standings/test/harness"
 )
 
@@ -43,37 +40,31 @@ const (
 
 // rebuilding is a process of consumer rebuild.
 type rebuilding struct {
-	process        *child.Process
-	others         []string     // keys of earlier rebuilds
-	took           int64        // ms, set once it has swapped
-	stdout, stderr bytes.Buffer // read only after it has ended
+	*harness.Process
+
+	others []string // keys of earlier rebuilds
+	took   int64    // ms, set once it has swapped
 }
 
-func (w *world) startRebuild() (*rebuilding, error) {
-	b := &rebuilding{}
-	b.others, _ = w.leftovers(w.t.Context()) // keys not listed here may be taken for this rebuild's own
-	cmd := exec.Command(harness.Binary(w.t), "rebuild", "--json")
-	cmd.Env = w.place.Environment(w.place.Settings)
-	cmd.Stdout, cmd.Stderr = &b.stdout, &b.stderr
-	var err error
-	b.process, err = child.Start(cmd, "")
-	return b, err
+func (w *world) startRebuild() *rebuilding {
+	others, _ := w.leftovers(w.t.Context()) // keys not listed here may be taken for this rebuild's own
+	return &rebuilding{Process: w.place.Begin(w.t, nil, "rebuild", "--json"), others: others}
 }
 
 // await waits for a rebuild's end, and returns what it swapped, or why it did not.
 func (w *world) await(b *rebuilding) (swapped string, err error) {
 	ctx := w.t.Context()
 	select {
-	case <-b.process.Done():
+	case <-b.Done():
 	case <-time.After(rebuildWithin):
-		b.process.Kill()
+		b.Kill()
 		return "", fmt.Errorf("it had no end after %v: %s", rebuildWithin, b.lastLines(12))
 	case <-ctx.Done():
-		b.process.Kill()
+		b.Kill()
 		return "", ctx.Err()
 	}
-	if b.process.Err() != nil {
-		return "", errors.New(b.lastWords())
+	if b.AwaitExit(w.t, time.Second) != 0 {
+		return "", errors.New(b.lastLines(1))
 	}
 	var result struct {
 		Swapped bool
@@ -82,8 +73,8 @@ func (w *world) await(b *rebuilding) (swapped string, err error) {
 		HeldMS  int   `json:"held_ms"`
 		TookMS  int64 `json:"took_ms"`
 	}
-	if err := json.Unmarshal(b.stdout.Bytes(), &result); err != nil {
-		return "", fmt.Errorf("%w: %s", err, b.stdout.Bytes())
+	if err := json.Unmarshal(b.Out.Bytes(), &result); err != nil {
+		return "", fmt.Errorf("%w: %s", err, b.Out.Bytes())
 	}
 	if !result.Swapped {
 		return "", errors.New("it swapped nothing")
@@ -92,35 +83,16 @@ func (w *world) await(b *rebuilding) (swapped string, err error) {
 	return fmt.Sprintf("%d records read, swapped, counting was held for %d ms", result.Records, result.HeldMS), nil
 }
 
-func (b *rebuilding) lastWords() string { return b.lastLines(1) }
-
-// lastLines returns the last lines of its output. For a rebuild that does not end, the progress lines
-// contain what it waits for.
+// lastLines returns the last lines of its log. For a rebuild that does not end, the progress lines contain what it
+// waits for.
 func (b *rebuilding) lastLines(n int) string {
-	lines := strings.Split(strings.TrimSpace(b.stderr.String()), "\n")
-	lines = lines[max(0, len(lines)-n):]
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
-	}
-	return strings.Join(lines, " | ")
-}
-
-func (b *rebuilding) running() bool {
-	select {
-	case <-b.process.Done():
-		return false
-	default:
-		return true
-	}
+	return strings.ReplaceAll(strings.TrimSpace(b.Log.Tail(n)), "\n", " | ")
 }
 
 // rebuild runs a rebuild, which must succeed if nothing else is wrong or was wrong a moment ago.
 func rebuild(w *world, _ *rand.Rand) (func() string, error) {
 	alone := w.alone() && !w.lock(w.t.Context())
-	b, err := w.startRebuild()
-	if err != nil {
-		return nothing, err
-	}
+	b := w.startRebuild()
 	swapped, err := w.await(b)
 	if err != nil && alone && w.alone() {
 		return nothing, err
@@ -139,10 +111,7 @@ func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
 	part := r.Float64()
 	for deadline := time.Now().Add(lockedWithin); time.Now().Before(deadline); {
 		was := w.locked(w.t.Context())
-		b, err := w.startRebuild()
-		if err != nil {
-			return nil, err
-		}
+		b := w.startRebuild()
 		if !w.locks(b, was, deadline) {
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -150,7 +119,7 @@ func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
 		select {
 		case <-time.After(time.Duration(part * float64(w.rebuildTook.Load()) * float64(time.Millisecond))):
 			return b, nil
-		case <-b.process.Done():
+		case <-b.Done():
 			part /= 2
 			if _, err := w.await(b); err == nil {
 				w.rebuildTook.Store(b.took)
@@ -163,14 +132,14 @@ func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
 // locks waits until a rebuild has the lock, which another one or none held before. It returns false if the
 // rebuild has ended; one without the lock at the deadline is killed.
 func (w *world) locks(b *rebuilding, was []string, deadline time.Time) bool {
-	for b.running() {
+	for b.Running() {
 		for shard, now := range w.locked(w.t.Context()) {
 			if now != "" && now != was[shard] {
 				return true
 			}
 		}
 		if time.Now().After(deadline) {
-			b.process.Kill()
+			b.Kill()
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -182,8 +151,8 @@ func killRebuild(w *world, r *rand.Rand) (func() string, error) {
 	if b == nil {
 		return nothing, err
 	}
-	ran := b.running()
-	b.process.Kill()
+	ran := b.Running()
+	b.Kill()
 	keys := w.left(b)
 	if !ran || len(keys) == 0 {
 		return nothing, nil
@@ -202,16 +171,12 @@ func pauseRebuild(w *world, r *rand.Rand) (func() string, error) {
 	if b == nil {
 		return nothing, err
 	}
-	if err := b.process.Signal(syscall.SIGSTOP); err != nil {
-		return nothing, err
-	}
+	b.Signal(w.t, syscall.SIGSTOP)
 	keys := w.left(b)
 	slept := between(r, time.Second, 6*time.Second)
 	time.Sleep(slept)
-	ran := b.running()
-	if err := b.process.Signal(syscall.SIGCONT); err != nil {
-		return nothing, err
-	}
+	ran := b.Running()
+	b.Signal(w.t, syscall.SIGCONT)
 	swapped, err := w.await(b)
 	if !ran || len(keys) == 0 {
 		return nothing, nil
@@ -291,4 +256,19 @@ func staysFor(key, text string) time.Duration {
 }
 
 // alone reports whether nothing but a rebuild happens in this round.
-func (w *world) alone() bool { return w.disturbed.Load()%2 == 0 }
+func (w *world) alone() bool { return !w.disturbed.Load() }
+
+// remedy rebuilds as an operator does, and repeats that if another fault of this round makes it fail. It
+// rebuilds in any case, because another fault may prevent a halt from being reported.
+func (w *world) remedy(unlocked bool) (swapped string, err error) {
+	for begun := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+		b := w.startRebuild()
+		if swapped, err = w.await(b); err == nil {
+			w.rebuildTook.Store(b.took)
+			return swapped, nil
+		}
+		if unlocked && w.single.Load() || time.Since(begun) > rebuildWithin {
+			return "", err
+		}
+	}
+}

@@ -33,8 +33,8 @@ const (
 
 // finals returns settings for a board whose windows become final: seasons that end at intervals during the
 // faults.
-func finals(a archive, lasts time.Duration) map[string]string {
-	settings := map[string]string{"seal": "true", "archive.url": a.url}
+func finals(archive string, lasts time.Duration) map[string]string {
+	settings := map[string]string{"seal": "true", "archive.url": "sqlite:" + archive}
 	for n := range seasons {
 		section := "periods." + season(n) + "."
 		end := time.Now().Add(starting + lasts*time.Duration(n+1)/seasons)
@@ -78,7 +78,6 @@ func (w *world) finish(t testing.TB, m *ModeReport) {
 	for n := range seasons { // the last season may not have ended yet
 		time.Sleep(time.Until(w.seasonEnd(t, n).Add(afterwards + time.Second)))
 	}
-	w.clocks.set(right) // a clock that is behind would delay it by a minute and a half
 	w.anew(t)
 	harness.Eventually(t, finalWithin, func() string {
 		windows := w.seasons(t)
@@ -106,12 +105,10 @@ func (w *world) anew(t testing.TB) {
 	}
 }
 
-// meanwhile starts replicas whose clocks are all ahead while events arrive: an ended season must become
-// final nevertheless. The last season has usually not ended, and must not become final.
+// meanwhile replaces all replicas while events arrive: an ended season must become final nevertheless. The last season has usually not ended, and must not become final.
 func (w *world) meanwhile(t testing.TB, m *ModeReport) {
 	t.Helper()
 	time.Sleep(time.Until(w.seasonEnd(t, 0).Add(afterwards + time.Second)))
-	w.clocks.set(ahead)
 	w.anew(t)
 	for begun := time.Now(); m.Meanwhile == 0; time.Sleep(200 * time.Millisecond) {
 		if w.lock(t.Context()) { // nothing is sealed during a rebuild
@@ -156,7 +153,7 @@ func (w *world) final(t testing.TB) int {
 // archived describes what is wrong with the newest copy of a final window. It does not compare members who
 // were ever banned: whether a copy contains them depends on when it was taken.
 func (w *world) archived(ctx context.Context, name string) (wrong string) {
-	db, err := w.archive.open()
+	db, err := w.openArchive()
 	if err != nil {
 		return err.Error()
 	}

@@ -33,7 +33,6 @@ const (
 type receipt struct {
 	value uint64 // hash of its value
 	fate  fate
-	by    time.Time // latest time at which it was appended to the log
 }
 
 // published holds the knowledge of all producers.
@@ -50,10 +49,10 @@ func newPublished() *published {
 	return &published{seed: maphash.MakeSeed(), receipts: map[oracle.At]receipt{}}
 }
 
-func (p *published) note(r *kgo.Record, f fate, by time.Time) {
+func (p *published) note(r *kgo.Record, f fate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.receipts[oracle.At{Partition: int(r.Partition), Offset: r.Offset}] = receipt{maphash.Bytes(p.seed, r.Value), f, by}
+	p.receipts[oracle.At{Partition: int(r.Partition), Offset: r.Offset}] = receipt{maphash.Bytes(p.seed, r.Value), f}
 }
 
 func (p *published) give(n int) {
@@ -170,7 +169,7 @@ func (p *producers) plain(t *testing.T, r *rand.Rand) {
 					p.published.loseTrack(1)
 					return
 				}
-				p.published.note(record, committed, time.Now())
+				p.published.note(record, committed)
 			})
 		}
 	}
@@ -219,7 +218,6 @@ func (p *producers) transaction(client *kgo.Client, r *rand.Rand) bool {
 	}
 	p.published.give(len(records))
 	results := client.ProduceSync(ctx, records...)
-	by := time.Now()
 	p.rest(open)
 	failed := results.FirstErr() != nil
 	err := client.EndTransaction(ctx, kgo.TransactionEndTry(commit && !failed))
@@ -228,11 +226,11 @@ func (p *producers) transaction(client *kgo.Client, r *rand.Rand) bool {
 		case result.Err != nil:
 			p.published.loseTrack(1)
 		case err != nil:
-			p.published.note(result.Record, unknown, by)
+			p.published.note(result.Record, unknown)
 		case commit && !failed:
-			p.published.note(result.Record, committed, by)
+			p.published.note(result.Record, committed)
 		default:
-			p.published.note(result.Record, aborted, by)
+			p.published.note(result.Record, aborted)
 		}
 	}
 	return err == nil && !failed

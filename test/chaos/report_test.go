@@ -1,75 +1,68 @@
 package chaos
 
-// This file reports the results of a run, as text and as JSON.
+// This file reports the results of a run.
 
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
+	"testing"
 	"text/tabwriter"
 	"time"
 )
 
-// builtHere is the consumer whose clocks can be wrong.
-const builtHere = "the consumer built from here"
-
 // Report is the report of a whole run.
 type Report struct {
-	Seed     uint64       `json:"seed"`
-	Seconds  float64      `json:"seconds"` // of faults, over all modes
-	Machine  string       `json:"machine"`
-	Kafka    string       `json:"kafka"`
-	Redis    string       `json:"redis"`
-	Consumer string       `json:"consumer"`
-	Modes    []ModeReport `json:"modes"`
-	Lacks    []string     `json:"lacks"` // what the run lacks to be meaningful; each entry fails the run
+	Seed    uint64
+	Seconds float64 // of faults, over all modes
+	Machine string
+	Kafka   string
+	Redis   string
+	Modes   []ModeReport
+	Lacks   []string // what the run lacks to be meaningful; each entry fails the run
 }
 
 // ModeReport is the report of one mode.
 type ModeReport struct {
-	Mode   string        `json:"mode"`
-	Faults []FaultReport `json:"faults"` // by kind
-	Events Events        `json:"events"`
-	Reads  Reads         `json:"reads"`
+	Mode   string
+	Faults []FaultReport // by kind
+	Events Events
 	// Consumers is the number of processes that were started; Ended holds the last log lines of those that
 	// ended by themselves.
-	Consumers   int            `json:"consumers"`
-	Ended       []string       `json:"ended"`
-	Clocks      Clocks         `json:"clocks"`
-	Halts       map[string]int `json:"halts"` // by reason; all were overcome if there is no difference
-	Rebalances  int            `json:"rebalances"`
-	Sweeps      int            `json:"sweeps_resumed"`
-	Boards      int            `json:"boards"` // compared
-	Standings   int            `json:"standings"`
-	Hidden      int            `json:"hidden"`          // standings of banned members, also compared
-	Final       int            `json:"final"`           // windows, also compared with the archive
-	Meanwhile   int            `json:"final_meanwhile"` // of these, final while events arrived
-	Archive     string         `json:"archive"`
-	Letters     int            `json:"dead_letters"`
-	Differences []string       `json:"differences"`
+	Consumers   int
+	Ended       []string
+	Halts       map[string]int // by reason; all were overcome if there is no difference
+	Rebalances  int
+	Sweeps      int
+	Boards      int // compared
+	Standings   int
+	Hidden      int // standings of banned members, also compared
+	Final       int // windows, also compared with the archive
+	Meanwhile   int // of these, final while events arrived
+	Letters     int
+	Differences []string
 	// Wrong lists failures other than differences at the end: a recovery or a rebuild that took too long.
-	Wrong []string `json:"wrong"`
-	Logs  string   `json:"logs,omitempty"` // a directory, if there is a difference
+	Wrong []string
+	Logs  string // a directory, if there is a difference
 }
 
 // FaultReport is about one kind of fault, and the rounds in which it came first and had an effect. The
 // influence of a second fault in a round on their times is not separated.
 type FaultReport struct {
-	Kind       string `json:"kind"`
-	Tried      int    `json:"tried"`
-	TookEffect int    `json:"took_effect"`
+	Kind       string
+	Tried      int
+	TookEffect int
 	// Recovery is the time from the fault's end until everything counts that the log had then.
-	Recovery Times  `json:"recovery"`
-	Effect   string `json:"effect"` // the last effect
+	Recovery Times
+	Effect   string // the last effect
 }
 
 // Times summarizes several rounds.
 type Times struct {
-	Rounds int     `json:"rounds"`
-	Median float64 `json:"median_seconds"`
-	Worst  float64 `json:"worst_seconds"`
+	Rounds int
+	Median float64
+	Worst  float64
 
 	all []time.Duration
 }
@@ -93,28 +86,15 @@ func (t *Times) String() string {
 
 // Events counts records by the producers' knowledge and the log's content.
 type Events struct {
-	Published int `json:"published"`
-	Committed int `json:"committed"`
-	Aborted   int `json:"aborted"`
-	Unknown   int `json:"unknown"` // without a reliable response
-	InLog     int `json:"in_log"`  // visible to a read_committed reader
-	Bad       int `json:"bad"`
-	Late      int `json:"late"`
-	Empty     int `json:"empty"` // tombstones
-	Repeats   int `json:"repeats"`
-}
-
-// Clocks holds the largest errors of consumers' clocks.
-type Clocks struct {
-	Behind float64 `json:"behind_seconds"`
-	Ahead  float64 `json:"ahead_seconds"`
-}
-
-// Reads counts the reads of boards.
-type Reads struct {
-	Answered int `json:"answered"`
-	Refused  int `json:"refused"`  // during a fault
-	TooSlow  int `json:"too_slow"` // without a fault; the repeated read succeeded if there is no difference
+	Published int
+	Committed int
+	Aborted   int
+	Unknown   int // without a reliable response
+	InLog     int // visible to a read_committed reader
+	Bad       int
+	Late      int
+	Empty     int // tombstones
+	Repeats   int
 }
 
 // add records a fault.
@@ -166,7 +146,7 @@ func (r *Report) wrong() int {
 
 // write writes the report as text.
 func (r *Report) write(w io.Writer) {
-	fmt.Fprintf(w, "\nChaos: seed %d, %.0f s of faults, %s\n%s; %s; %s\n\n", r.Seed, r.Seconds, r.Machine, r.Kafka, r.Redis, r.Consumer)
+	fmt.Fprintf(w, "\nChaos: seed %d, %.0f s of faults, %s\n%s; %s\n\n", r.Seed, r.Seconds, r.Machine, r.Kafka, r.Redis)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "FAULT\tTRIED\tTOOK EFFECT\tRECOVERED AFTER\tWORST\tFOR INSTANCE")
 	tried, took := 0, 0
@@ -176,48 +156,12 @@ func (r *Report) write(w io.Writer) {
 	}
 	fmt.Fprintf(t, "all\t%d\t%d\n", tried, took)
 	_ = t.Flush()
-	fmt.Fprintln(w)
-	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name string, value func(ModeReport) any) {
-		fmt.Fprint(t, name)
-		for _, m := range r.Modes {
-			fmt.Fprintf(t, "\t%v", value(m))
-		}
-		fmt.Fprintln(t)
+	for _, m := range r.Modes {
+		fmt.Fprintf(w, "\n%s: %d standings and %d hidden ones on %d boards, %d final windows, %d dead letters; %d differences, %d other failures\n",
+			m.Mode, m.Standings, m.Hidden, m.Boards, m.Final, m.Letters, len(m.Differences), len(m.Wrong))
+		fmt.Fprintf(w, "  %+v\n", m.Events)
+		fmt.Fprintf(w, "  %d consumers, %d generations, %d sweeps continued, halts %v\n", m.Consumers, m.Rebalances, m.Sweeps, m.Halts)
 	}
-	row("", func(m ModeReport) any { return strings.ToUpper(m.Mode) })
-	row("events published", func(m ModeReport) any { return m.Events.Published })
-	row("  committed", func(m ModeReport) any { return m.Events.Committed })
-	row("  aborted", func(m ModeReport) any { return m.Events.Aborted })
-	row("  outcome unknown", func(m ModeReport) any { return m.Events.Unknown })
-	row("in the log, committed", func(m ModeReport) any { return m.Events.InLog })
-	row("  bad, late, empty, repeats", func(m ModeReport) any {
-		return fmt.Sprintf("%d, %d, %d, %d", m.Events.Bad, m.Events.Late, m.Events.Empty, m.Events.Repeats)
-	})
-	row("reads answered", func(m ModeReport) any { return m.Reads.Answered })
-	row("  refused during a fault", func(m ModeReport) any { return m.Reads.Refused })
-	row("  too slow without one", func(m ModeReport) any { return m.Reads.TooSlow })
-	row("consumers started", func(m ModeReport) any { return m.Consumers })
-	row("  ended by themselves", func(m ModeReport) any { return len(m.Ended) })
-	row("  clocks behind and ahead, at most", func(m ModeReport) any { return fmt.Sprintf("%.0f s, %.0f s", m.Clocks.Behind, m.Clocks.Ahead) })
-	row("generations", func(m ModeReport) any { return m.Rebalances })
-	row("sweeps gone on with", func(m ModeReport) any { return m.Sweeps })
-	row("halts, overcome", func(m ModeReport) any { return counted(m.Halts) })
-	row("boards compared", func(m ModeReport) any { return m.Boards })
-	row("  standings in them", func(m ModeReport) any { return m.Standings })
-	row("  hidden ones beside them", func(m ModeReport) any { return m.Hidden })
-	row("  windows that are final, and archived", func(m ModeReport) any { return m.Final })
-	row("  final while events came", func(m ModeReport) any { return m.Meanwhile })
-	row("  the archive", func(m ModeReport) any { return m.Archive })
-	row("dead letters", func(m ModeReport) any { return m.Letters })
-	row("difference from the oracle", func(m ModeReport) any {
-		if len(m.Differences) == 0 {
-			return "nil"
-		}
-		return fmt.Sprintf("%d FOUND", len(m.Differences))
-	})
-	row("other failures", func(m ModeReport) any { return len(m.Wrong) })
-	_ = t.Flush()
 	for _, l := range r.Lacks {
 		fmt.Fprintf(w, "\nFAILED: %s", l)
 	}
@@ -238,14 +182,82 @@ func (r *Report) write(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// counted formats counts by name: "gap 2, torn 1".
-func counted(counts map[string]int) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		all = append(all, fmt.Sprintf("%s %d", name, counts[name]))
+// many is the number of tries from which the share of a kind that took effect is judged.
+const many = 10
+
+// hollow returns what is missing for a meaningful comparison with the oracle: events, repeats, standings,
+// hidden standings, faults, and for each kind that was tried often, that at least half of the
+// tries took effect.
+func (r *Report) hollow() []string {
+	var lacks []string
+	if len(r.Modes) == 0 {
+		lacks = append(lacks, "no mode was run")
 	}
-	if len(all) == 0 {
-		return "none"
+	for _, m := range r.Modes {
+		if m.Events.InLog == 0 {
+			lacks = append(lacks, m.Mode+": no event was in the log")
+		}
+		if m.Standings == 0 {
+			lacks = append(lacks, m.Mode+": no standing was compared")
+		}
+		if m.Events.Repeats == 0 {
+			lacks = append(lacks, m.Mode+": no event was a repeat")
+		}
+		if m.Hidden == 0 {
+			lacks = append(lacks, m.Mode+": no banned member's standing was compared")
+		}
+		if m.Final == 0 {
+			lacks = append(lacks, m.Mode+": no final window was compared with the archive")
+		}
+		if !slices.ContainsFunc(m.Faults, func(f FaultReport) bool { return f.TookEffect > 0 }) {
+			lacks = append(lacks, m.Mode+": no fault took effect")
+		}
 	}
-	return strings.Join(all, ", ")
+	for _, f := range r.merge() {
+		if f.Tried >= many && 2*f.TookEffect < f.Tried {
+			lacks = append(lacks, fmt.Sprintf("%s: of %d tries only %d took effect", f.Kind, f.Tried, f.TookEffect))
+		}
+	}
+	return lacks
+}
+
+// full returns a run that lacks nothing.
+func full() *Report {
+	return &Report{Modes: []ModeReport{{
+		Mode: plain, Events: Events{InLog: 1, Repeats: 1}, Standings: 1, Hidden: 1, Final: 1,
+		Faults: []FaultReport{{Kind: rebuildEnds, Tried: many, TookEffect: many / 2}},
+	}}}
+}
+
+func TestARunInWhichNothingHappenedFails(t *testing.T) {
+	t.Parallel()
+	if lacks := full().hollow(); len(lacks) > 0 {
+		t.Errorf("a run with all of it lacks %q", lacks)
+	}
+	for name, c := range map[string]struct {
+		change func(*Report)
+		lacks  string
+	}{
+		"nothing at all":  {func(r *Report) { r.Modes = nil }, "no mode was run"},
+		"an empty mode":   {func(r *Report) { r.Modes = append(r.Modes, ModeReport{Mode: rdb}) }, "rdb: no fault took effect"},
+		"no events":       {func(r *Report) { r.Modes[0].Events = Events{Published: 9} }, "plain: no event was in the log"},
+		"no standings":    {func(r *Report) { r.Modes[0].Standings = 0 }, "plain: no standing was compared"},
+		"no repeats":      {func(r *Report) { r.Modes[0].Events.Repeats = 0 }, "plain: no event was a repeat"},
+		"nobody hidden":   {func(r *Report) { r.Modes[0].Hidden = 0 }, "plain: no banned member's standing was compared"},
+		"nothing final":   {func(r *Report) { r.Modes[0].Final = 0 }, "plain: no final window was compared with the archive"},
+		"no faults":       {func(r *Report) { r.Modes[0].Faults = nil }, "plain: no fault took effect"},
+		"faults in vain":  {func(r *Report) { r.Modes[0].Faults[0].TookEffect = 0 }, "plain: no fault took effect"},
+		"a kind often so": {func(r *Report) { r.Modes[0].Faults[0].TookEffect-- }, "rebuild: to its end: of 10 tries only 4 took effect"},
+		"a kind in two modes so": {func(r *Report) {
+			r.Modes = append(r.Modes, full().Modes[0])
+			r.Modes[1].Faults[0].TookEffect--
+		}, "rebuild: to its end: of 20 tries only 9 took effect"},
+	} {
+		r := full()
+		c.change(r)
+		lacks := strings.Join(r.hollow(), "\n")
+		if !strings.Contains(lacks, c.lacks) {
+			t.Errorf("%s: it lacks %q, want %q", name, lacks, c.lacks)
+		}
+	}
 }

@@ -366,27 +366,6 @@ func (n *node) loseTail(bytes int64) (int64, error) {
 	return lost, nil
 }
 
-// persist makes the content of Redis survive every crash of the mode: it starts a new AOF, because the end
-// of the current one may be lost.
-func (s *store) persist(ctx context.Context) error {
-	if s.mode != plain {
-		return nil
-	}
-	n := s.nodes[0]
-	if err := n.direct.BgRewriteAOF(ctx).Err(); err != nil {
-		return fmt.Errorf("rewrite the AOF: %w", err)
-	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		is := section(ctx, n.direct, "persistence")
-		if is["aof_rewrite_in_progress"] == "0" && is["aof_rewrite_scheduled"] == "0" && is["aof_last_bgrewrite_status"] == "ok" {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the AOF isn't rewritten: %v", is)
-		}
-	}
-}
-
 // keep stores a dump of the current state, to return to.
 func (s *store) keep(ctx context.Context, place *harness.Place) {
 	const most = 6

@@ -36,11 +36,6 @@ func (w *world) judge(m *ModeReport) {
 	// whose workers commit where they start.
 	found(func(t testing.TB) { w.place.AwaitCommitted(t, settledWithin) })
 	found(w.recall)
-	w.readers.stop()
-	w.readers.mu.Lock()
-	m.Reads = w.readers.reads
-	m.Differences = append(m.Differences, w.readers.wrong...)
-	w.readers.mu.Unlock()
 	for _, s := range w.slots { // so that no other consumer starts in its place
 		s.mu.Lock()
 		s.held = true
@@ -82,7 +77,6 @@ func (w *world) replay(t testing.TB, m *ModeReport) {
 	t.Helper()
 	p := w.producers.published
 	seen := map[oracle.At]bool{}
-	sealed := w.newEarly(t)
 	w.place.EachRecord(t, w.place.Topic, func(r *kgo.Record) {
 		w.place.Expect(t, r)
 		m.Events.InLog++
@@ -94,8 +88,6 @@ func (w *world) replay(t testing.TB, m *ModeReport) {
 			t.Errorf("Kafka shows the record at %v, whose transaction was aborted", at)
 		case known && given.value != maphash.Bytes(p.seed, r.Value):
 			t.Errorf("Kafka shows another record at %v than was published", at)
-		case known:
-			sealed.see(r, given.by)
 		}
 	})
 	for at, given := range p.receipts {
@@ -103,7 +95,6 @@ func (w *world) replay(t testing.TB, m *ModeReport) {
 			t.Errorf("Kafka has lost the record at %v, which it acknowledged", at)
 		}
 	}
-	sealed.report(t)
 	counts := w.place.Oracle(t).Counts()
 	m.Events.Bad, m.Events.Late, m.Events.Empty = int(counts.DeadLettered()), int(counts.Late), int(counts.Skipped)
 	m.Events.Repeats = int(counts.Duplicates)
@@ -125,8 +116,6 @@ func (w *world) accounted(t testing.TB) {
 // sum completes the report from the consumers' logs and the servers' content.
 func (w *world) sum(m *ModeReport) {
 	m.Consumers = len(w.place.Consumers())
-	m.Clocks = w.apart()
-	m.Archive = w.archive.String()
 	w.mu.Lock()
 	m.Ended = append([]string{}, w.ended...)
 	w.mu.Unlock()

@@ -1,6 +1,6 @@
 package chaos
 
-// This file holds the world of a mode: its Kafka, Redis, networks, consumers, producers and readers.
+// This file holds the world of a mode: its Kafka, Redis, networks, consumers and producers.
 
 import (
 	"context"
@@ -42,17 +42,13 @@ type world struct {
 	kafka     *testenv.KafkaServer
 	toKafka   *network
 	store     *store
-	archive   archive
-	clocks    *clocks
+	archive   string // path of the SQLite file
 	producers *producers
-	readers   *readers
 	slots     []*slot
 	began     time.Time
 
-	// disturbed counts the starts and ends of faults: it is odd while something is wrong, and until the
-	// first events count, because Redis is empty until then. A rebuild is not a fault: no read may be
-	// refused because of it.
-	disturbed atomic.Int64
+	// disturbed means that something is wrong, or that no event counts yet. A calm fault disturbs nothing.
+	disturbed atomic.Bool
 	// single means that the round has only one fault.
 	single atomic.Bool
 	// rebuildTook is the duration of the last completed rebuild, ms.
@@ -75,16 +71,13 @@ type slot struct {
 	held     bool // reserved by a fault
 }
 
-// newWorld starts servers, consumers, producers and readers.
+// newWorld starts servers, consumers and producers.
 func newWorld(t *testing.T, mode string, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, mode: mode, partitions: partitions, began: time.Now(), orders: map[string]order{}}
 	w.rebuildTook.Store(300) // for a log that has just started
-	w.disturbed.Store(1)
-	w.archive = newArchive(t, mode, seed)
-	if len(w.of()) == 0 {
-		testenv.NotRun(t, "no fault that was asked for takes this archive: "+w.archive.String())
-	}
+	w.disturbed.Store(true)
+	w.archive = filepath.Join(t.TempDir(), "archive.db")
 	w.startKafka(t)
 	harness.Binary(t) // slow preparations come before the seasons start
 	w.store = newStore(t, mode, seed)
@@ -94,25 +87,23 @@ func newWorld(t *testing.T, mode string, seed uint64) *world {
 	})
 	w.place.Settings["kafka.bans_topic"] = w.place.Topic + ".bans"
 	w.banFirst(t)
-	w.clocks = newClocks(seed)
 	for number := range consumers {
-		w.slots = append(w.slots, &slot{number: number, consumer: w.start(number)})
+		w.slots = append(w.slots, &slot{number: number, consumer: w.place.Start(t)})
 	}
 	w.watch(t)
 	w.producers = startProducers(t, w.place, seed, partitions)
-	w.readers = startReaders(t, w, seed)
 	return w
 }
 
 // seasonal returns settings with boards with several rules, duplicates, and a season that ends in the
 // middle of the faults. Events before its start are early on boards without other periods. Windows become
 // final and are archived.
-func seasonal(a archive) map[string]string {
+func seasonal(archive string) map[string]string {
 	now, lasts := time.Now(), *duration/time.Duration(strings.Count(*modes, ",")+1)
 	settings := harness.Ruled(now.Add(-30*time.Minute), now.Add(starting+lasts/2))
 	settings["event.duplicates"] = strconv.Itoa(duplicates)
 	settings["boards"] = withSeasons(settings["boards"])
-	return with(settings, finals(a, lasts))
+	return with(settings, finals(archive, lasts))
 }
 
 // startKafka starts a Kafka whose listener is behind a network.
@@ -155,7 +146,7 @@ func (w *world) restart(s *slot) {
 	w.mu.Lock()
 	w.ended = append(w.ended, fmt.Sprintf("consumer %d: %s", s.consumer.Number, s.consumer.Log.Tail(2)))
 	w.mu.Unlock()
-	s.consumer = w.start(s.number)
+	s.consumer = w.place.Start(w.t)
 }
 
 // take reserves a free consumer for a fault, if possible one with partitions. nil: all are reserved.
@@ -200,7 +191,7 @@ func (w *world) giveBack(s *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.consumer.Running() {
-		s.consumer = w.start(s.number)
+		s.consumer = w.place.Start(w.t)
 	}
 	s.held = false
 }

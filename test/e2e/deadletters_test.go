@@ -10,14 +10,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/test/harness"
-	"github.com/standings/standings/test/testenv"
 )
 
 // badAndMended lists bad events, each with the fix for its value.
@@ -202,60 +200,4 @@ func mend(t *testing.T, exported []byte, want int) []byte {
 		t.Fatalf("%d lines, want %d", n, want)
 	}
 	return out.Bytes()
-}
-
-// The rules are widened after a fixed copy was published, so a replay counts both the original and the copy. The same
-// file with its points negated takes the copy back.
-func TestACopyIsTakenBackBeforeItsOriginalCountsByWiderRules(t *testing.T) {
-	testenv.SlowEmbedded(t)
-	t.Parallel()
-	place := harness.New(t, harness.Options{Settings: map[string]string{"boards": "global"}, TopicConfig: map[string]string{"retention.ms": "-1"}})
-	place.Publish(t, harness.Record(0, `{"user_id":"u1","points":25,"board":["global","asia"]}`), harness.Record(0, `{"user_id":"u1","points":1}`))
-	count(t, place)
-	line := place.Command(t, "dead-letters", "export", "--reason", "unknown_board")
-	publish := func(old, now string) {
-		t.Helper()
-		fixed := strings.Replace(string(line), old, now, 1)
-		file := filepath.Join(t.TempDir(), "fixed.ndjson")
-		if err := os.WriteFile(file, []byte(fixed), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		place.Command(t, "produce", "--file", file)
-	}
-	points := func() (sum int) {
-		t.Helper()
-		var shown struct{ Standings []struct{ Points int } }
-		decode(t, place.Command(t, "top", "global", "yearly", "--json"), &shown)
-		for _, s := range shown.Standings {
-			sum += s.Points
-		}
-		return sum
-	}
-	again := func() {
-		t.Helper()
-		if err := place.RedisClient().Del(t.Context(), keysOf(t, place)...).Err(); err != nil {
-			t.Fatal(err)
-		}
-		count(t, place)
-	}
-	publish(`["global","asia"]`, `"global"`)
-	count(t, place)
-	if got := points(); got != 26 {
-		t.Errorf("%d points with the copy, want 26", got)
-	}
-	again()
-	if got := points(); got != 26 {
-		t.Errorf("%d points by the same rules, want 26", got)
-	}
-	place.Settings["boards"] = "global,asia"
-	again()
-	if got := points(); got != 51 {
-		t.Errorf("%d points by wider rules, with the original and the copy: want 51", got)
-	}
-	publish(`"points":25,"board":["global","asia"]`, `"points":-25,"board":"global"`)
-	count(t, place)
-	again()
-	if got := points(); got != 26 {
-		t.Errorf("%d points once the copy is taken back, want 26", got)
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -115,76 +114,4 @@ func TestTopicsOfDifferentFormsFeedTheSameBoards(t *testing.T) {
 			t.Errorf("%s: the dead letters are %v, so that the test shows little", p.Topic, dead)
 		}
 	}
-}
-
-func TestEveryOddCloudEventCountsOrIsDeadLetteredForItsReason(t *testing.T) {
-	t.Parallel()
-	place := harness.New(t, harness.Options{})
-	now := time.Now()
-	const good = `{"user_id":"u","points":1}`
-	var all []*kgo.Record
-	add := func(what, reason, value string, h []kgo.RecordHeader) {
-		r := harness.Record(0, value)
-		r.Key, r.Headers = []byte(what), h
-		if value == "null" {
-			r.Value = nil
-		}
-		all = append(all, r)
-		if got := place.Oracle(t).Judge(oracle.Record{Value: r.Value, Headers: harness.Headers(h), Time: r.Timestamp.UnixMilli()}); got != reason {
-			t.Errorf("%s: the oracle says %q, want %q", what, got, reason)
-		}
-	}
-	add("binary", "", good, binaryMode("1", now))
-	add("a tombstone in binary mode", "", "null", binaryMode("1", now))
-	add("a tombstone in structured mode", "", "null", headers("content-type", structured))
-	add("structured", "", inEnvelope("1", now, `"data":`+good), headers("content-type", structured))
-	add("structured before binary", "", inEnvelope("1", now, `"data":`+good), binaryMode("2", now, "ce_specversion", "0.1", "content-type", structured))
-	add("a type in capitals", "", inEnvelope("1", now, `"data":`+good), headers("Content-Type", strings.ToUpper(structured)))
-	add("a plain event that has a content type", "", good, headers("content-type", "text/plain"))
-	add("a repeated header", "", good, binaryMode("1", now, "ce_specversion", "0.1", "ce_specversion", "1.1"))
-	add("many headers", "", good, append(headers(strings.Split(strings.Repeat("x,y,", 1000)+"x,y", ",")...), binaryMode("1", now)...))
-
-	add("another version", oracle.Malformed, good, binaryMode("1", now, "ce_specversion", "0.3"))
-	add("data that isn't JSON", oracle.Malformed, good, binaryMode("1", now, "content-type", "application/avro"))
-	add("no envelope", oracle.Malformed, good, headers("content-type", structured))
-	add("an envelope without data", oracle.Malformed, inEnvelope("1", now, `"x":1`), headers("content-type", structured))
-	add("data that is text", oracle.Malformed, inEnvelope("1", now, `"data":"{}"`), headers("content-type", structured))
-	add("data twice", oracle.Malformed, inEnvelope("1", now, `"data":{},"data_base64":"e30="`), headers("content-type", structured))
-	add("Base64 that isn't", oracle.Malformed, inEnvelope("1", now, `"data_base64":"e30"`), headers("content-type", structured))
-	add("a batch", oracle.Malformed, `[]`, headers("content-type", "application/cloudevents-batch+json"))
-	add("Avro", oracle.Malformed, "\x02", headers("content-type", "application/cloudevents+avro"))
-	add("an event without a user", oracle.Invalid, `{"points":1}`, binaryMode("1", now))
-	add("a time that can't be read", oracle.BadTime, good, binaryMode("1", now, "ce_time", "soon"))
-	add("a time ahead", oracle.BadTime, inEnvelope("1", now.Add(time.Hour), `"data":`+good), headers("content-type", structured))
-	place.Produce(t, all...)
-	place.Expect(t, all...)
-
-	consumer := place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	consumer.Terminate(t)
-	place.Check(t)
-	place.CheckCounts(t)
-}
-
-// A second read also uses the headers and paths.
-func TestAnOverflowOfCloudEventsIsFoundAgainInTheLog(t *testing.T) {
-	t.Parallel()
-	place := harness.New(t, harness.Options{Settings: map[string]string{"max_points": "1000", "event.fields.user_id": "player.id"}})
-	event := func(user string, points int) *kgo.Record {
-		r := harness.Record(0, inEnvelope("ce-"+user, time.Now(), fmt.Sprintf(`"data":{"player":{"id":%q},"points":%d}`, user, points)))
-		r.Headers = headers("content-type", structured)
-		return r
-	}
-	binary := harness.Record(0, `{"player":{"id":"greedy"},"points":300}`)
-	binary.Headers = binaryMode("ce-1", time.Now())
-	greedy := []*kgo.Record{event("greedy", 600), binary, event("greedy", 101)}
-	modest := []*kgo.Record{event("modest", 600), event("modest", 400)}
-	place.Produce(t, append(append([]*kgo.Record{}, greedy...), modest...)...) // one batch: it is already in the log
-	place.ExpectOverflow(t, greedy...)
-	place.Expect(t, modest...)
-	consumer := place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	consumer.Terminate(t)
-	place.Check(t)
-	place.CheckCounts(t)
 }

@@ -11,10 +11,3 @@ import (
 func TestMain(m *testing.M) { harness.MainWaiting(m) }
 
 const within = harness.Within
-
-// says runs a command with settings, and returns its exit code and its combined output.
-func says(t *testing.T, place *harness.Place, settings map[string]string, args ...string) (code int, said string) {
-	t.Helper()
-	got := place.Run(t, settings, args...)
-	return got.Code, got.Stdout + got.Stderr
-}

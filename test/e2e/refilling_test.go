@@ -26,7 +26,7 @@ func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
 	consumer := place.Start(t)
 	place.AwaitCaughtUp(t, within)
 	harness.Eventually(t, within, func() string {
-		if code, said := says(t, place, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "whole"`) {
+		if code, said := place.Says(t, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "whole"`) {
 			return said
 		}
 		return ""
@@ -54,7 +54,7 @@ func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
 		t.Fatal("it was refilled before anybody could look: the log has to be longer")
 	}
 	for _, args := range [][]string{{"top", "global", "weekly"}, {"rank", "global", "weekly", "u1"}, {"status"}, {"check"}} {
-		if _, said := says(t, place, nil, args...); !strings.Contains(said, "still to read; until then boards are partial") {
+		if _, said := place.Says(t, nil, args...); !strings.Contains(said, "still to read; until then boards are partial") {
 			t.Errorf("%v: %s", args, said)
 		}
 	}
@@ -64,7 +64,7 @@ func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
 	}
 	place.AwaitCaughtUp(t, within)
 	harness.Eventually(t, within, func() string {
-		if code, said := says(t, place, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "whole"`) {
+		if code, said := place.Says(t, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "whole"`) {
 			return said
 		}
 		return ""

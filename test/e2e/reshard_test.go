@@ -1,12 +1,10 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -117,17 +115,16 @@ func TestTheNumberOfShardsIsChangedUnderTraffic(t *testing.T) {
 		{`"shard": 3`, []string{"top", "global", "weekly", "--json", "--shards"}},
 		{"nothing to do: the prefix", []string{"reshard", "--to", "4"}},
 	} {
-		if _, out := says(t, place, outdated, c.args...); !strings.Contains(out, c.says) {
+		if _, out := place.Says(t, outdated, c.args...); !strings.Contains(out, c.says) {
 			t.Errorf("%v doesn't say %q:\n%s", c.args, c.says, out)
 		}
 	}
 	isGone(t, place, "u7")
-	equalsOracle(t, place, func(board, member string) bool {
-		return member == "u7" || member == "u9" && board == "arena"
-	})
+	checkBanned(t, place)
 	orders(t, place, "unban", "u7")
 	orders(t, place, "unban", "u9", "--board", "arena")
 	place.TerminateAll(t)
+	place.Banned = nil
 	place.Check(t)
 }
 
@@ -141,27 +138,20 @@ func killed(t *testing.T, place *harness.Place, from, to int) {
 	if err := place.RedisClient().Set(t.Context(), hold, "another's", time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	var said syncedBuffer
-	cmd := exec.CommandContext(t.Context(), harness.Binary(t), "reshard", "--to", fmt.Sprint(to))
-	cmd.Env = place.Environment(place.Settings)
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	reshard := place.Begin(t, nil, "reshard", "--to", fmt.Sprint(to))
 	harness.Eventually(t, within, func() string {
-		if !strings.Contains(said.String(), "waiting for consumers") || place.RedisClient().Exists(t.Context(), place.KeyIn(1, "~copy")).Val() == 0 {
-			return "it hasn't begun: " + said.String()
+		if !strings.Contains(reshard.Log.Text(), "waiting for consumers") || place.RedisClient().Exists(t.Context(), place.KeyIn(1, "~copy")).Val() == 0 {
+			return "it hasn't begun: " + reshard.Log.Text()
 		}
 		return ""
 	})
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	reshard.Kill()
 	if n := place.RedisClient().Del(t.Context(), hold).Val(); n != 1 {
 		t.Error("another's hold was taken away")
 	}
 	// Its lock expires within half a minute; until then another reshard is refused.
 	harness.Eventually(t, within, func() string {
-		code, out := says(t, place, nil, "reshard", "--to", fmt.Sprint(to), "--dry-run")
+		code, out := place.Says(t, nil, "reshard", "--to", fmt.Sprint(to), "--dry-run")
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, out)
 		}
@@ -171,22 +161,4 @@ func killed(t *testing.T, place *harness.Place, from, to int) {
 		}
 		return ""
 	})
-}
-
-// syncedBuffer collects a process's output, which the test reads meanwhile.
-type syncedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncedBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncedBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

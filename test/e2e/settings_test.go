@@ -106,17 +106,3 @@ func TestStandingsMatchTheOracleUnderEverySettingOfTime(t *testing.T) {
 		})
 	}
 }
-
-func TestOnlyTheConfiguredBoardsCount(t *testing.T) {
-	t.Parallel()
-	place := harness.New(t, harness.Options{Settings: map[string]string{"boards": "eu,us"}})
-	place.Publish(t,
-		harness.Record(0, `{"user_id":"u","points":1,"board":["eu","us"]}`),
-		harness.Record(0, `{"user_id":"u","points":2,"board":["eu","asia"]}`),
-		harness.Record(0, `{"user_id":"u","points":4}`))
-	consumer := place.Start(t)
-	place.AwaitCaughtUp(t, within)
-	consumer.Terminate(t)
-	place.Check(t)
-	place.CheckCounts(t)
-}

@@ -3,8 +3,6 @@ package fence
 import (
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/standings/standings/test/harness"
 )
 
@@ -32,13 +30,4 @@ func TestACrashBetweenApplyAndCommitCountsNothingTwice(t *testing.T) {
 		t.Errorf("the second consumer read other events than the %d after the ledger: %+v", len(late), counts)
 	}
 	place.CheckCommitted(t)
-}
-
-// another returns events for another sweep, if the test missed the previous one.
-func another() []*kgo.Record { return harness.Earned(5, 60_000, 40_000, 1) }
-
-// awaitSweep waits until a consumer is in the middle of a sweep of the first partition.
-func awaitSweep(t *testing.T, place *harness.Place) {
-	t.Helper()
-	place.CatchSweep(t, harness.Within, harness.Sweep{More: another})
 }

@@ -89,3 +89,12 @@ func TestARecreatedTopicHalts(t *testing.T) {
 	}
 	c.Terminate(t)
 }
+
+// another returns events for another sweep, if the test missed the previous one.
+func another() []*kgo.Record { return harness.Earned(5, 60_000, 40_000, 1) }
+
+// awaitSweep waits until a consumer is in the middle of a sweep of the first partition.
+func awaitSweep(t *testing.T, place *harness.Place) {
+	t.Helper()
+	place.CatchSweep(t, harness.Within, harness.Sweep{More: another})
+}

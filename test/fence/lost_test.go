@@ -47,17 +47,3 @@ func TestAnApplyWhoseAnswerIsLostIsSentAgainAndCountsOnce(t *testing.T) {
 	place.Finish(t)
 	place.CheckCounts(t)
 }
-
-// A consumer dies while one of its calls, which is still in order, is on its way. Its successor finds that the
-// ledger moved, and the call of the dead consumer counts.
-func TestALateCallOfADeadOwnerCountsIfItIsStillInOrder(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t, harness.Options{Partitions: 2})
-	dead := place.Start(t)
-	events := hangs(t, place, dead)
-	dead.Kill()
-	place.Redis.Resume()
-	place.Start(t)
-	events.Stop()
-	place.Finish(t)
-}

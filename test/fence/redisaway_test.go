@@ -4,7 +4,6 @@ package fence
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -121,13 +120,11 @@ func saysFull(t *testing.T, place *harness.Place, c *harness.Consumer) {
 		return fmt.Sprintf("the metrics say %v of %v bytes: %v", m[used], m[most], err)
 	})
 	harness.Eventually(t, harness.Within, func() string { // once the last reported state is stale
-		cmd := exec.CommandContext(t.Context(), harness.Binary(t), "status")
-		cmd.Env = place.Environment(place.Settings)
-		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState.ExitCode() == 1 && strings.Contains(string(out), "is full: ") {
+		got := place.Run(t, nil, "status")
+		if got.Code == 1 && strings.Contains(got.Stdout+got.Stderr, "is full: ") {
 			return ""
 		}
-		return fmt.Sprintf("status doesn't say that Redis is full: %v\n%s", err, out)
+		return fmt.Sprintf("status doesn't say that Redis is full: %+v", got)
 	})
 }
 
@@ -136,27 +133,6 @@ func do(t *testing.T, place *harness.Place, commands [][]any) {
 	for _, command := range commands {
 		harness.Must(t, place.RedisClient().Do(t.Context(), command...).Err())
 	}
-}
-
-func TestARedisThatStillLoadsItsDumpIsAwaited(t *testing.T) {
-	t.Parallel()
-	// A delay of a millisecond per key prolongs loading; Redis serves events in between.
-	place := newPlace(t, harness.Options{}, "--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
-	c := place.Start(t)
-	place.Publish(t, harness.Earned(64, 500, 100, 1)...)
-	place.AwaitCaughtUp(t, harness.Within)
-	pairs := make([]any, 0, 16_000)
-	for i := range 8000 {
-		pairs = append(pairs, fmt.Sprintf("filler:%d", i), "x")
-	}
-	harness.Must(t, place.RedisClient().MSet(t.Context(), pairs...).Err())
-	dump := place.Redis.Dump()
-	place.Publish(t, harness.Earned(65, 500, 100, 1)...)
-	place.Redis.Restart(dump)
-	if !strings.Contains(c.Log.Text(), "LOADING") {
-		t.Errorf("the consumer hasn't met a loading Redis: %s", c.Log.Tail(5))
-	}
-	place.Finish(t)
 }
 
 func TestARedisThatEvictsIsRefusedAtTheStart(t *testing.T) {

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/standings/standings/test/oracle"
+	"github.com/standings/standings/test/testenv"
 )
 
 // Beside creates another topic that the place's consumers also read. It returns a Place to publish to.
 // Waits and checks of the first place cover all topics.
 func (p *Place) Beside(t testing.TB, partitions int) *Place {
 	t.Helper()
-	q := &Place{Kafka: p.Kafka, Redis: p.Redis, Topic: name(t.Name()), Group: p.Group, Prefix: p.Prefix, Settings: p.Settings,
+	q := &Place{Kafka: p.Kafka, Redis: p.Redis, Topic: testenv.Unique(t.Name()), Group: p.Group, Prefix: p.Prefix, Settings: p.Settings,
 		redis: p.redis, first: p, test: t, bad: map[oracle.At]Published{}}
 	q.connect(t)
 	t.Cleanup(func() { q.clean(t) })
@@ -50,7 +51,7 @@ func (p *Place) boardsOracle(t testing.TB) *oracle.Oracle {
 	if len(places) == 1 {
 		return p.Oracle(t)
 	}
-	o := oracle.New(OracleConfig(t, p.Settings))
+	o := oracle.New(oracleConfig(t, p.Settings))
 	for _, q := range places {
 		for _, published := range q.Published() {
 			r := published.asRecord()

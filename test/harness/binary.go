@@ -16,11 +16,10 @@ import (
 const BinaryVariable = "STANDINGS_TEST_CONSUMER"
 
 var built struct {
-	once   sync.Once
-	clocks bool // see UseClocks
-	dir    string
-	path   string
-	err    error
+	once sync.Once
+	dir  string
+	path string
+	err  error
 }
 
 // Main runs a package's tests, and then removes what was built for them.
@@ -60,7 +59,7 @@ func build() (string, error) {
 	if path := os.Getenv(BinaryVariable); path != "" {
 		return filepath.Abs(path)
 	}
-	mod, err := goEnv("GOMOD")
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module to build the consumer from: %w", err)
 	}
@@ -68,28 +67,10 @@ func build() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(built.dir, "consumer")
-	args := []string{"build", "-o", path}
-	if built.clocks {
-		goroot, err := goEnv("GOROOT")
-		if err != nil {
-			return "", fmt.Errorf("find Go's own files: %w", err)
-		}
-		file, err := overlay(goroot, built.dir)
-		if err != nil {
-			return "", err
-		}
-		args = append(args, "-overlay", file)
-	}
-	cmd := exec.Command("go", append(args, "./cmd/consumer")...)
-	cmd.Dir = filepath.Dir(mod)
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/consumer")
+	cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the consumer: %w\n%s", err, out)
 	}
 	return path, nil
-}
-
-// goEnv returns a variable of the go command.
-func goEnv(name string) (string, error) {
-	out, err := exec.Command("go", "env", name).Output()
-	return strings.TrimSpace(string(out)), err
 }

@@ -17,10 +17,8 @@ package harness
 
 import (
 	"context"
-	"crypto/rand"
 	"maps"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,7 +84,7 @@ type Place struct {
 // New creates a Place. What it leaves on shared servers is removed at the test's end.
 func New(t testing.TB, o Options) *Place {
 	t.Helper()
-	p := &Place{Kafka: o.Kafka, Redis: o.Redis, Prefix: name(t.Name()), Settings: map[string]string{}, bad: map[oracle.At]Published{},
+	p := &Place{Kafka: o.Kafka, Redis: o.Redis, Prefix: testenv.Unique(t.Name()), Settings: map[string]string{}, bad: map[oracle.At]Published{},
 		test: t, forgetful: o.Forgetful}
 	if p.Kafka == nil {
 		p.Kafka = testenv.Kafka(t)
@@ -94,7 +92,7 @@ func New(t testing.TB, o Options) *Place {
 	if p.Redis == nil && o.RedisClient == nil {
 		p.Redis = testenv.Redis(t)
 	}
-	if n := DefaultShards(t); n > 1 {
+	if n := defaultShards(t); n > 1 {
 		p.Settings["redis.shards"] = strconv.Itoa(n)
 	}
 	maps.Copy(p.Settings, o.Settings)
@@ -136,23 +134,6 @@ func (p *Place) clean(t testing.TB) {
 	defer cancel()
 	_, _ = p.admin.DeleteTopics(ctx, p.Topic, p.DeadLetterTopic(), p.Topic+".bans", p.Topic+".final", p.Topic+".final.done")
 	_ = p.eachKey(ctx, func(key string) { _ = p.redis.Unlink(ctx, key).Err() })
-}
-
-// name returns a unique name that contains the test's name and is short enough for a key prefix.
-func name(test string) string {
-	clean := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '-'
-	}, strings.TrimPrefix(test, "Test"))
-	if len(clean) > 48 {
-		clean = clean[:48]
-	}
-	return strings.Trim(clean, "-") + "-" + strings.ToLower(rand.Text()[:10])
 }
 
 // Within is the limit of every wait. It only detects hangs: no test guarantees a speed.

@@ -20,7 +20,6 @@ type Log struct {
 	rest  []byte
 	lines []string
 	all   []Line
-	ahead time.Duration
 }
 
 // Line is a log line in JSON.
@@ -29,8 +28,6 @@ type Line struct {
 	Message string
 	Fields  map[string]any
 }
-
-func newLog() *Log { return &Log{} }
 
 // Write accepts the process's output, cut at any place.
 func (l *Log) Write(b []byte) (int, error) {
@@ -56,28 +53,7 @@ func (l *Log) line(text []byte) {
 	line := Line{Fields: fields}
 	line.Level, _ = fields["level"].(string)
 	line.Message, _ = fields["msg"].(string)
-	if len(l.all) == 0 {
-		l.ahead = ahead(fields)
-	}
 	l.all = append(l.all, line)
-}
-
-// ahead returns the clock offset of the process that has just written a line.
-func ahead(fields map[string]any) time.Duration {
-	text, _ := fields["ts"].(string)
-	at, err := time.Parse("2006-01-02T15:04:05.000Z0700", text)
-	if err != nil {
-		return 0
-	}
-	return time.Until(at)
-}
-
-// Ahead returns the offset of the process's clock, from the time of its first line; a negative offset means
-// behind.
-func (l *Log) Ahead() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ahead
 }
 
 // Lines returns the JSON lines so far.
@@ -166,4 +142,21 @@ func (c Counts) Add(d Counts) Counts {
 		c.Consumed + d.Consumed, c.Applied + d.Applied, c.DeadLettered + d.DeadLettered,
 		c.Late + d.Late, c.Early + d.Early, c.Skipped + d.Skipped, c.Repeated + d.Repeated, c.Duplicates + d.Duplicates,
 	}
+}
+
+// Reasons returns the reasons why a process ended, one per line: after "consumer: ", as all commands write
+// them, or as the error of a log line, as run does.
+func Reasons(stderr string) []string {
+	var all []string
+	for line := range strings.Lines(stderr) {
+		if text, ok := strings.CutPrefix(line, "consumer: "); ok {
+			all = append(all, strings.TrimSpace(text))
+			continue
+		}
+		var logged struct{ Msg, Error string }
+		if json.Unmarshal([]byte(line), &logged) == nil && (logged.Msg == "ended by an error" || logged.Msg == "the configuration is wrong") {
+			all = append(all, logged.Error)
+		}
+	}
+	return all
 }

@@ -24,8 +24,6 @@ type Published struct {
 	Key, Value []byte
 	Headers    []kgo.RecordHeader
 	Overflow   bool // expected to be refused because of its points
-	// WithoutValue permits its dead letter to have no value, because of its size.
-	WithoutValue bool
 }
 
 // Record returns a record with a value for a partition, with the current time.
@@ -36,9 +34,9 @@ func Record(partition int, value string) *kgo.Record {
 // now returns the current time, cut to the ms of a record's time.
 func now() time.Time { return time.UnixMilli(time.Now().UnixMilli()) }
 
-// OfToday returns at, or the start of now's day in UTC if that is later: times of one day are in one week,
+// ofToday returns at, or the start of now's day in UTC if that is later: times of one day are in one week,
 // month and year, whenever a test runs.
-func OfToday(at, now time.Time) time.Time {
+func ofToday(at, now time.Time) time.Time {
 	if day := now.UTC().Truncate(24 * time.Hour); at.Before(day) {
 		return day
 	}
@@ -69,15 +67,6 @@ func (p *Place) ProduceBy(t testing.TB, client *kgo.Client, records ...*kgo.Reco
 	if err := p.produce(ctx, client, records...); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// PublishAll is Publish for a goroutine other than the test's.
-func (p *Place) PublishAll(ctx context.Context, records ...*kgo.Record) error {
-	err := p.produce(ctx, p.client, records...)
-	if err == nil {
-		p.Expect(p.test, records...)
-	}
-	return err
 }
 
 func (p *Place) produce(ctx context.Context, client *kgo.Client, records ...*kgo.Record) error {
@@ -137,7 +126,6 @@ func (p *Place) expect(t testing.TB, overflow bool, records ...*kgo.Record) {
 		q := Published{
 			Partition: int(r.Partition), Offset: r.Offset, Time: r.Timestamp.UnixMilli(),
 			Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Headers: r.Headers, Overflow: overflow,
-			WithoutValue: r.Context != nil && r.Context.Value(withoutValue{}) != nil,
 		}
 		record := q.asRecord()
 		record.Without = p.without(oracle.At{Partition: q.Partition, Offset: q.Offset}, q.Value)
@@ -180,15 +168,6 @@ func (p *Place) remembers() {
 	}
 }
 
-type withoutValue struct{}
-
-// WithoutValue marks a bad record whose dead letter may have no value, because the broker refuses it for
-// its size.
-func WithoutValue(r *kgo.Record) *kgo.Record {
-	r.Context = context.WithValue(context.Background(), withoutValue{}, true)
-	return r
-}
-
 // original returns the published bad record at an offset.
 func (p *Place) original(at oracle.At) Published {
 	p.mu.Lock()
@@ -203,7 +182,7 @@ func (p *Place) Oracle(t testing.TB) *oracle.Oracle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.expected == nil {
-		p.expected = oracle.New(OracleConfig(t, p.Settings))
+		p.expected = oracle.New(oracleConfig(t, p.Settings))
 	}
 	return p.expected
 }

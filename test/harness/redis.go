@@ -118,15 +118,20 @@ func (p *Place) AwaitBegun(t testing.TB, within time.Duration) {
 	})
 }
 
+// fromOf returns the offset before which everything counts at a position.
+func fromOf(position string) (int64, error) {
+	from, _, _ := strings.Cut(strings.TrimPrefix(position, "torn:"), "..")
+	return strconv.ParseInt(from, 10, 64)
+}
+
 // Counting returns the sum of the topic's positions over all partitions.
 func (p *Place) Counting(t testing.TB) int64 {
 	t.Helper()
 	sum := int64(0)
 	for partition, position := range p.Ledger(t) {
-		from, _, _ := strings.Cut(position, "..")
-		n, err := strconv.ParseInt(from, 10, 64)
+		n, err := fromOf(position)
 		if err != nil {
-			t.Fatalf("the ledger of partition %d stands at %q", partition, position)
+			t.Fatalf("the ledger of partition %d: %v", partition, err)
 		}
 		sum += n
 	}
@@ -322,6 +327,33 @@ func (p *Place) Board(t testing.TB, name string) map[string]uint64 {
 				t.Errorf("%s: member %q is on shard %d, and belongs on %d of %d", name, member, shard, of, p.Shards())
 			}
 			all[member] = score
+		}
+	}
+	return all
+}
+
+// Names returns the members' names: the time of the name in Unix ms, a blank and the name. It checks that
+// every name is kept as long as a window can exist, and is on its member's shard.
+func (p *Place) Names(t testing.TB) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	now := time.Now().UnixMilli()
+	for shard := range p.Shards() {
+		found, err := p.redis.HGetAll(t.Context(), p.KeyIn(shard, "names")).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for member, text := range found {
+			words := strings.SplitN(text, " ", 3)
+			until, err := strconv.ParseInt(words[min(1, len(words)-1)], 10, 64)
+			if len(words) < 3 || err != nil || until <= now {
+				t.Errorf("%q is called %q, which ends before now, %d", member, text, now)
+				continue
+			}
+			if of := p.ShardOf(member); of != shard {
+				t.Errorf("the name of %q is on shard %d, and belongs on %d of %d", member, shard, of, p.Shards())
+			}
+			all[member] = words[0] + " " + words[2]
 		}
 	}
 	return all

@@ -27,8 +27,8 @@ const ruledBoards = `{
 	"cup": {"score": "last", "fields": [{"name": "stage", "max": 9}, {"name": "revives", "max": 99, "order": "fewest"}], "periods": ["cup"]}
 }`
 
-// RuledBoards returns the names of the boards of Ruled.
-func RuledBoards() []string {
+// ruledNames returns the names of the boards of Ruled.
+func ruledNames() []string {
 	return []string{"global", "eu", "asia", "us", "arena", "lap", "ladder", "form", "mood", "cup"}
 }
 
@@ -47,9 +47,9 @@ func Ruled(start, end time.Time) map[string]string {
 	}
 }
 
-// RuledFields adds the fields that the boards of Ruled count to an event. There are few values, so that
+// ruledFields adds the fields that the boards of Ruled count to an event. There are few values, so that
 // members are often equal.
-func RuledFields(r *rand.Rand, event map[string]any) {
+func ruledFields(r *rand.Rand, event map[string]any) {
 	run := map[string]any{"stage": r.IntN(10), "revives": r.IntN(4)}
 	if r.IntN(3) > 0 {
 		run["by"] = []string{"Ada", "Bea", "B\u202e", "Ca\u00e9", "5 5 \x00"}[r.IntN(5)]
@@ -64,9 +64,9 @@ func RuledFields(r *rand.Rand, event map[string]any) {
 // RuledEvent returns an event of a member on boards of Ruled. Most events are valid. Some have an invalid
 // field, and some overflow; the latter belong to members without other events.
 func RuledEvent(r *rand.Rand, partition int, member string, event map[string]any) *kgo.Record {
-	RuledFields(r, event)
+	ruledFields(r, event)
 	event["user_id"] = member
-	some := RuledBoards()
+	some := ruledNames()
 	r.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
 	event["board"] = some[:1+r.IntN(4)]
 	switch r.IntN(480) {

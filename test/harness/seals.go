@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/test/oracle"
 )
@@ -132,12 +131,6 @@ func (p *Place) Final(t testing.TB, name string) bool {
 		}
 	}
 	return true
-}
-
-// Without returns the final windows, by their names in the listing, that were sealed before a record. It
-// uses the seals read by TakeSeals, and includes windows that would not accept the record's event anyway.
-func (p *Place) Without(r *kgo.Record) map[string]bool {
-	return p.without(oracle.At{Partition: int(r.Partition), Offset: r.Offset}, r.Value)
 }
 
 // without returns the final windows that were sealed before an event; nil if there are none or the value is

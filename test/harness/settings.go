@@ -32,8 +32,8 @@ var periods = []struct {
 
 const day = 24 * time.Hour
 
-// OracleConfig returns the oracle's configuration for these settings.
-func OracleConfig(t testing.TB, settings map[string]string) oracle.Config {
+// oracleConfig returns the oracle's configuration for these settings.
+func oracleConfig(t testing.TB, settings map[string]string) oracle.Config {
 	t.Helper()
 	get := func(key, otherwise string) string {
 		if v, ok := settings[key]; ok {

@@ -20,8 +20,8 @@ import (
 // shardsEnv sets the number of shards for places that do not set it themselves.
 const shardsEnv = "STANDINGS_TEST_SHARDS"
 
-// DefaultShards returns the number of shards of a place that does not set it.
-func DefaultShards(t testing.TB) int {
+// defaultShards returns the number of shards of a place that does not set it.
+func defaultShards(t testing.TB) int {
 	t.Helper()
 	n, err := strconv.Atoi(cmp.Or(os.Getenv(shardsEnv), "1"))
 	if err != nil || n < 1 {

@@ -26,7 +26,7 @@ func Earned(seed uint64, events, members, partitions int) []*kgo.Record {
 		if random.IntN(4) == 0 {
 			board = "eu"
 		}
-		at := OfToday(now.Add(-time.Duration(random.IntN(4*3600*1000))*time.Millisecond), now).UnixMilli()
+		at := ofToday(now.Add(-time.Duration(random.IntN(4*3600*1000))*time.Millisecond), now).UnixMilli()
 		value := fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q,"occurred_at":%d}`, member, points, board, at)
 		if random.IntN(100) == 0 {
 			value = fmt.Sprintf(`{"user_id":"m%d","points":"many"}`, member)

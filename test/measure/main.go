@@ -69,7 +69,6 @@ func run() error {
 	load := flag.String("load", "backlog", "shards: backlog or live")
 	rounds := flag.Int("rounds", 3, "shards, reads: how often each has its turn")
 	against := flag.String("against", "", "shards: another build of the consumer, with one shard")
-	concurrent := flag.Int("concurrent", 16, "reads: clients at a time, after one alone")
 	requests := flag.Int("requests", 2000, "reads: requests of each operation and way in a round")
 	flag.Parse()
 	kafkaAt, redisAt := os.Getenv("STANDINGS_TEST_KAFKA"), os.Getenv("STANDINGS_TEST_REDIS")
@@ -108,7 +107,7 @@ func run() error {
 	case "streams":
 		return m.streams(ctx, *clients)
 	case "reads":
-		return m.readsInTurn(ctx, *concurrent, *requests, *rounds)
+		return m.readsInTurn(ctx, *requests, *rounds)
 	case "shards":
 		return m.shardsInTurn(ctx, *load, *numbers, *against, *rounds)
 	}

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -69,22 +68,8 @@ func bareAround(ctx context.Context, r *redis.Client, board string, members []st
 // window is the path of the window that is read.
 const window = "/v1/boards/global/periods/yearly/windows/current"
 
-// way is one of the two ways to read.
-type way struct {
-	do  func(ctx context.Context, of *read, members []string) error
-	cpu func() float64 // of the server other than Redis
-}
-
-// taken has the figures of a way, for an operation and a number of clients.
-type taken struct {
-	took    []time.Duration // per request
-	seconds float64         // elapsed
-	redis   float64         // seconds of processor time, like server
-	server  float64
-}
-
-// readsInTurn measures all operations on a board with every member: with one client, and with several at once.
-func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds int) error {
+// readsInTurn measures all operations on a board with every member, by one client.
+func (m *measurement) readsInTurn(ctx context.Context, requests, rounds int) error {
 	if err := m.everyMember(ctx); err != nil {
 		return err
 	}
@@ -102,53 +87,69 @@ func (m *measurement) readsInTurn(ctx context.Context, clients, requests, rounds
 	if err != nil {
 		return err
 	}
-	serve, err := m.command(ctx, "serve", "STANDINGS_LISTEN=off", "STANDINGS_API_LISTEN="+apiAt, "STANDINGS_API_REQUESTS="+strconv.Itoa(4*clients))
+	serve, err := m.command(ctx, "serve", "STANDINGS_LISTEN=off", "STANDINGS_API_LISTEN="+apiAt)
 	if err != nil {
 		return err
 	}
-	bare := redis.NewClient(&redis.Options{Addr: m.masters[0].Options().Addr, PoolSize: clients})
-	defer bare.Close() //nolint:errcheck // the process ends
-	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}}
+	c := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	board := fmt.Sprintf("%s:{0}:global:yearly:%d", m.prefix, time.Now().UTC().Year())
 	ways := []way{
-		{func(ctx context.Context, of *read, members []string) error { return of.bare(ctx, bare, board, members) }, func() float64 { return 0 }},
-		{func(ctx context.Context, of *read, members []string) error {
+		func(ctx context.Context, of *read, members []string) error {
+			return of.bare(ctx, m.masters[0], board, members)
+		},
+		func(ctx context.Context, of *read, members []string) error {
 			return get(ctx, c, "http://"+apiAt+window+of.path(members), of.body(members))
-		}, serve.usage},
+		},
 	}
-	if err := until(ctx, func() (bool, error) { return ways[1].do(ctx, &reads[0], nil) == nil, nil }); err != nil { // until it is up
+	if err := until(ctx, func() (bool, error) { return ways[1](ctx, &reads[0], nil) == nil, nil }); err != nil { // until it is up
 		return err
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "µs\tclients\tbare p50\tp99\t/s\tRedis\tAPI p50\tp99\t/s\tRedis\tserver\t")
-	for _, at := range slices.Compact([]int{1, clients}) {
-		for i := range reads {
-			all := make([]taken, len(ways))
-			for round := range rounds + 1 {
-				for turn := range ways {
-					if round%2 == 1 { // the order alternates between rounds
-						turn = len(ways) - 1 - turn
-					}
-					one, err := m.timed(ctx, ways[turn], &reads[i], requests, at)
-					if err != nil {
-						return err
-					}
-					if round > 0 { // the first round opens connections and fills caches
-						all[turn].add(one)
-					}
+	fmt.Fprintln(out, "µs\tbare p50\tAPI p50\t")
+	for i := range reads {
+		taken := make([][]time.Duration, len(ways))
+		for round := range rounds + 1 {
+			for turn := range ways {
+				if round%2 == 1 { // the order alternates between rounds
+					turn = len(ways) - 1 - turn
+				}
+				one, err := m.timed(ctx, ways[turn], &reads[i], requests)
+				if err != nil {
+					return err
+				}
+				if round > 0 { // the first round opens connections and fills caches
+					taken[turn] = append(taken[turn], one...)
 				}
 			}
-			fmt.Fprintf(out, "%s\t%d\t%s%s%.0f\t\n", reads[i].name, at, &all[0], &all[1], 1e6*all[1].server/float64(len(all[1].took)))
 		}
+		fmt.Fprintf(out, "%s\t%d\t%d\t\n", reads[i].name, middle(taken[0]).Microseconds(), middle(taken[1]).Microseconds())
 	}
 	return errors.Join(out.Flush(), serve.stop())
 }
 
-// String returns the part of a table's line that both ways have.
-func (t *taken) String() string {
-	n := float64(len(t.took))
-	us := func(percent int) float64 { return float64(quantile(t.took, percent).Nanoseconds()) / 1e3 }
-	return fmt.Sprintf("%.0f\t%.0f\t%.0f\t%.0f\t", us(50), us(99), n/t.seconds, 1e6*t.redis/n)
+// way is one of the two ways to read.
+type way func(ctx context.Context, of *read, members []string) error
+
+// timed sends n requests, one after the other.
+func (m *measurement) timed(ctx context.Context, do way, of *read, n int) ([]time.Duration, error) {
+	took, members := make([]time.Duration, n), make([]string, of.members)
+	for i := range took {
+		for j := range members {
+			members[j] = "member-" + strconv.Itoa(rand.IntN(m.members))
+		}
+		sent := time.Now()
+		if err := do(ctx, of, members); err != nil {
+			return nil, fmt.Errorf("%s: %w", of.name, err)
+		}
+		took[i] = time.Since(sent)
+	}
+	return took, nil
+}
+
+// middle returns the median.
+func middle(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // body returns the body of the request, nil if it has none.
@@ -182,52 +183,4 @@ func get(ctx context.Context, c *http.Client, url string, body []byte) error {
 		err = fmt.Errorf("%s: status %d", url, got.StatusCode)
 	}
 	return errors.Join(err, got.Body.Close())
-}
-
-// timed sends n requests with several clients at once. A client sends its next request after the answer.
-func (m *measurement) timed(ctx context.Context, w way, of *read, n, clients int) (taken, error) {
-	redisBefore, err := m.redisCPU(ctx)
-	if err != nil {
-		return taken{}, err
-	}
-	each, errs := make([][]time.Duration, clients), make([]error, clients)
-	serverBefore, began := w.cpu(), time.Now()
-	var all sync.WaitGroup
-	for client := range clients {
-		all.Go(func() {
-			members := make([]string, of.members)
-			for range n / clients {
-				for i := range members {
-					members[i] = "member-" + strconv.Itoa(rand.IntN(m.members))
-				}
-				sent := time.Now()
-				if errs[client] = w.do(ctx, of, members); errs[client] != nil {
-					return
-				}
-				each[client] = append(each[client], time.Since(sent))
-			}
-		})
-	}
-	all.Wait()
-	t := taken{seconds: time.Since(began).Seconds(), server: w.cpu() - serverBefore, took: slices.Concat(each...)}
-	if err := errors.Join(errs...); err != nil {
-		return taken{}, fmt.Errorf("%s: %w", of.name, err)
-	}
-	redisAfter, err := m.redisCPU(ctx)
-	t.redis = redisAfter - redisBefore
-	return t, err
-}
-
-// add adds the figures of a round.
-func (t *taken) add(o taken) {
-	t.took = append(t.took, o.took...)
-	slices.Sort(t.took)
-	t.seconds += o.seconds
-	t.redis += o.redis
-	t.server += o.server
-}
-
-// quantile returns the given percentile of sorted values.
-func quantile(sorted []time.Duration, percent int) time.Duration {
-	return sorted[min(len(sorted)-1, len(sorted)*percent/100)]
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/standings/standings/test/harness"
 )
 
@@ -42,4 +44,18 @@ func TestALostRedisIsFilledAgainByWhatTheGroupHasCommitted(t *testing.T) {
 		t.Errorf("it is shown as incomplete, and isn't:\n%s", out)
 	}
 	c.Terminate(t)
+}
+
+// dated returns a record and event with the same time.
+func dated(partition int, at time.Time, member int, points int) *kgo.Record {
+	r := harness.Record(partition, fmt.Sprintf(`{"user_id":"m%d","points":%d,"board":%q}`, member, points, []string{"global", "eu"}[member%2]))
+	r.Timestamp = time.UnixMilli(at.UnixMilli())
+	return r
+}
+
+// shown returns what a reader sees of a listed window.
+func shown(t *testing.T, place *harness.Place, window string) string {
+	t.Helper()
+	part := strings.Split(window, ":")
+	return string(place.Command(t, "top", part[0], part[1], "--window", part[2]))
 }

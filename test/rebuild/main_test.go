@@ -4,15 +4,10 @@
 package rebuild
 
 import (
-	"bytes"
 	"encoding/json"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/standings/standings/internal/embedded/child"
 	"github.com/standings/standings/test/harness"
 	"github.com/standings/standings/test/oracle"
 	"github.com/standings/standings/test/testenv"
@@ -37,10 +32,9 @@ func newPlace(t *testing.T, o harness.Options) *harness.Place {
 
 // rebuilding is a rebuild that runs as a process.
 type rebuilding struct {
-	t       *testing.T
-	process *child.Process
-	out     bytes.Buffer
-	err     harness.Log
+	*harness.Process
+
+	t *testing.T
 }
 
 // report is the rebuild's output.
@@ -91,54 +85,24 @@ func (r *report) differ() int {
 // startRebuild starts a rebuild. It is killed when the test ends if it still runs.
 func startRebuild(t *testing.T, place *harness.Place, args ...string) *rebuilding {
 	t.Helper()
-	cmd := exec.Command(harness.Binary(t), append([]string{"rebuild", "--json"}, args...)...)
-	cmd.Env = place.Environment(place.Settings)
-	r := &rebuilding{t: t}
-	cmd.Stdout, cmd.Stderr = &r.out, &r.err
-	cmd.WaitDelay = 5 * time.Second
-	process, err := child.Start(cmd, "")
-	harness.Must(t, err)
-	r.process = process
-	t.Cleanup(process.Kill)
-	return r
+	return &rebuilding{place.Begin(t, nil, append([]string{"rebuild", "--json"}, args...)...), t}
 }
 
 // ended waits for the end and returns the exit code, or 128 plus the signal's number.
 func (r *rebuilding) ended() int {
 	r.t.Helper()
-	select {
-	case <-r.process.Done():
-	case <-time.After(harness.Within):
-		r.t.Fatalf("the rebuild still runs after %v:\n%s", harness.Within, r.err.Text())
-	}
-	err := r.process.Err()
-	if err == nil {
-		return 0
-	}
-	exit, ok := err.(*exec.ExitError) //nolint:errorlint // it comes bare
-	if !ok {
-		r.t.Fatal(err)
-	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return exit.ExitCode()
+	return r.AwaitExit(r.t, harness.Within)
 }
 
 // swapped waits for the end, requires exit code 0, and returns the report.
 func (r *rebuilding) swapped() *report {
 	r.t.Helper()
 	if code := r.ended(); code != 0 {
-		r.t.Fatalf("the rebuild ended with code %d:\n%s", code, r.err.Text())
+		r.t.Fatalf("the rebuild ended with code %d:\n%s", code, r.Log.Text())
 	}
-	return r.report()
-}
-
-func (r *rebuilding) report() *report {
-	r.t.Helper()
 	var said report
-	if err := json.Unmarshal(r.out.Bytes(), &said); err != nil {
-		r.t.Fatalf("%v in %q", err, r.out.String())
+	if err := json.Unmarshal(r.Out.Bytes(), &said); err != nil {
+		r.t.Fatalf("%v in %q", err, r.Out.String())
 	}
 	return &said
 }
@@ -147,11 +111,11 @@ func (r *rebuilding) report() *report {
 func (r *rebuilding) refused(says ...string) {
 	r.t.Helper()
 	if code := r.ended(); code != 1 {
-		r.t.Fatalf("the rebuild ended with code %d, want 1:\n%s%s", code, r.err.Text(), r.out.String())
+		r.t.Fatalf("the rebuild ended with code %d, want 1:\n%s%s", code, r.Log.Text(), r.Out.String())
 	}
 	for _, text := range says {
-		if !strings.Contains(r.err.Text(), text) {
-			r.t.Errorf("the rebuild doesn't say %q:\n%s", text, r.err.Text())
+		if !strings.Contains(r.Log.Text(), text) {
+			r.t.Errorf("the rebuild doesn't say %q:\n%s", text, r.Log.Text())
 		}
 	}
 }

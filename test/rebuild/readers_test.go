@@ -51,10 +51,10 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 	defer func() { stop(); beside.Wait() }()
 	beside.Go(func() { // producers
 		for seed := uint64(2); ctx.Err() == nil; seed++ {
-			if err := place.PublishAll(t.Context(), twins(seed, 30, 300)...); err != nil {
-				t.Error(err)
-				return
+			for _, r := range twins(seed, 30, 300) {
+				place.Stream(t.Context(), t, r)
 			}
+			place.Await()
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
@@ -79,7 +79,7 @@ func TestNoReaderSeesABoardThatIsHalfSwappedOrNone(t *testing.T) {
 	beside.Go(func() { // readers that use the command
 		for ctx.Err() == nil {
 			cmd := exec.Command(harness.Binary(t), "top", "left", "weekly")
-			cmd.Env = place.Environment(place.Settings)
+			cmd.Env = place.Environment(nil)
 			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "m") {
 				t.Errorf("top failed: %v\n%s", err, out)
 				return

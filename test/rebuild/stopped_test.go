@@ -4,11 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/test/harness"
 )
 
@@ -72,8 +70,8 @@ func TestARebuildThatIsKilledAnywhereLeavesTheLiveBoardsAndKeysThatExpire(t *tes
 		r := startRebuild(t, place)
 		select {
 		case <-time.After(rand.N(whole)):
-			r.process.Kill()
-		case <-r.process.Done():
+			r.Kill()
+		case <-r.Done():
 		}
 		if r.ended() == 0 {
 			swapped++
@@ -94,77 +92,5 @@ func TestARebuildThatIsKilledAnywhereLeavesTheLiveBoardsAndKeysThatExpire(t *tes
 		t.Error("no rebuild was killed with anything in Redis")
 	}
 	startRebuild(t, place).swapped()
-	place.Finish(t)
-}
-
-// awaitShadow waits until a rebuild has written its ledger, and returns its key.
-func awaitShadow(t *testing.T, place *harness.Place) (shadow string) {
-	t.Helper()
-	harness.Eventually(t, harness.Within, func() string {
-		for _, key := range beside(t, place) {
-			if strings.HasSuffix(key, ":ledger") {
-				shadow = key
-				return ""
-			}
-		}
-		return "no rebuild has a ledger yet"
-	})
-	return shadow
-}
-
-// paused starts a rebuild that cannot swap, because another job has the hold.
-func paused(t *testing.T, place *harness.Place) (r *rebuilding, goOn func()) {
-	t.Helper()
-	harness.Must(t, place.RedisClient().Set(t.Context(), place.Key("hold"), "the test's", time.Minute).Err())
-	r = startRebuild(t, place)
-	shadow := awaitShadow(t, place)
-	harness.Eventually(t, harness.Within, func() string {
-		stands, err := place.RedisClient().HGetAll(t.Context(), shadow).Result()
-		harness.Must(t, err)
-		for partition, at := range place.Ledger(t) {
-			if stands[ledger.Partition{Topic: place.Topic, Number: partition}.String()] != at {
-				return "the rebuild hasn't come close yet"
-			}
-		}
-		return ""
-	})
-	harness.Must(t, r.process.Signal(syscall.SIGSTOP))
-	harness.Must(t, place.RedisClient().Del(t.Context(), place.Key("hold")).Err())
-	return r, func() { harness.Must(t, r.process.Signal(syscall.SIGCONT)) }
-}
-
-func TestARebuildThatIsToldToStopRemovesWhatItHas(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t, harness.Options{Partitions: 2})
-	place.Start(t)
-	place.Publish(t, harness.Earned(53, 2000, 300, 2)...)
-	place.AwaitCaughtUp(t, harness.Within)
-	was := scores(t, place)
-	r, goOn := paused(t, place)
-	harness.Must(t, r.process.Signal(syscall.SIGTERM))
-	goOn()
-	code, said := r.ended(), r.err.Text()
-	some := place.Shards() > 1 && strings.Contains(said, "rebuilt; ") && strings.Contains(said, " as before. Each shard is exact by itself")
-	switch {
-	case code == 0:
-		t.Log("it had swapped before it was told")
-	case some && strings.HasSuffix(strings.TrimSpace(said), "interrupted"):
-		t.Log("some shards had been swapped before it was told")
-	case !strings.Contains(said, "interrupted: the boards are unchanged"):
-		t.Errorf("it says %s", said)
-	}
-	if left := beside(t, place); len(left) > 0 {
-		// Stopped while it removes what it has replaced, it leaves the rest at once, and reports this.
-		if code != 0 || !strings.Contains(said, "expires by itself") {
-			t.Errorf("it leaves %v", left)
-		}
-		for _, key := range left {
-			if place.RedisClient().PTTL(t.Context(), key).Val() == -1 {
-				t.Errorf("it leaves %s, which doesn't expire", key)
-			}
-			harness.Must(t, place.RedisClient().Del(t.Context(), key).Err())
-		}
-	}
-	same(t, was, scores(t, place))
 	place.Finish(t)
 }

@@ -23,15 +23,15 @@ func TestBansTakeAConsumersRightsToRunAndAReadersToOrder(t *testing.T) {
 		{"ban", "m7", "--reason", "aimbot"}, {"ban", "m8", "--board", "eu", "--reason", "smurfing"}, {"erase", "m9", "--yes"}, {"bans"},
 		{"rank", "global", "weekly", "m7", "--shadow"},
 	} {
-		got := command(t, place, as("boards"), args...)
-		if got.code != 0 || strings.Contains(got.stdout, "recorded") {
-			t.Errorf("consumer %v: exit code %d: %s%s", args, got.code, got.stdout, got.stderr)
+		got := place.Run(t, as("boards"), args...)
+		if got.Code != 0 || strings.Contains(got.Stdout, "recorded") {
+			t.Errorf("consumer %v: exit code %d: %s%s", args, got.Code, got.Stdout, got.Stderr)
 		}
 	}
 	place.Publish(t, earned(2, 1000)...) // banned members earn points, too
 	place.AwaitCaughtUp(t, within)
-	if got := command(t, place, as("boards"), "unban", "m7"); got.code != 0 || strings.Contains(got.stdout, "recorded") {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	if got := place.Run(t, as("boards"), "unban", "m7"); got.Code != 0 || strings.Contains(got.Stdout, "recorded") {
+		t.Errorf("exit code %d: %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	for key, banned := range map[string]bool{"m7": false, "m9": true} {
 		if shown := place.Boards(t); banned == inAny(shown, key) {

@@ -43,7 +43,7 @@ func TestASlotThatMovesAndFailoversOfAClusterLoseNothingAndCountNothingTwice(t *
 	c := newCluster(t)
 	place := c.place(t, map[string]string{"redis.addresses": c.Nodes[0].Addr(), "redis.cluster": "true"})
 	slot, err := c.Nodes[0].C.ClusterKeySlot(t.Context(), place.Key("ledger")).Result()
-	must(t, err)
+	harness.Must(t, err)
 	owner, other, last := c.Nodes[slot*3/slots], c.Nodes[0], c.Nodes[2]
 	place.Start(t)
 	place.Publish(t, earned(1, 1000)...)
@@ -53,7 +53,7 @@ func TestASlotThatMovesAndFailoversOfAClusterLoseNothingAndCountNothingTwice(t *
 	awaitPage(t, place, api)
 
 	t.Log("the slot moves under traffic, and to where the replica is")
-	stop := traffic(t, place)
+	stop := place.Traffic(t, 2).Stop
 	if owner == last {
 		c.Move(t, place.Key("ledger"), last, other)
 		owner = other
@@ -64,8 +64,8 @@ func TestASlotThatMovesAndFailoversOfAClusterLoseNothingAndCountNothingTwice(t *
 	reads(t, place)
 
 	t.Log("an orderly failover under traffic")
-	stop = traffic(t, place)
-	must(t, c.Replica.C.ClusterFailover(t.Context()).Err())
+	stop = place.Traffic(t, 2).Stop
+	harness.Must(t, c.Replica.C.ClusterFailover(t.Context()).Err())
 	c.AwaitMaster(t, c.Replica, c.Nodes...)
 	stop()
 	place.AwaitCaughtUp(t, within)
@@ -75,14 +75,14 @@ func TestASlotThatMovesAndFailoversOfAClusterLoseNothingAndCountNothingTwice(t *
 	last.Await(t, "info replication", func(info string) bool {
 		return strings.Contains(info, "role:slave") && strings.Contains(info, "master_link_status:up")
 	})
-	stop = traffic(t, place)
+	stop = place.Traffic(t, 2).Stop
 	c.Replica.Kill()
 	c.AwaitMaster(t, last, c.Nodes...)
 	stop()
 	place.AwaitCaughtUp(t, within)
 	reads(t, place)
 	awaitPage(t, place, api)
-	finish(t, place)
+	place.Finish(t)
 	for _, n := range c.Nodes {
 		nothingRefused(t, n.C)
 	}

@@ -36,7 +36,7 @@ const oldest = "6.2.0"
 func commandsOfTheDocument(t *testing.T) map[string]row {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/redis-commands.md")
-	must(t, err)
+	harness.Must(t, err)
 	rows := map[string]row{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z -]+)` \\| ([0-9.]+) \\| ([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
 		r := row{since: m[2]}
@@ -87,15 +87,15 @@ func (s sent) add(words []string) {
 func watch(t *testing.T, address string, but func(client string) bool) (stop func() sent) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-	must(t, err)
+	harness.Must(t, err)
 	_, err = conn.Write([]byte("MONITOR\r\n"))
-	must(t, err)
+	harness.Must(t, err)
 	seen, done := sent{}, make(chan struct{})
 	line := regexp.MustCompile(`^\+[0-9.]+ \[\d+ (\S+)\] (.*)$`)
 	quoted := regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	lines := bufio.NewReader(conn)
 	_, err = lines.ReadString('\n') // OK
-	must(t, err)
+	harness.Must(t, err)
 	go func() {
 		defer close(done)
 		for {
@@ -121,9 +121,9 @@ func watch(t *testing.T, address string, but func(client string) bool) (stop fun
 	return func() sent {
 		// The reply to QUIT follows all monitored commands, and ends the loop.
 		_, err := conn.Write([]byte("QUIT\r\n"))
-		must(t, err)
+		harness.Must(t, err)
 		<-done
-		must(t, conn.Close())
+		harness.Must(t, conn.Close())
 		return seen
 	}
 }
@@ -145,8 +145,8 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 			return conn, err
 		},
 	})
-	t.Cleanup(func() { must(t, look.Close()) })
-	must(t, look.Do(t.Context(), "acl", "setuser", "standings", "on", ">"+secret, "~*", "+@all").Err())
+	t.Cleanup(func() { harness.Must(t, look.Close()) })
+	harness.Must(t, look.Do(t.Context(), "acl", "setuser", "standings", "on", ">"+secret, "~*", "+@all").Err())
 	place := newPlace(t, look, as("standings"))
 	place.Settings["redis.addresses"], place.Settings["redis.db"] = server.Addr(), "1"
 	stop := watch(t, server.Addr(), func(client string) bool {
@@ -158,12 +158,12 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 	place.Command(t, "check")
 	other := place.Prefix + "2"
 	for _, key := range look.Keys(t.Context(), place.Prefix+":*").Val() {
-		must(t, look.Copy(t.Context(), key, strings.Replace(key, place.Prefix, other, 1), 1, false).Err())
+		harness.Must(t, look.Copy(t.Context(), key, strings.Replace(key, place.Prefix, other, 1), 1, false).Err())
 	}
-	must(t, look.Del(t.Context(), place.Key("workers")).Err()) // otherwise it counts as in use for 30 s
+	harness.Must(t, look.Del(t.Context(), place.Key("workers")).Err()) // otherwise it counts as in use for 30 s
 	for _, args := range [][]string{{"rebuild", "--diff"}, {"diff", "--with", other}, {"drop", "--prefix", place.Prefix, "--force", "--yes"}} {
-		if got := command(t, place, nil, args...); got.code != 0 {
-			t.Errorf("%s: exit code %d: %s", args[0], got.code, got.stderr)
+		if got := place.Run(t, nil, args...); got.Code != 0 {
+			t.Errorf("%s: exit code %d: %s", args[0], got.Code, got.Stderr)
 		}
 	}
 	all := stop()
@@ -216,7 +216,7 @@ func TestEveryCommandThatIsSentIsListedAndIsNoYoungerThanRedis62(t *testing.T) {
 func ofScripts(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	must(t, filepath.WalkDir("../../internal/ranking", func(path string, _ fs.DirEntry, err error) error {
+	harness.Must(t, filepath.WalkDir("../../internal/ranking", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".lua" {
 			return err
 		}
@@ -237,64 +237,4 @@ func younger(version, than string) bool {
 	_, _ = fmt.Sscanf(version, "%d.%d.%d", &a[0], &a[1], &a[2])
 	_, _ = fmt.Sscanf(than, "%d.%d.%d", &b[0], &b[1], &b[2])
 	return slices.Compare(a[:], b[:]) > 0
-}
-
-func TestTheVersionsOfTheDocumentAreTheServersOwn(t *testing.T) {
-	t.Parallel()
-	server := testenv.PrivateRedis(t).Client(t)
-	watcher := startSentinel(t, "127.0.0.1:1", 1, "")
-	sentinel := redis.NewClient(&redis.Options{Addr: watcher})
-	t.Cleanup(func() { must(t, sentinel.Close()) })
-	for name, r := range commandsOfTheDocument(t) {
-		c := server
-		if strings.HasPrefix(name, "SENTINEL ") {
-			c = sentinel
-			harness.Eventually(t, within, func() string {
-				if err := c.Ping(t.Context()).Err(); err != nil {
-					return err.Error()
-				}
-				return ""
-			})
-		}
-		known, err := c.Do(t.Context(), "command", "docs", strings.ReplaceAll(strings.ToLower(name), " ", "|")).Result()
-		if err != nil {
-			testenv.NotRun(t, "a server before Redis 7.0 has no COMMAND DOCS: "+err.Error())
-		}
-		docs, _ := known.(map[any]any)
-		for _, about := range docs {
-			about, _ := about.(map[any]any)
-			if since := about["since"]; since != r.since {
-				t.Errorf("%s is there since %v, and docs/redis-commands.md says %s", name, since, r.since)
-			}
-			for option, since := range tokens(about["arguments"]) {
-				if slices.Contains(r.options, option) && since != "" && younger(since, oldest) {
-					t.Errorf("%s %s is there since %s, and Redis %s has to do", name, option, since, oldest)
-				}
-			}
-		}
-		if len(docs) != 1 {
-			t.Errorf("%s isn't known: %v", name, known)
-		}
-	}
-}
-
-// tokens returns the options of a command's arguments, each with the version that added it; "" means that the
-// option is as old as the command.
-func tokens(arguments any) map[string]string {
-	all := map[string]string{}
-	list, _ := arguments.([]any)
-	for _, a := range list {
-		argument, _ := a.(map[any]any)
-		since, _ := argument["since"].(string)
-		if token, ok := argument["token"].(string); ok {
-			all[strings.ToUpper(token)] = since
-		}
-		for token, inner := range tokens(argument["arguments"]) {
-			if inner == "" {
-				inner = since
-			}
-			all[token] = inner
-		}
-	}
-	return all
 }

@@ -47,17 +47,6 @@ func newPlace(t *testing.T, client redis.UniversalClient, settings map[string]st
 // earned returns events of 300 members in two partitions.
 func earned(seed uint64, events int) []*kgo.Record { return harness.Earned(seed, events, 300, 2) }
 
-// traffic publishes events continuously at a low rate, until stop is called.
-func traffic(t *testing.T, place *harness.Place) (stop func()) {
-	t.Helper()
-	return place.Traffic(t, 2).Stop
-}
-
-func finish(t *testing.T, place *harness.Place) {
-	t.Helper()
-	place.Finish(t)
-}
-
 // wholeRun runs a consumer from start to end, and the commands that read.
 func wholeRun(t *testing.T, place *harness.Place) {
 	t.Helper()
@@ -65,7 +54,7 @@ func wholeRun(t *testing.T, place *harness.Place) {
 	place.Publish(t, earned(1, 2000)...)
 	place.AwaitCaughtUp(t, within)
 	reads(t, place)
-	finish(t, place)
+	place.Finish(t)
 }
 
 // reads requires that every reading command shows the standings.
@@ -82,7 +71,7 @@ func reads(t *testing.T, place *harness.Place) {
 func reports(t *testing.T, place *harness.Place) {
 	t.Helper()
 	for field := range place.Hash(t, "ledger") {
-		must(t, place.RedisClient().HSet(t.Context(), place.KeyIn(0, "workers"), field, `{"owner":"a:1","state":"running","lag":0,"at":"2100-01-01T00:00:00Z"}`).Err())
+		harness.Must(t, place.RedisClient().HSet(t.Context(), place.KeyIn(0, "workers"), field, `{"owner":"a:1","state":"running","lag":0,"at":"2100-01-01T00:00:00Z"}`).Err())
 	}
 }
 
@@ -110,10 +99,10 @@ func awaitPage(t *testing.T, place *harness.Place, api string) {
 	t.Helper()
 	harness.Eventually(t, within, func() string {
 		answer, err := http.Get(api + w + "/standings") //nolint:gosec // a server of the test's own
-		must(t, err)
+		harness.Must(t, err)
 		body, err := io.ReadAll(answer.Body)
-		must(t, err)
-		must(t, answer.Body.Close())
+		harness.Must(t, err)
+		harness.Must(t, answer.Body.Close())
 		seen := fmt.Sprintf("the API answers %d %.600s", answer.StatusCode, body)
 		if answer.StatusCode != http.StatusOK {
 			return seen
@@ -124,7 +113,7 @@ func awaitPage(t *testing.T, place *harness.Place, api string) {
 				Ledger map[string]string
 			}
 		}
-		must(t, json.Unmarshal(body, &page))
+		harness.Must(t, json.Unmarshal(body, &page))
 		for partition, position := range place.Ledger(t) {
 			if page.Trust.State != "whole" || page.Trust.Ledger[fmt.Sprintf("%s/%d", place.Topic, partition)] != position {
 				return seen
@@ -132,32 +121,4 @@ func awaitPage(t *testing.T, place *harness.Place, api string) {
 		}
 		return ""
 	})
-}
-
-// said has the exit code and the output of a command.
-type said struct {
-	code           int
-	stdout, stderr string
-}
-
-// line returns the reason why the command ended, or "" if it is not exactly one line.
-func (s said) line() string {
-	if reasons := harness.Reasons(s.stderr); len(reasons) == 1 {
-		return reasons[0]
-	}
-	return ""
-}
-
-// command runs a command to its end, and returns the result.
-func command(t *testing.T, place *harness.Place, settings map[string]string, args ...string) said {
-	t.Helper()
-	got := place.Run(t, settings, args...)
-	return said{got.Code, got.Stdout, got.Stderr}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -31,7 +31,7 @@ func TestAConfigurationThatDoesNotFitIsRefusedAtOnceInOneLineThatSaysWhy(t *test
 	all = append(all, ofKinds(t)...)
 	all = append(all, ofSentinels(t)...)
 	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // it is never used
-	t.Cleanup(func() { must(t, look.Close()) })
+	t.Cleanup(func() { harness.Must(t, look.Close()) })
 	place := newPlace(t, look, nil)
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
@@ -48,17 +48,17 @@ func TestAConfigurationThatDoesNotFitIsRefusedAtOnceInOneLineThatSaysWhy(t *test
 
 func refused(t *testing.T, place *harness.Place, m mismatch, args ...string) {
 	t.Helper()
-	got := command(t, place, m.settings, args...)
-	line := got.line()
-	if got.code != 1 || line == "" {
-		t.Errorf("consumer %v ends with code %d:\n%s", args, got.code, got.stderr)
+	got := place.Run(t, m.settings, args...)
+	line := got.Reason()
+	if got.Code != 1 || line == "" {
+		t.Errorf("consumer %v ends with code %d:\n%s", args, got.Code, got.Stderr)
 	}
 	for _, want := range m.says {
 		if !strings.Contains(line, want) {
-			t.Errorf("consumer %v doesn't say %q, but: %s", args, want, got.stderr)
+			t.Errorf("consumer %v doesn't say %q, but: %s", args, want, got.Stderr)
 		}
 	}
-	for _, shown := range []string{got.stdout, got.stderr, command(t, place, m.settings, "config").stdout} {
+	for _, shown := range []string{got.Stdout, got.Stderr, place.Run(t, m.settings, "config").Stdout} {
 		if strings.Contains(shown, secret) {
 			t.Errorf("consumer %v shows a secret:\n%s", args, shown)
 		}
@@ -69,9 +69,9 @@ func ofCredentials(t *testing.T) []mismatch {
 	t.Helper()
 	closed, open := testenv.PrivateRedis(t), testenv.PrivateRedis(t)
 	c := closed.Client(t)
-	must(t, c.Do(t.Context(), "acl", "setuser", "standings", "on", ">right", "~*", "+@all").Err())
-	must(t, c.Do(t.Context(), "acl", "setuser", "former", "off", ">"+secret, "~*", "+@all").Err())
-	must(t, c.ConfigSet(t.Context(), "requirepass", "right").Err())
+	harness.Must(t, c.Do(t.Context(), "acl", "setuser", "standings", "on", ">right", "~*", "+@all").Err())
+	harness.Must(t, c.Do(t.Context(), "acl", "setuser", "former", "off", ">"+secret, "~*", "+@all").Err())
+	harness.Must(t, c.ConfigSet(t.Context(), "requirepass", "right").Err())
 	at := "Redis at " + closed.Addr()
 	with := func(pairs ...string) map[string]string {
 		all := map[string]string{"redis.addresses": closed.Addr()}

@@ -29,7 +29,7 @@ func documented(t *testing.T, name string, environment []string) string {
 		testenv.NotRun(t, "it needs redis-cli")
 	}
 	page, err := os.ReadFile("../../docs/recovery.md")
-	must(t, err)
+	harness.Must(t, err)
 	block := regexp.MustCompile("(?ms)^ *```sh " + name + "\n(.*?)^ *```$").FindSubmatch(page)
 	if block == nil {
 		t.Fatalf("docs/recovery.md has no command %q", name)
@@ -55,7 +55,7 @@ type stored struct {
 func newStored(t *testing.T, server *testenv.RedisServer) stored {
 	t.Helper()
 	dir, err := server.Client(t).ConfigGet(t.Context(), "dir").Result()
-	must(t, err)
+	harness.Must(t, err)
 	return stored{server, dir["dir"], t.TempDir()}
 }
 
@@ -73,9 +73,9 @@ func lose(t *testing.T, all ...stored) {
 	}
 	for _, s := range all {
 		files, err := filepath.Glob(filepath.Join(s.data, "*"))
-		must(t, err)
+		harness.Must(t, err)
 		for _, file := range files {
-			must(t, os.RemoveAll(file))
+			harness.Must(t, os.RemoveAll(file))
 		}
 	}
 }
@@ -85,7 +85,7 @@ func lose(t *testing.T, all ...stored) {
 func recovers(t *testing.T, place *harness.Place, backUp, lose, restore func()) {
 	t.Helper()
 	place.Start(t)
-	stop := traffic(t, place)
+	stop := place.Traffic(t, 2).Stop
 	place.AwaitBegun(t, within)
 	counts(t, place)
 	backUp()
@@ -103,7 +103,7 @@ func recovers(t *testing.T, place *harness.Place, backUp, lose, restore func()) 
 	for partition := range place.Ends(t) {
 		text, _, _ := strings.Cut(restored[partition], "..")
 		from, err := strconv.ParseInt(text, 10, 64)
-		must(t, err)
+		harness.Must(t, err)
 		place.DeleteBefore(t, partition, from)
 	}
 	place.Start(t)
@@ -111,12 +111,12 @@ func recovers(t *testing.T, place *harness.Place, backUp, lose, restore func()) 
 	stop()
 	place.AwaitCaughtUp(t, within)
 	programs := t.TempDir()
-	must(t, os.Symlink(harness.Binary(t), filepath.Join(programs, "consumer")))
+	harness.Must(t, os.Symlink(harness.Binary(t), filepath.Join(programs, "consumer")))
 	path := "PATH=" + programs + ":" + os.Getenv("PATH")
-	if out := documented(t, "check", append(place.Environment(place.Settings), path)); !strings.Contains(out, "would work") {
+	if out := documented(t, "check", append(place.Environment(nil), path)); !strings.Contains(out, "would work") {
 		t.Errorf("consumer check isn't content:\n%s", out)
 	}
-	finish(t, place)
+	place.Finish(t)
 }
 
 // counts waits until a thousand more events count.
@@ -134,7 +134,7 @@ func counts(t *testing.T, place *harness.Place) {
 func TestASingleServerIsRestoredFromItsBackup(t *testing.T) {
 	t.Parallel()
 	conf := "CONF=" + filepath.Join(t.TempDir(), "redis.conf")
-	must(t, os.WriteFile(conf[len("CONF="):], []byte("appendonly yes\n"), 0o600))
+	harness.Must(t, os.WriteFile(conf[len("CONF="):], []byte("appendonly yes\n"), 0o600))
 	s := newStored(t, testenv.LocalRedis(t, "--include", conf[len("CONF="):]))
 	place := newPlace(t, s.Client(t), map[string]string{"redis.addresses": s.Addr()})
 	recovers(t, place, func() { s.run(t, "backup") }, func() { lose(t, s) }, func() {
@@ -221,7 +221,7 @@ func TestMastersOfAClusterAreRestoredFromBackupsOfDifferentMoments(t *testing.T)
 		ledgers := map[string]bool{}
 		for shard := range place.Shards() {
 			ledger, err := place.RedisClient().HGetAll(t.Context(), place.KeyIn(shard, "ledger")).Result()
-			must(t, err)
+			harness.Must(t, err)
 			ledgers[fmt.Sprint(ledger)] = true
 		}
 		if len(ledgers) < len(masters) {

@@ -25,20 +25,14 @@ import (
 func document(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/security.md")
-	must(t, err)
+	harness.Must(t, err)
 	return string(text)
 }
 
 // leastRights returns the rules for keys, channels and commands in one of the document's lists.
 func leastRights(t *testing.T, of string) []string {
 	t.Helper()
-	return rulesOf(t, document(t), "least Redis rights: "+of)
-}
-
-// rulesOf returns the rules in a list of a document.
-func rulesOf(t *testing.T, text, name string) []string {
-	t.Helper()
-	_, list, ok := strings.Cut(text, "<!-- "+name+" -->")
+	_, list, ok := strings.Cut(document(t), "<!-- least Redis rights: "+of+" -->")
 	list, _, _ = strings.Cut(list, "<!-- end -->")
 	var rules []string
 	for word := range strings.FieldsSeq(list) {
@@ -47,11 +41,11 @@ func rulesOf(t *testing.T, text, name string) []string {
 			rules = append(rules, bare)
 		}
 		if bare == word && strings.ContainsAny(word, "|*&~>") {
-			t.Errorf("%s: a shell takes %s for more than itself", name, word)
+			t.Errorf("%s: a shell takes %s for more than itself", of, word)
 		}
 	}
 	if !ok || len(rules) == 0 {
-		t.Fatalf("there is no list of the %s", name)
+		t.Fatalf("there is no list of the rights of the %s", of)
 	}
 	return rules
 }
@@ -64,7 +58,7 @@ func user(t *testing.T, c *redis.Client, name, prefix string, rules ...string) {
 	for _, r := range rules {
 		args = append(args, strings.Replace(r, "~lb", "~"+prefix, 1))
 	}
-	must(t, c.Do(t.Context(), args...).Err())
+	harness.Must(t, c.Do(t.Context(), args...).Err())
 }
 
 // nothingRefused requires that a server has refused no calls, except CONFIG GET, which `check` tries, and commands
@@ -72,7 +66,7 @@ func user(t *testing.T, c *redis.Client, name, prefix string, rules ...string) {
 func nothingRefused(t *testing.T, c *redis.Client, but ...string) {
 	t.Helper()
 	refused, err := c.Do(t.Context(), "acl", "log").Slice()
-	must(t, err)
+	harness.Must(t, err)
 	for _, one := range refused {
 		if about, _ := one.(map[any]any); about["object"] != "config|get" && !slices.Contains(but, fmt.Sprint(about["object"])) {
 			t.Errorf("a call was refused: %v", one)
@@ -106,21 +100,17 @@ func TestAConsumerWithTheLeastRightsDoesAllThatItDoes(t *testing.T) {
 		return ""
 	})
 	reads(t, place)
-	must(t, c.ScriptFlush(t.Context()).Err()) // the consumer must send them again
+	harness.Must(t, c.ScriptFlush(t.Context()).Err()) // the consumer must send them again
 	place.Publish(t, earned(2, 100)...)
 	place.AwaitCaughtUp(t, within)
 	first.Terminate(t)
 
 	old := time.Now().Add(-100 * 24 * time.Hour).UnixMilli()
-	must(t, c.HSet(t.Context(), place.Key("windows"), "global:weekly:2020-W01", fmt.Sprintf(`{"end":%d,"expires":%d,"start":%d}`, old, old, old-1)).Err())
+	harness.Must(t, c.HSet(t.Context(), place.Key("windows"), "global:weekly:2020-W01", fmt.Sprintf(`{"end":%d,"expires":%d,"start":%d}`, old, old, old-1)).Err())
 	place.Start(t).Log.Await(t, within, "dropped the listings of expired windows")
-	finish(t, place)
+	place.Finish(t)
 	nothingRefused(t, c)
 }
-
-// optional has the rights that no event needs, and what `run` reports without them; "" means that it reports
-// nothing.
-var optional = map[string]string{"+info": "doesn't tell its maxmemory-policy", "+client|setname": ""}
 
 // named returns the message about the right that a rule grants.
 func named(rule, prefix string) string {
@@ -147,57 +137,15 @@ func TestAReaderWithTheLeastRightsReadsByTheAPIToo(t *testing.T) {
 	reports(t, place)
 	maps.Copy(place.Settings, as("boards"))
 	user(t, c, "boards", place.Prefix, leastRights(t, "reader")...)
-	must(t, c.ScriptFlush(t.Context()).Err())
+	harness.Must(t, c.ScriptFlush(t.Context()).Err())
 	readsBoards(t, place)
 	nothingRefused(t, c)
 	refused(t, place, mismatch{says: []string{"doesn't let this user run "}, settings: map[string]string{"redis.assume_noeviction": "true"}}, "run")
 	user(t, c, "boards", place.Prefix, append(leastRights(t, "reader"), leastRights(t, "reader of several shards")...)...)
-	must(t, c.ScriptFlush(t.Context()).Err())
-	must(t, c.Do(t.Context(), "acl", "log", "reset").Err())
+	harness.Must(t, c.ScriptFlush(t.Context()).Err())
+	harness.Must(t, c.Do(t.Context(), "acl", "log", "reset").Err())
 	readsByTheAPI(t, place)
 	nothingRefused(t, c, "info")
-}
-
-func TestADiffWithTheLeastRightsShowsNamesAndWithOneLessSaysWhich(t *testing.T) {
-	t.Parallel()
-	server := testenv.PrivateRedis(t)
-	c := server.Client(t)
-	place := newPlace(t, c, map[string]string{"redis.addresses": server.Addr(), "event.fields.name": "name"})
-	place.Start(t)
-	place.Publish(t, harness.Record(0, `{"user_id":"m7","points":5,"name":"Ada"}`))
-	place.AwaitCaughtUp(t, within)
-	place.TerminateAll(t)
-	other := place.Prefix + "2"
-	for _, key := range c.Keys(t.Context(), place.Prefix+":*").Val() {
-		must(t, c.Copy(t.Context(), key, strings.Replace(key, place.Prefix, other, 1), 0, false).Err())
-	}
-	for _, key := range c.Keys(t.Context(), other+":*:global:*").Val() {
-		must(t, c.ZIncrBy(t.Context(), key, 3, "m7").Err())
-	}
-	rules := leastRights(t, "diff")
-	lists := func(rules []string) said {
-		t.Helper()
-		user(t, c, "comparer", place.Prefix, rules...)
-		must(t, c.ScriptFlush(t.Context()).Err())
-		return command(t, place, as("comparer"), "diff", "--with", other)
-	}
-	if got := lists(rules); got.code != 1 || !strings.Contains(got.stdout, "m7      Ada") {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
-	nothingRefused(t, c)
-	for _, rule := range rules {
-		got, says := lists(without(rules, rule)), named(rule, place.Prefix)
-		if rule == "~lb2:*" {
-			says = named(rule, other)
-		}
-		_, isOptional := optional[rule]
-		switch {
-		case got.code == 1 && rule != "+hmget": // some rights are only for several shards, or for concurrent writes
-			t.Logf("diff does without %s", rule)
-		case isOptional || got.code != 2 || !strings.Contains(got.line(), says):
-			t.Errorf("without %s: exit code %d: %s", rule, got.code, got.stderr)
-		}
-	}
 }
 
 // readsByTheAPI requests everything that the API reads of a board.
@@ -210,10 +158,10 @@ func readsByTheAPI(t *testing.T, place *harness.Place) {
 		w + "/members/m7", w + "/members/m7?shadow=true", w + "/rank?points=3&n=2", w + "/rank?percent=10", w + "/export", w + "?min_offset=" + place.Topic + "/0@0",
 	} {
 		answer, err := http.Get(address + path) //nolint:gosec // a server of the test's own
-		must(t, err)
+		harness.Must(t, err)
 		body, err := io.ReadAll(answer.Body)
-		must(t, err)
-		must(t, answer.Body.Close())
+		harness.Must(t, err)
+		harness.Must(t, answer.Body.Close())
 		if answer.StatusCode != http.StatusOK {
 			t.Errorf("%s: %d: %s", path, answer.StatusCode, body)
 		}
@@ -245,7 +193,7 @@ func TestTheExamplesOfTheDocumentAreConfigurations(t *testing.T) {
 	paths := strings.NewReplacer("/run/secrets/redis", password, "/run/secrets/sentinel", password, "/run/secrets/kafka", password,
 		"/etc/standings/ca.pem", a.File, "/etc/standings/client.pem", client.Cert, "/etc/standings/client.key", client.Key)
 	look := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // it is never used
-	t.Cleanup(func() { must(t, look.Close()) })
+	t.Cleanup(func() { harness.Must(t, look.Close()) })
 	place := newPlace(t, look, nil)
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(document(t), -1)
 	if len(examples) < 4 {
@@ -253,9 +201,9 @@ func TestTheExamplesOfTheDocumentAreConfigurations(t *testing.T) {
 	}
 	for _, example := range examples {
 		path := filepath.Join(t.TempDir(), "standings.yaml")
-		must(t, os.WriteFile(path, []byte(paths.Replace(example[1])), 0o600))
-		if got := command(t, place, nil, "config", "--config", path); got.code != 0 || strings.Contains(got.stdout, secret) {
-			t.Errorf("exit code %d:\n%s%s\n%s", got.code, got.stdout, got.stderr, example[1])
+		harness.Must(t, os.WriteFile(path, []byte(paths.Replace(example[1])), 0o600))
+		if got := place.Run(t, nil, "config", "--config", path); got.Code != 0 || strings.Contains(got.Stdout, secret) {
+			t.Errorf("exit code %d:\n%s%s\n%s", got.Code, got.Stdout, got.Stderr, example[1])
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (s *sentinels) client(t *testing.T, address string) *redis.SentinelClient {
 func (s *sentinels) master(t *testing.T) (master, other *testenv.RedisServer) {
 	t.Helper()
 	at, err := s.client(t, s.addresses[0]).GetMasterAddrByName(t.Context(), watched).Result()
-	must(t, err)
+	harness.Must(t, err)
 	for address, server := range s.servers {
 		if address == strings.Join(at, ":") {
 			master = server
@@ -128,7 +128,7 @@ func (s *sentinels) settings(t *testing.T) map[string]string {
 func (s *sentinels) look(t *testing.T) redis.UniversalClient {
 	t.Helper()
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: watched, SentinelAddrs: s.addresses, SentinelPassword: s.password})
-	t.Cleanup(func() { must(t, c.Close()) })
+	t.Cleanup(func() { harness.Must(t, c.Close()) })
 	return c
 }
 
@@ -147,7 +147,7 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	awaitPage(t, place, api)
 
 	t.Log("an orderly failover under traffic")
-	stop := traffic(t, place)
+	stop := place.Traffic(t, 2).Stop
 	_, next := s.master(t)
 	s.failOver(t)
 	s.awaitMaster(t, next)
@@ -158,7 +158,7 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 
 	t.Log("the master dies under traffic")
 	master, next := s.settled(t)
-	stop = traffic(t, place)
+	stop = place.Traffic(t, 2).Stop
 	master.Kill()
 	s.awaitMaster(t, next)
 	stop()
@@ -170,11 +170,11 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	t.Log("the master dies, and its replica was behind")
 	master, next = s.settled(t)
 	place.AwaitCaughtUp(t, within)
-	must(t, next.Client(t).ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
+	harness.Must(t, next.Client(t).ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	place.Publish(t, earned(2, 1000)...)
 	place.AwaitCaughtUp(t, within)
 	counted, err := next.Client(t).HGetAll(t.Context(), place.Key("ledger")).Result()
-	must(t, err)
+	harness.Must(t, err)
 	for partition, position := range place.Ledger(t) {
 		if counted[fmt.Sprintf("%s/%d", place.Topic, partition)] == position {
 			t.Errorf("the replica isn't behind in partition %d: %s", partition, position)
@@ -182,11 +182,11 @@ func TestFailoversBySentinelsLoseNothingAndCountNothingTwice(t *testing.T) {
 	}
 	master.Kill()
 	s.awaitMaster(t, next)
-	finish(t, place)
+	place.Finish(t)
 	for _, address := range s.addresses {
 		c := redis.NewClient(&redis.Options{Addr: address, Password: s.password})
 		nothingRefused(t, c)
-		must(t, c.Close())
+		harness.Must(t, c.Close())
 	}
 }
 
@@ -238,5 +238,5 @@ func TestAConsumerWaitsForSentinelsAndAMasterThatAreNotThereYet(t *testing.T) {
 		server.Start()
 	}
 	place.Publish(t, earned(3, 500)...)
-	finish(t, place)
+	place.Finish(t)
 }

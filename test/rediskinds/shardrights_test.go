@@ -13,6 +13,8 @@ import (
 	"github.com/standings/standings/test/harness"
 )
 
+const shards = 12
+
 // optionalRights has the rights without which a command works, silently or with a warning.
 var optionalRights = map[string][]string{
 	"run":     {"+info", "+client|setname"},
@@ -51,8 +53,8 @@ func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
 		user(t, n.C, "comparer", place.Prefix, append(leastRights(t, "cluster"), leastRights(t, "diff")...)...)
 	}
 	harness.Eventually(t, within, func() string {
-		if got := command(t, place, as("comparer"), "diff", "--with", other); got.code != 0 {
-			return got.stdout + got.stderr
+		if got := place.Run(t, as("comparer"), "diff", "--with", other); got.Code != 0 {
+			return got.Stdout + got.Stderr
 		}
 		return ""
 	})
@@ -62,7 +64,7 @@ func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
 	place.TerminateAll(t)
 	for shard := range shards { // otherwise they count as in use for 30 s
 		for _, prefix := range []string{place.Prefix, other} {
-			must(t, place.RedisClient().Del(t.Context(), strings.Replace(place.KeyIn(shard, "workers"), place.Prefix, prefix, 1)).Err())
+			harness.Must(t, place.RedisClient().Del(t.Context(), strings.Replace(place.KeyIn(shard, "workers"), place.Prefix, prefix, 1)).Err())
 		}
 	}
 
@@ -74,31 +76,31 @@ func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
 		lacking := c.Nodes[1]
 		for _, rule := range lacks {
 			grant(prefix, without(rules, rule), lacking)
-			must(t, lacking.C.ScriptFlush(t.Context()).Err())
-			got := command(t, place, settings, args...)
-			said := strings.Join(harness.Reasons(got.stderr), "\n")
+			harness.Must(t, lacking.C.ScriptFlush(t.Context()).Err())
+			got := place.Run(t, settings, args...)
+			said := strings.Join(harness.Reasons(got.Stderr), "\n")
 			want, where := named(rule, prefix), lacking.Addr()
 			switch {
 			case rule == "~lb2:*": // the command reads the other prefix's number of shards first
 				want, where = named(rule, other), ""
 			case args[0] == "check":
-				said, want = got.stdout, strings.Replace(rule, "~lb", "~"+prefix, 1)
+				said, want = got.Stdout, strings.Replace(rule, "~lb", "~"+prefix, 1)
 			}
 			switch {
 			case slices.Contains(optionalRights[args[0]], rule):
-			case got.code == 0:
+			case got.Code == 0:
 				t.Logf("consumer %s does without %s", args[0], rule)
 			case !strings.Contains(said, want) || !strings.Contains(said, where):
-				t.Errorf("consumer %s without %s: exit code %d: %s", args[0], rule, got.code, got.stderr)
+				t.Errorf("consumer %s without %s: exit code %d: %s", args[0], rule, got.Code, got.Stderr)
 			}
 			grant(prefix, rules, lacking)
 		}
 		for _, n := range c.All() {
-			must(t, n.C.Do(t.Context(), "acl", "log", "reset").Err())
-			must(t, n.C.ScriptFlush(t.Context()).Err())
+			harness.Must(t, n.C.Do(t.Context(), "acl", "log", "reset").Err())
+			harness.Must(t, n.C.ScriptFlush(t.Context()).Err())
 		}
-		if got := command(t, place, settings, args...); got.code != 0 {
-			t.Errorf("consumer %v with the least rights: exit code %d: %s\n%s", args, got.code, got.stdout, got.stderr)
+		if got := place.Run(t, settings, args...); got.Code != 0 {
+			t.Errorf("consumer %v with the least rights: exit code %d: %s\n%s", args, got.Code, got.Stdout, got.Stderr)
 		}
 		for _, n := range c.All() {
 			nothingRefused(t, n.C, optionalCalls[args[0]]...)
@@ -114,7 +116,7 @@ func TestEveryCommandHasTheRightsItNeedsOnShardsOfACluster(t *testing.T) {
 	run(reader, reader, "boards")
 	reports(t, place)
 	run(reader, reader, "status")
-	must(t, place.RedisClient().Del(t.Context(), place.KeyIn(0, "workers")).Err())
+	harness.Must(t, place.RedisClient().Del(t.Context(), place.KeyIn(0, "workers")).Err())
 	comparer := leastRights(t, "diff")
 	run(comparer, comparer, "diff", "--with", other)
 	rebuilder := append(consumer, leastRights(t, "rebuild")...)

@@ -32,7 +32,7 @@ var ours = []string{"localhost", "127.0.0.1"}
 func secureRedis(t *testing.T, a *harness.Authority, hosts []string, ends time.Time, clients string) (plain *testenv.RedisServer, secure string) {
 	t.Helper()
 	port, err := child.FreePort()
-	must(t, err)
+	harness.Must(t, err)
 	shown := a.Sign(t, "a server", ends, hosts...)
 	server := testenv.PrivateRedis(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", shown.Cert, "--tls-key-file", shown.Key,
 		"--tls-ca-cert-file", a.File, "--tls-auth-clients", clients)
@@ -42,7 +42,7 @@ func secureRedis(t *testing.T, a *harness.Authority, hosts []string, ends time.T
 func secretFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "password")
-	must(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
+	harness.Must(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
 	return path
 }
 
@@ -51,10 +51,10 @@ func TestAConsumerRunsOverTLSWithACertificateAUserAndAPasswordFromAFile(t *testi
 	a := newAuthority(t)
 	server, secure := secureRedis(t, a, ours, later(), "yes")
 	shown := a.Sign(t, "consumer", later())
-	must(t, server.Client(t).Do(t.Context(), "acl", "setuser", "standings", "on", ">hunter2", "~*", "+@all").Err())
-	must(t, server.Client(t).ConfigSet(t.Context(), "requirepass", "the test's").Err())
+	harness.Must(t, server.Client(t).Do(t.Context(), "acl", "setuser", "standings", "on", ">hunter2", "~*", "+@all").Err())
+	harness.Must(t, server.Client(t).ConfigSet(t.Context(), "requirepass", "the test's").Err())
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "the test's", DB: 3})
-	t.Cleanup(func() { must(t, client.Close()) })
+	t.Cleanup(func() { harness.Must(t, client.Close()) })
 	wholeRun(t, newPlace(t, client, map[string]string{
 		"redis.addresses": secure, "redis.username": "standings", "redis.password_file": secretFile(t, "hunter2"), "redis.db": "3",
 		"redis.tls.enabled": "true", "redis.tls.ca_file": a.File, "redis.tls.cert_file": shown.Cert, "redis.tls.key_file": shown.Key,

@@ -49,7 +49,7 @@ func (s *secured) toPublishFinalWindowsTakesWrite(t *testing.T) {
 		}
 		return ""
 	})
-	code, out := command(t, place, nil, "check")
+	code, out := place.Says(t, nil, "check")
 	if code != 0 || strings.Contains(out, "transactional") {
 		t.Errorf("check ends with %d: %s", code, out)
 	}

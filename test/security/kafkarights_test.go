@@ -173,7 +173,7 @@ func (s *secured) oneRightLessIsRefused(t *testing.T) {
 			// The right to describe it is not enough either, and the check detects this as well.
 			s.allow(t, place, right{"Describe", less.kind, less.name})
 			refuses(t, place, nil, []string{"no right to " + less.here(place).String() + ", which is needed to"}, "run")
-			code, out := command(t, place, nil, "check", "--json")
+			code, out := place.Says(t, nil, "check", "--json")
 			if missing := less.here(place); code != 1 || !strings.Contains(out, "no right to "+missing.operation+", which is needed to") || !strings.Contains(out, missing.name) {
 				t.Errorf("check ends with code %d and doesn't miss %v:\n%s", code, missing, out)
 			}
@@ -236,7 +236,7 @@ func (s *secured) toHeedBansTakesRead(t *testing.T) {
 	place.Publish(t, some()...)
 	c := place.Start(t)
 	place.AwaitCaughtUp(t, within)
-	code, out := command(t, place, s.userSettings(withPassword, admin, "scram-sha-512"), "ban", "a", "--reason", "aimbot", "--wait", "30s")
+	code, out := place.Says(t, s.userSettings(withPassword, admin, "scram-sha-512"), "ban", "a", "--reason", "aimbot", "--wait", "30s")
 	if code != 0 || strings.Contains(out, "recorded") {
 		t.Errorf("ban ends with code %d: %s", code, out)
 	}
@@ -280,7 +280,7 @@ func (s *secured) toBanTakesReadAndWrite(t *testing.T) {
 				s.allow(t, place, create)
 			}
 			for _, args := range [][]string{{"ban", "a", "--reason", "aimbot"}, {"unban", "a"}, {"erase", "c", "--yes"}} {
-				code, out := command(t, place, nil, append(args, "--wait", "10ms")...)
+				code, out := place.Says(t, nil, append(args, "--wait", "10ms")...)
 				if code != 0 { // no consumer runs, so the ban is only recorded
 					t.Errorf("%s ends with code %d: %s", args[0], code, out)
 				}
@@ -292,7 +292,7 @@ func (s *secured) toBanTakesReadAndWrite(t *testing.T) {
 func (s *secured) toListBansTakesRead(t *testing.T) {
 	t.Parallel()
 	place := s.withBans(t, true)
-	code, out := command(t, place, s.userSettings(withPassword, admin, "scram-sha-512"), "ban", "a", "--reason", "aimbot", "--wait", "10ms")
+	code, out := place.Says(t, s.userSettings(withPassword, admin, "scram-sha-512"), "ban", "a", "--reason", "aimbot", "--wait", "10ms")
 	if code != 0 {
 		t.Fatalf("ban ends with code %d: %s", code, out)
 	}

@@ -172,7 +172,7 @@ func (s *secured) whatIsWrongIsSaid(t *testing.T) {
 			refuses(t, place, m.settings, where, "run")
 			refuses(t, place, m.settings, where, "status")
 			refuses(t, place, m.settings, where, "produce", "--count", "1")
-			code, out := command(t, place, m.settings, "check", "--json")
+			code, out := place.Says(t, m.settings, "check", "--json")
 			for _, says := range where {
 				// check names the failed step, which replaces the note that the cluster advertises the address.
 				if says, _, _ = strings.Cut(says, " (the address is"); code != 1 || !strings.Contains(out, says) {
@@ -193,7 +193,7 @@ func (s *secured) noOutputHoldsAPassword(t *testing.T) {
 				{"config"}, {"config", "--json"}, {"config", "--markdown"}, {"status"}, {"status", "--json"}, {"check"}, {"check", "--json"}, {"top", "global", "weekly"},
 				{"rank", "global", "weekly", "a"}, {"produce", "--count", "1"}, {"run", "--no-such-flag"},
 			} {
-				_, out := command(t, place, settings, args...)
+				_, out := place.Says(t, settings, args...)
 				withoutPasswords(t, fmt.Sprint(args), out)
 			}
 		}
@@ -201,7 +201,7 @@ func (s *secured) noOutputHoldsAPassword(t *testing.T) {
 		place.AwaitCaughtUp(t, within)
 		c.Terminate(t)
 		withoutPasswords(t, "run", c.Log.Text())
-		_, out := command(t, place, merged(good, map[string]string{"kafka.sasl.password": wrongPassword}), "run")
+		_, out := place.Says(t, merged(good, map[string]string{"kafka.sasl.password": wrongPassword}), "run")
 		withoutPasswords(t, "run", out)
 	}
 }

@@ -14,19 +14,12 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 const within = harness.Within
 
-// command runs a command of the consumer to its end, and returns its exit code and all of its output.
-func command(t *testing.T, place *harness.Place, settings map[string]string, args ...string) (code int, out string) {
-	t.Helper()
-	got := place.Run(t, settings, args...)
-	return got.Code, got.Stdout + got.Stderr
-}
-
 // refuses checks that a command which cannot work ends soon with exit code 1, and that one line contains all of
 // these texts.
 func refuses(t *testing.T, place *harness.Place, settings map[string]string, says []string, args ...string) {
 	t.Helper()
 	began := time.Now()
-	code, out := command(t, place, settings, args...)
+	code, out := place.Says(t, settings, args...)
 	t.Logf("%s, after %v: %s", args[0], time.Since(began).Round(time.Millisecond), lastLine(out))
 	if code != 1 {
 		t.Errorf("%v ends with code %d:\n%s", args, code, out)

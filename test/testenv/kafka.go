@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/standings/standings/internal/embedded"
@@ -95,17 +94,6 @@ func embeddedKafka(ctx context.Context) (*KafkaServer, error) {
 	return newKafka(k.Addresses()[0], embeddedKafkaName, Embedded, k.Close), nil
 }
 
-// FaultyKafka returns an embedded Kafka for this test alone, and the cluster that injects errors into it.
-func FaultyKafka(t testing.TB) (*KafkaServer, *kfake.Cluster) {
-	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ClusterID(embedded.KafkaClusterID))
-	if err != nil {
-		t.Fatalf("an embedded Kafka: %v", err)
-	}
-	t.Cleanup(c.Close)
-	return newKafka(c.ListenAddrs()[0], embeddedKafkaName, Embedded, c.Close), c
-}
-
 // IdentifyKafka asks a broker for its cluster's id, and for its version as far as the protocol versions
 // reveal it.
 func IdentifyKafka(ctx context.Context, address string) (id, version string, err error) {
@@ -148,7 +136,7 @@ func Topic(t testing.TB, partitions int, config map[string]string) string {
 // partition has a leader. The topic is deleted when the test ends.
 func (k *KafkaServer) Topic(t testing.TB, partitions int, config map[string]string) string {
 	t.Helper()
-	name := unique(t.Name())
+	name := Unique(t.Name())
 	k.CreateTopic(t, name, partitions, config)
 	t.Cleanup(func() {
 		// This keeps a long run from filling the disk. The broker may have stopped by now.

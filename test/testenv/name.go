@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// unique returns a unique name that contains the test's name, in characters that topics and Redis keys
-// accept.
-func unique(test string) string {
+// Unique returns a unique name that contains the test's name, in characters that topics and Redis keys
+// accept, short enough for a key prefix.
+func Unique(test string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-':
@@ -18,8 +18,8 @@ func unique(test string) string {
 		}
 		return '-'
 	}, strings.TrimPrefix(test, "Test"))
-	if len(name) > 80 {
-		name = name[:80]
+	if len(name) > 48 {
+		name = name[:48]
 	}
 	return strings.ToLower(name + "-" + rand.Text()[:10])
 }
@@ -27,7 +27,7 @@ func unique(test string) string {
 // Prefix returns a unique key prefix on the shared Redis. Its keys are removed when the test ends.
 func Prefix(t testing.TB) string {
 	t.Helper()
-	prefix := unique(t.Name())
+	prefix := Unique(t.Name())
 	client := RedisClient(t)
 	t.Cleanup(func() { removeKeys(t, client, prefix) })
 	return prefix

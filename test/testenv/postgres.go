@@ -54,13 +54,6 @@ func LocalPostgres(t testing.TB, settings ...string) *PostgresServer {
 	return p
 }
 
-// PostgresHere returns nil if LocalPostgres finds a PostgreSQL, and otherwise the reason why not, for a test
-// that continues without one.
-func PostgresHere() error {
-	_, err := findPostgres()
-	return err
-}
-
 var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) {
 	d, err := demanded()
 	if err != nil {
@@ -111,10 +104,7 @@ func (p *PostgresServer) admin(ctx context.Context, do func(*pgx.Conn) error) er
 // Database creates an empty database for this test and returns its URL. It is dropped when the test ends.
 func (p *PostgresServer) Database(t testing.TB) string {
 	t.Helper()
-	name := unique(t.Name())
-	if len(name) > 63 {
-		name = name[len(name)-63:]
-	}
+	name := Unique(t.Name())
 	quoted := pgx.Identifier{name}.Sanitize()
 	did(t, "make a database", p.admin(t.Context(), func(c *pgx.Conn) error {
 		_, err := c.Exec(t.Context(), `CREATE DATABASE `+quoted)
@@ -154,13 +144,6 @@ func (p *PostgresServer) Kill() {
 	case <-time.After(postgresStart):
 		p.test.Fatal("PostgreSQL doesn't end")
 	}
-}
-
-// KillAlone ends only the server, by kill -9. Its sessions end once they notice it, and may commit meanwhile.
-func (p *PostgresServer) KillAlone() {
-	process := p.own().process
-	p.test.Helper()
-	process.Kill()
 }
 
 // Start starts a killed server again on its port. It recovers what was committed.

@@ -175,9 +175,9 @@ func (p *postgresProcess) start(ctx context.Context, s *PostgresServer) error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	// fsync protects against crashes of the machine, which no test causes. A killed process loses nothing without it.
+	// The shared memory is in the directory, since a killed server leaves it behind. fsync protects against crashes of the machine, which no test causes. A killed process loses nothing without it.
 	args := []string{"-D", p.data(), "-p", strconv.Itoa(p.port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
-		"-c", "fsync=off", "-c", "shared_buffers=64MB"}
+		"-c", "fsync=off", "-c", "shared_buffers=64MB", "-c", "dynamic_shared_memory_type=mmap"}
 	for _, setting := range p.settings {
 		args = append(args, "-c", setting)
 	}
