@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/bans/hiding"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking/boards"
@@ -24,17 +27,12 @@ import (
 
 // diffReport is the part of the JSON of diff that tests read.
 type diffReport struct {
-	Equal     bool
 	Differ    int
 	Positions []struct{ A, B *string }
-	Windows   []struct {
-		Differ int
-		Exact  bool
-	}
+	Windows   []struct{ Exact bool }
 	Standings []struct {
-		Member string
-		Name   *string
-		A, B   *struct{ Points *int64 }
+		Member, Name string
+		A, B         *struct{ Points *int64 }
 	}
 }
 
@@ -42,18 +40,12 @@ type diffReport struct {
 func boardsOf(t *testing.T, environ []string) *boards.Boards {
 	t.Helper()
 	l, err := config.Load("", environ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client, err := app.NewRedis(l.Config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	all, err := app.NewBoards(l.Config, client, "some-cluster")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -65,9 +57,8 @@ func written(t *testing.T, prefix string, points map[string]int64, settings ...s
 	start := time.Date(2100, 1, 4, 0, 0, 0, 0, time.UTC).UnixMilli()
 	for i, store := range boards.Shards() {
 		begun, err := store.Begin(t.Context(), []ledger.StartPosition{{Partition: ledger.Partition{Topic: "points"}, At: ledger.At(0), Origin: &ledger.Origin{}}})
-		if err != nil || begun != ledger.Began {
-			t.Fatalf("%v %v", begun, err)
-		}
+		require.NoError(t, err)
+		require.Equal(t, ledger.Began, begun)
 		piece := &ledger.Piece{
 			Partition: ledger.Partition{Topic: "points"}, Expected: ledger.At(0), Next: ledger.At(10),
 			Windows: []ledger.Window{{Board: "global", Period: "weekly", Name: "2100-W01", Start: start, End: start + 7*24*3600*1000}},
@@ -81,124 +72,132 @@ func written(t *testing.T, prefix string, points map[string]int64, settings ...s
 		if len(g.Members) > 0 {
 			piece.Groups = []ledger.Group{g}
 		}
-		if a, _, err := store.Apply(t.Context(), piece); err != nil || a.Outcome != ledger.Applied {
-			t.Fatalf("%v %v", a, err)
-		}
+		a, _, err := store.Apply(t.Context(), piece)
+		require.NoError(t, err)
+		require.Equal(t, ledger.Applied, a.Outcome)
 	}
 	return environ
 }
 
+// diffs executes diff with the prefix of environ plus a suffix, and expects this exit code.
+func diffs(t *testing.T, environ []string, code int, with string, args ...string) (out, errs string) {
+	t.Helper()
+	got, out, errs := execute(t, environ, append([]string{"diff", "--with", strings.TrimPrefix(environ[1], "STANDINGS_REDIS_PREFIX=") + with}, args...)...)
+	require.Equal(t, code, got, out+errs)
+	return out, errs
+}
+
+// differences returns the report as JSON.
+func differences(t *testing.T, environ []string, code int, with string) (r diffReport) {
+	t.Helper()
+	out, _ := diffs(t, environ, code, with, "--json")
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	return r
+}
+
+// spaced returns a text with single spaces.
+func spaced(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+const equalStandings = "Both ledgers are at the same positions.\n\n1 window equal of 1.\n"
+
 // haveNames writes members' names to Redis, as a consumer does that counts names.
-func haveNames(t *testing.T, client *redis.Client, environ []string, names map[string]string) {
+func haveNames(t *testing.T, environ []string, names map[string]string) {
 	t.Helper()
 	all := boardsOf(t, environ)
 	for id, name := range names {
 		key := all.Shards()[all.Of().Of(xxhash.Sum64String(id))].Keys().Names()
-		if err := client.HSet(t.Context(), key, id, "1 4103308800000 "+name).Err(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, testenv.RedisClient(t).HSet(t.Context(), key, id, "1 4103308800000 "+name).Err())
 	}
 }
 
 func TestMembersAreListedWithWhatTheyAreCalled(t *testing.T) {
-	prefix, client := testenv.Prefix(t), testenv.RedisClient(t)
-	settings := []string{"STANDINGS_EVENT_FIELDS_NAME=player.name"}
-	other := written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7, "joe": 1, "sam": 3}, settings...)
-	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1, "sam": 2}, append(settings, "STANDINGS_REDIS_SHARDS=3")...)
-	haveNames(t, client, environ, map[string]string{"ann": "Ada", "bob": "Bo", "eve": "\u202eevil\\\x1b[31m"})
-	haveNames(t, client, other, map[string]string{"ann": "Anna", "bob": "Bo", "joe": "Joe"}) // ann has another name there
-	diff := func(more ...string) string {
-		t.Helper()
-		code, out, errs := execute(t, environ, append([]string{"diff", "--with", prefix + "-b"}, more...)...)
-		if code != 1 || errs != "consumer: the standings differ\n" {
-			t.Fatalf("exit code %d: %s%s", code, out, errs)
-		}
-		return out
-	}
-	out := strings.Join(strings.Fields(diff()), " ")
+	prefix := testenv.Prefix(t)
+	const named = "STANDINGS_EVENT_FIELDS_NAME=player.name"
+	other := written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7, "joe": 1, "sam": 3}, named)
+	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1, "sam": 2}, named, "STANDINGS_REDIS_SHARDS=3")
+	haveNames(t, environ, map[string]string{"ann": "Ada", "bob": "Bo", "eve": "\u202eevil\\\x1b[31m"})
+	haveNames(t, other, map[string]string{"ann": "Anna", "bob": "Bo", "joe": "Joe"}) // ann has another name there
+	out, errs := diffs(t, environ, 1, "-b")
+	require.Equal(t, "consumer: the standings differ\n", errs)
 	for _, says := range []string{
 		"WINDOW MEMBER NAME " + prefix + " " + prefix + "-b", "ann Ada 5 at ", `eve \u202eevil\\\x1b[31m 1 at `, "joe Joe - 1 at ", "sam 2 at ",
 	} {
-		if !strings.Contains(out, says) {
-			t.Errorf("%q isn't in:\n%s", says, out)
-		}
+		require.Contains(t, spaced(out), says)
 	}
-	var r diffReport
-	if err := json.Unmarshal([]byte(diff("--json")), &r); err != nil || len(r.Standings) != 4 {
-		t.Fatalf("%v: %+v", err, r.Standings)
+	var names []string
+	for _, st := range differences(t, environ, 1, "-b").Standings {
+		names = append(names, st.Name)
 	}
-	for i, name := range []string{"Ada", "\u202eevil\\\x1b[31m", "Joe", ""} {
-		if st := r.Standings[i]; name == "" && st.Name != nil || name != "" && (st.Name == nil || *st.Name != name) {
-			t.Errorf("%s is called %v, want %q", st.Member, st.Name, name)
-		}
-	}
+	require.Equal(t, []string{"Ada", "\u202eevil\\\x1b[31m", "Joe", ""}, names)
+	environ = slices.DeleteFunc(environ, func(s string) bool { return s == named })
+	out, _ = diffs(t, environ, 1, "-b")
+	require.NotContains(t, out, "NAME")
 }
 
-func TestStandingsOfOtherNumbersOfShardsAreCompared(t *testing.T) {
+func TestOtherNumbersOfShardsAndLayoutsAreCompared(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 2}, "STANDINGS_REDIS_SHARDS=3")
-	written(t, prefix+"-one", map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 2})
+	written(t, prefix+"-one", map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 2}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
 	written(t, prefix+"-five", map[string]int64{"ann": 5, "bob": 7, "eve": 1, "joe": 3}, "STANDINGS_REDIS_SHARDS=5")
-	code, out, errs := execute(t, environ, "diff", "--with", prefix+"-one")
-	if want := "Both ledgers are at the same positions.\n\n1 window equal of 1.\n"; code != 0 || out != want || errs != "" {
-		t.Fatalf("exit code %d: %s%s", code, out, errs)
-	}
-	code, out, _ = execute(t, environ, "diff", "--with", prefix+"-five")
-	if code != 1 || !strings.Contains(out, "joe") || strings.Contains(out, "ann") || strings.Contains(out, "written meanwhile") {
-		t.Errorf("exit code %d: %s", code, out)
-	}
+	out, errs := diffs(t, environ, 0, "-one")
+	require.Equal(t, equalStandings, out)
+	require.Empty(t, errs)
+	out, _ = diffs(t, environ, 1, "-five")
+	require.Contains(t, out, "joe")
+	require.NotContains(t, out, "ann")
+	require.NotContains(t, out, "written meanwhile")
 	// A shard that lags is shown; the text shows the lowest and the highest position.
 	client := testenv.RedisClient(t)
-	ledgers, err := client.Keys(t.Context(), prefix+":{2.*}:3:ledger").Result()
-	if err != nil || len(ledgers) != 1 {
-		t.Fatalf("%v %v", ledgers, err)
-	}
-	if err := client.HSet(t.Context(), ledgers[0], "points/0", "8").Err(); err != nil {
-		t.Fatal(err)
-	}
-	code, out, _ = execute(t, environ, "diff", "--with", prefix+"-one")
-	if code != 0 || !strings.Contains(strings.Join(strings.Fields(out), " "), "points/0 8 to 10 10 1 window equal of 1.") {
-		t.Errorf("exit code %d: %s", code, out)
-	}
-	code, out, _ = execute(t, environ, "diff", "--with", prefix+"-one", "--json")
-	var r diffReport
-	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || *r.Positions[0].A != "8" || r.Windows[0].Exact {
-		t.Errorf("exit code %d: %s", code, out)
-	}
+	ledgers := client.Keys(t.Context(), prefix+":{2.*}:3:ledger").Val()
+	require.Len(t, ledgers, 1)
+	require.NoError(t, client.HSet(t.Context(), ledgers[0], "points/0", "8").Err())
+	out, _ = diffs(t, environ, 0, "-one")
+	require.Contains(t, spaced(out), "points/0 8 to 10 10 1 window equal of 1.")
+	r := differences(t, environ, 0, "-one")
+	require.Equal(t, "8", *r.Positions[0].A)
+	require.False(t, r.Windows[0].Exact)
 	// If several numbers of shards are found, the command does not guess.
 	written(t, prefix+"-five", map[string]int64{"ann": 5}, "STANDINGS_REDIS_SHARDS=4")
-	code, _, errs = execute(t, environ, "diff", "--with", prefix+"-five")
-	if want := fmt.Sprintf("consumer: under the prefix %q there are boards of several numbers of shards (4, 5): set redis.shards to the one that is meant\n", prefix+"-five"); code != 2 || errs != want {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	_, errs = diffs(t, environ, 2, "-five")
+	require.Contains(t, errs, "there are boards of several numbers of shards (4, 5): set redis.shards to the one that is meant\n")
 }
 
-func TestWhatDiffersIsCountedAndListed(t *testing.T) {
+func TestWhatDiffersIsListedAsTextAndAsJSON(t *testing.T) {
 	prefix := testenv.Prefix(t)
-	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve\x1b": 1})
-	written(t, prefix+"-wide", map[string]int64{"ann": 6, "bob": 7, "joe": 1}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
-	code, out, errs := execute(t, environ, "diff", "--with", prefix+"-wide", "--limit", "2")
-	if code != 1 || errs != "consumer: the standings differ\n" {
-		t.Fatalf("exit code %d: %s", code, errs)
-	}
-	for _, says := range []string{
-		"global:weekly:2100-W01", "0 windows equal of 1.", "and 1 more: --limit times are those of UTC",
-		"WINDOW DIFFER", "MEMBER " + prefix + " " + prefix + "-wide", // in their layouts
-		"ann     5 at 2100-01-04 00:00:05.", "6 at 2100-01-04 00:00:05.000", `eve\x1b`,
-	} {
-		if !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(says), " ")) {
-			t.Errorf("%q isn't in:\n%s", says, out)
-		}
-	}
+	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve\x1b": 1}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
+	written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7, "joe": 1}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
+	out, errs := diffs(t, environ, 1, "-b", "--limit", "2")
+	require.Equal(t, "consumer: the standings differ\n", errs)
+	require.Equal(t, "Both ledgers are at the same positions. WINDOW DIFFER global:weekly:2100-W01 3 0 windows equal of 1. WINDOW MEMBER lb lb-b "+
+		"global:weekly:2100-W01 ann 5 at 2100-01-04 00:00:05.000 6 at 2100-01-04 00:00:05.000 "+
+		`global:weekly:2100-W01 eve\x1b 1 at 2100-01-04 00:00:05.000 - and 1 more: --limit times are those of UTC`, strings.ReplaceAll(spaced(out), prefix, "lb"))
+	out, _ = diffs(t, environ, 1, "-b", "--json")
+	require.JSONEq(t, `{"a":"lb","b":"lb-b","equal":false,"differ":3,
+		"positions":[{"partition":"points/0","a":"10","b":"10"}],
+		"windows":[{"board":"global","period":"weekly","window":"2100-W01","start":"2100-01-04T00:00:00.000Z","end":"2100-01-11T00:00:00.000Z",
+			"not_compared":null,"differ":3,"at_least":false,"exact":true}],
+		"standings":[
+			{"board":"global","period":"weekly","window":"2100-W01","member":"ann",
+				"a":{"points":5,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null},"b":{"points":6,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null}},
+			{"board":"global","period":"weekly","window":"2100-W01","member":"eve\u001b",
+				"a":{"points":1,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null},"b":null},
+			{"board":"global","period":"weekly","window":"2100-W01","member":"joe",
+				"a":null,"b":{"points":1,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null}}]}`, strings.ReplaceAll(out, prefix, "lb"))
+
+	// Nothing from Redis reaches a terminal raw.
 	client := testenv.RedisClient(t)
-	if err := client.ZAdd(t.Context(), prefix+":{0}:global:weekly:2100-W01", redis.Z{Score: math.Inf(1), Member: "ann"}).Err(); err != nil {
-		t.Fatal(err)
-	}
-	for _, form := range []string{"--json", "--json=false"} {
-		code, out, errs = execute(t, environ, "diff", "--with", prefix+"-wide", form)
-		if code != 1 || !strings.Contains(out, "+Inf") {
-			t.Errorf("exit code %d: %s%s", code, out, errs)
-		}
+	require.NoError(t, client.ZAdd(t.Context(), prefix+":{0}:global:weekly:2100-W01", redis.Z{Score: math.Inf(1), Member: "ann"}).Err())
+	pipe := client.Pipeline()
+	tag := prefix + "-b:{0}:"
+	pipe.HSet(t.Context(), tag+"ledger", "points/0", "7..9@00000000000000ff", "points\x1b/7", "7\x1b\n")
+	pipe.HSet(t.Context(), tag+"windows", "global:weekly:2100-W\x1b\n", `{"end":4103308800000,"expires":5000000000000,"start":4102704000000}`)
+	pipe.ZAdd(t.Context(), tag+"global:weekly:2100-W\x1b\n", redis.Z{Score: 1, Member: "bob"})
+	_, err := pipe.Exec(t.Context())
+	require.NoError(t, err)
+	_, out, errs = execute(t, environ, "diff", "--with", prefix+"-b")
+	require.False(t, strings.ContainsFunc(out+errs, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }), "%q", out)
+	for _, says := range []string{`points\x1b/7 nothing 7\x1b\x0a`, "points/0 10 7..9@00000000000000ff", `global:weekly:2100-W\x1b\x0a`, "ann +Inf, which is no score"} {
+		require.Contains(t, spaced(out), says)
 	}
 }
 
@@ -207,107 +206,59 @@ func TestWhatIsNotKnownIsNeitherEqualNorDifferent(t *testing.T) {
 	prefix := testenv.Prefix(t)
 	environ := written(t, prefix, map[string]int64{"ann": 5})
 	written(t, prefix+"-b", map[string]int64{"ann": 5})
-	diff := func(with string, more ...string) (int, string, string) {
-		return execute(t, environ, append([]string{"diff", "--with", prefix + with}, more...)...)
-	}
 	for _, fits := range []string{"--board=global", "--period=weekly", "--window=2100-W01"} {
-		if code, _, errs := diff("-b", fits); code != 0 || errs != "" {
-			t.Errorf("%s: exit code %d: %s", fits, code, errs)
-		}
+		diffs(t, environ, 0, "-b", fits)
 	}
 	for args, says := range map[string]string{
 		"--board=globl":                    "--board globl: neither prefix has such a window",
 		"--board=global --board=eu --json": "--board eu: neither prefix has such a window",
 		"--period=daily":                   "--period daily: neither prefix has such a window",
 		"--window=2100-W10":                "--window 2100-W10: neither prefix has such a window",
+		"--limit 0":                        "--limit must be 1 to 1000000",
+		"--period hourly":                  "hourly",
+		"--board a/b":                      "is not a board name",
+		"extra":                            "takes 0 arguments",
 	} {
-		if code, out, errs := diff("-b", strings.Fields(args)...); code != 2 || out != "" || errs != "consumer: "+says+"\n" {
-			t.Errorf("%s: exit code %d: %s%s", args, code, out, errs)
-		}
+		out, errs := diffs(t, environ, 2, "-b", strings.Fields(args)...)
+		require.Empty(t, out)
+		require.Contains(t, errs, says)
 	}
-	if code, _, errs := diff("-none"); code != 2 || !strings.Contains(errs, "no standings under the prefix") {
-		t.Errorf("exit code %d: %s", code, errs)
+	for with, says := range map[string]string{
+		"-none": "no standings under the prefix", "": "must not be the configured prefix", ":b": `:b" must be 1 to 64 letters`,
+	} {
+		_, errs := diffs(t, environ, 2, with)
+		require.Contains(t, errs, says)
 	}
-	code, _, errs := execute(t, append(environ, "STANDINGS_REDIS_ADDRESSES="+clitest.ClosedPort(t)), "diff", "--with", "x")
-	if code != 2 || !strings.Contains(errs, "can't connect to Redis at ") {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
+	code, _, errs := execute(t, environ, "diff")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "--with is required")
+	_, errs = diffs(t, append(environ, "STANDINGS_REDIS_ADDRESSES="+clitest.ClosedPort(t)), 2, "x")
+	require.Contains(t, errs, "can't connect to Redis at ")
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	var stderr strings.Builder
-	if code := consumer(ctx, []string{"diff", "--with", prefix + "-b"}, environ, strings.NewReader(""), &stderr, &stderr); code != 2 || stderr.String() != "consumer: interrupted\n" {
-		t.Errorf("exit code %d: %s", code, &stderr)
-	}
+	require.Equal(t, 2, consumer(ctx, []string{"diff", "--with", prefix + "-b"}, environ, strings.NewReader(""), &stderr, &stderr))
+	require.Equal(t, "consumer: interrupted\n", stderr.String())
 	// A window that cannot be compared may be equal or not, even if it is the only one.
-	client := testenv.RedisClient(t)
-	if err := client.HSet(t.Context(), prefix+"-b:{0}:windows", "global:weekly:2100-W01", `{"end":4103308800000,"expires":5000000000000,"start":4102704000001}`).Err(); err != nil {
-		t.Fatal(err)
-	}
-	code, out, errs := diff("-b")
-	if code != 2 || errs != "consumer: 1 window could not be compared\n" || !strings.Contains(out, "not compared: it is cut otherwise") {
-		t.Errorf("exit code %d: %s%s", code, out, errs)
-	}
+	require.NoError(t, testenv.RedisClient(t).HSet(t.Context(), prefix+"-b:{0}:windows", "global:weekly:2100-W01", `{"end":4103308800000,"expires":5000000000000,"start":4102704000001}`).Err())
+	out, errs := diffs(t, environ, 2, "-b")
+	require.Equal(t, "consumer: 1 window could not be compared\n", errs)
+	require.Contains(t, out, "not compared: it is cut otherwise")
 }
 
-func TestTheJSONOfADiff(t *testing.T) {
+// Banned members are hidden. If both prefixes have the ban, the member makes no difference; if one has it,
+// the member exists only under the other.
+func TestBansAreHonoured(t *testing.T) {
 	prefix := testenv.Prefix(t)
-	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
-	written(t, prefix+"-b", map[string]int64{"ann": 6, "bob": 7}, "STANDINGS_PERIODS_WEEKLY_LAYOUT=wide")
-	code, out, errs := execute(t, environ, "diff", "--with", prefix+"-b", "--json")
-	if code != 1 || errs != "consumer: the standings differ\n" {
-		t.Fatalf("exit code %d: %s", code, errs)
-	}
-	require.JSONEq(t, `{"a":"lb","b":"lb-b","equal":false,"differ":2,
-		"positions":[{"partition":"points/0","a":"10","b":"10"}],
-		"windows":[{"board":"global","period":"weekly","window":"2100-W01","start":"2100-01-04T00:00:00.000Z","end":"2100-01-11T00:00:00.000Z",
-			"not_compared":null,"differ":2,"at_least":false,"exact":true}],
-		"standings":[
-			{"board":"global","period":"weekly","window":"2100-W01","member":"ann",
-				"a":{"points":5,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null},"b":{"points":6,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null}},
-			{"board":"global","period":"weekly","window":"2100-W01","member":"eve",
-				"a":{"points":1,"reached_at":"2100-01-04T00:00:05.000Z","foreign_score":null},"b":null}]}`, strings.ReplaceAll(out, prefix, "lb"))
-}
-
-func TestADiffWritesNothingRawToATerminal(t *testing.T) {
-	prefix := testenv.Prefix(t)
-	environ := written(t, prefix, map[string]int64{"ann\x1b": 5})
-	written(t, prefix+"-b", map[string]int64{"ann\x1b": 6})
-	client := testenv.RedisClient(t)
-	tag := prefix + "-b:{0}:"
-	pipe := client.Pipeline()
-	pipe.HSet(t.Context(), tag+"ledger", "points\x1b/7", "7\x1b\n", "points/0", "7..9@00000000000000ff", "points/1", "3")
-	pipe.HSet(t.Context(), tag+"windows", "global:weekly:2100-W\x1b\n", `{"end":4103308800000,"expires":5000000000000,"start":4102704000000}`)
-	pipe.ZAdd(t.Context(), tag+"global:weekly:2100-W\x1b\n", redis.Z{Score: 1, Member: "bob"})
-	if _, err := pipe.Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_, out, errs := execute(t, environ, "diff", "--with", prefix+"-b")
-	if strings.ContainsFunc(out+errs, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
-		t.Errorf("%q", out)
-	}
-	for _, says := range []string{"points/0      10       7..9@00000000000000ff", "points/1      nothing  3", `points\x1b/7  nothing`, `7\x1b\x0a`, `global:weekly:2100-W\x1b\x0a`, `ann\x1b`} {
-		if !strings.Contains(out, says) {
-			t.Errorf("%q isn't in:\n%s%s", says, out, errs)
-		}
-	}
-}
-
-func TestADiffOfAWrongCommandLineIsRefused(t *testing.T) {
-	prefix := testenv.Prefix(t)
-	environ := written(t, prefix, map[string]int64{"ann": 5})
-	for args, says := range map[string]string{
-		"diff":                              "--with is required",
-		"diff --with " + prefix:             "must not be the configured prefix",
-		"diff --with a:b":                   `--with "a:b" must be 1 to 64 letters`,
-		"diff --with x --limit 0":           "--limit must be 1 to 1000000",
-		"diff --with x --period hourly":     "hourly",
-		"diff --with x --board a/b":         "is not a board name",
-		"diff --with x extra":               "takes 0 arguments",
-		fmt.Sprint("diff --with ", "x{0}*"): "must be 1 to 64 letters",
-	} {
-		code, _, errs := execute(t, environ, strings.Fields(args)...)
-		if code != 2 || !strings.Contains(errs, says) {
-			t.Errorf("%s: exit code %d: %s", args, code, errs)
-		}
-	}
+	environ := written(t, prefix, map[string]int64{"ann": 5, "bob": 7, "eve": 1}, "STANDINGS_REDIS_SHARDS=3")
+	here := hiding.In(boardsOf(t, environ))
+	there := hiding.In(boardsOf(t, written(t, prefix+"-b", map[string]int64{"ann": 5, "bob": 9, "eve": 1})))
+	bob := bans.Key{Member: "bob"}
+	require.NoError(t, errors.Join(here.Ban(t.Context(), bans.Ban{Key: bob}), there.Ban(t.Context(), bans.Ban{Key: bob})))
+	require.True(t, differences(t, environ, 0, "-b").Windows[0].Exact)
+	require.NoError(t, there.Unban(t.Context(), bob))
+	r := differences(t, environ, 1, "-b")
+	require.Len(t, r.Standings, 1)
+	require.Nil(t, r.Standings[0].A)
+	require.Equal(t, int64(9), *r.Standings[0].B.Points)
 }

@@ -5,14 +5,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/drop"
@@ -47,8 +46,8 @@ func (p *person) saw() string {
 
 func (p *person) types(text string) { _, _ = io.WriteString(p.keys, text) }
 
-// drops runs the command for a person, who acts once the question is shown. It returns the exit code.
-func drops(t *testing.T, environ []string, prefix string, act func(p *person, interrupt func())) (int, string) {
+// answers runs the command for a person, who acts once the question is shown. It returns the exit code.
+func answers(t *testing.T, environ []string, prefix string, act func(p *person, interrupt func())) (int, string) {
 	t.Helper()
 	in, keys := io.Pipe()
 	t.Cleanup(func() { _ = keys.Close() })
@@ -71,76 +70,39 @@ func drops(t *testing.T, environ []string, prefix string, act func(p *person, in
 	return code, who.saw()
 }
 
-func TestADropIsDoneOnceThePrefixIsTyped(t *testing.T) {
+func TestADropIsDoneOnlyOnceThePrefixIsTyped(t *testing.T) {
 	t.Parallel()
-	c, prefix, environ := leftovers(t)
-	code, shown := drops(t, environ, prefix, func(p *person, _ func()) { p.types(prefix + "\n") })
-	before, _, _ := strings.Cut(shown, question)
-	if code != 0 || !strings.Contains(before, "Under the prefix "+prefix+": 1 window (global)") || !strings.Contains(shown, "Removed 4 keys in ") || keysUnder(t, c, prefix) != 0 {
-		t.Errorf("exit code %d: %s", code, shown)
-	}
-}
-
-func TestADropIsNotDoneByAnyOtherAnswer(t *testing.T) {
-	t.Parallel()
-	for name, act := range map[string]func(p *person, prefix string){
-		"another prefix":   func(p *person, prefix string) { p.types(prefix + "2\n") },
-		"the end of input": func(p *person, _ string) { _ = p.keys.Close() },
-		"without Enter": func(p *person, prefix string) {
+	const notTyped = "consumer: the input is not the prefix: nothing was removed\n"
+	for name, try := range map[string]struct {
+		act    func(p *person, interrupt func(), c *redis.Client, prefix string)
+		says   string
+		code   int
+		remain int
+	}{
+		"the prefix":       {func(p *person, _ func(), _ *redis.Client, prefix string) { p.types(prefix + "\n") }, "Removed 4 keys in ", 0, 0},
+		"nothing":          {func(p *person, _ func(), _ *redis.Client, _ string) { p.types("\n") }, notTyped, 1, 4},
+		"another prefix":   {func(p *person, _ func(), _ *redis.Client, prefix string) { p.types(prefix + "2\n") }, notTyped, 1, 4},
+		"the end of input": {func(p *person, _ func(), _ *redis.Client, _ string) { _ = p.keys.Close() }, notTyped, 1, 4},
+		"without Enter": {func(p *person, _ func(), _ *redis.Client, prefix string) {
 			p.types(prefix)
 			_ = p.keys.Close()
-		},
+		}, notTyped, 1, 4},
+		"an interrupt": {func(_ *person, interrupt func(), _ *redis.Client, _ string) { interrupt() }, "\nconsumer: interrupted: nothing was removed\n", 1, 4},
+		// While a person hesitates, a consumer that was thought to be stopped may start.
+		"a consumer": {func(p *person, _ func(), c *redis.Client, prefix string) {
+			reports(t, c, prefix, "host-1")
+			p.types(prefix + "\n")
+		}, " is in use: host-1 reported within the last 30 seconds, for 1 partition. Stop them and wait that long; nothing was removed\n", 1, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, prefix, environ := leftovers(t)
-			code, shown := drops(t, environ, prefix, func(p *person, _ func()) { act(p, prefix) })
-			if code != 1 || !strings.HasSuffix(shown, question+"consumer: the input is not the prefix: nothing was removed\n") || keysUnder(t, c, prefix) != 4 {
-				t.Errorf("exit code %d: %s", code, shown)
-			}
+			code, shown := answers(t, environ, prefix, func(p *person, interrupt func()) { try.act(p, interrupt, c, prefix) })
+			before, after, _ := strings.Cut(shown, question)
+			require.Equal(t, try.code, code, shown)
+			require.Contains(t, before, "Under the prefix "+prefix+": 1 window (global)")
+			require.Contains(t, after, try.says)
+			require.Equal(t, try.remain, keysUnder(t, c, prefix))
 		})
-	}
-}
-
-func TestADropThatAsksEndsAtOnceWhenItIsInterrupted(t *testing.T) {
-	t.Parallel()
-	c, prefix, environ := leftovers(t)
-	code, shown := drops(t, environ, prefix, func(_ *person, interrupt func()) { interrupt() })
-	if code != 1 || !strings.HasSuffix(shown, question+"\nconsumer: interrupted: nothing was removed\n") || keysUnder(t, c, prefix) != 4 {
-		t.Errorf("exit code %d: %s", code, shown)
-	}
-}
-
-// While a person hesitates, a consumer that was thought to be stopped may start.
-func TestADropLooksAgainAfterTheAnswer(t *testing.T) {
-	t.Parallel()
-	c, prefix, environ := leftovers(t)
-	code, shown := drops(t, environ, prefix, func(p *person, _ func()) {
-		line := fmt.Sprintf(`{"owner":"host-1","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
-		if err := c.HSet(t.Context(), prefix+":{0}:workers", "points/0", line).Err(); err != nil {
-			t.Error(err)
-		}
-		p.types(prefix + "\n")
-	})
-	want := question + "consumer: " + prefix + " is in use: host-1 reported within the last 30 seconds, for 1 partition. Stop them and wait that long; nothing was removed\n"
-	if code != 1 || !strings.HasSuffix(shown, want) || keysUnder(t, c, prefix) != 5 {
-		t.Errorf("exit code %d: %s", code, shown)
-	}
-}
-
-func TestADropWritesNothingRawToATerminal(t *testing.T) {
-	t.Parallel()
-	c, prefix, environ := leftovers(t)
-	pipe := c.Pipeline()
-	pipe.ZAdd(t.Context(), prefix+":{0}:eu\x1b]0;pwned\a\nThere is nothing:weekly:2100-W01", redis.Z{Score: 1, Member: "ann"})
-	line := fmt.Sprintf(`{"owner":"host\u001b[2J\nforged","state":"running","at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))
-	pipe.HSet(t.Context(), prefix+":{0}:workers", "points/0", line)
-	if _, err := pipe.Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	code, out, errs := execute(t, environ, "drop", "--prefix", prefix, "--yes")
-	if code != 1 || strings.ContainsAny(out+errs, "\x1b\a") || strings.Count(out, "\n") != 1 || strings.Count(errs, "\n") != 1 ||
-		!strings.Contains(out, `(eu\x1b]0;pwned\x07\x0aThere is nothing, global)`) || !strings.Contains(errs, `is in use: host\x1b[2J\x0aforged reported`) {
-		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }

@@ -3,9 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/test/clitest"
@@ -22,14 +23,12 @@ func TestAReshardThatCannotBeMeantIsRefusedFirst(t *testing.T) {
 		"--to 3 more":      "takes 0 arguments",
 	} {
 		code, stdout, stderr := execute(t, environ, append([]string{"reshard"}, strings.Fields(args)...)...)
-		if code != 2 || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%s: code %d %s%s, want %q", args, code, stdout, stderr, want)
-		}
+		require.Equal(t, 2, code, stdout+stderr)
+		require.Contains(t, stderr, want)
 	}
 	code, _, stderr := execute(t, environ, "reshard", "--to", "3")
-	if code != 1 || !strings.Contains(stderr, "Redis doesn't answer") && !strings.Contains(stderr, "connection refused") {
-		t.Errorf("a Redis that isn't there: code %d: %s", code, stderr)
-	}
+	require.Equal(t, 1, code)
+	require.Regexp(t, "Redis doesn't answer|connection refused", stderr)
 }
 
 func TestAReshardSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
@@ -45,9 +44,9 @@ func TestAReshardSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
 	does := func(code int, out, err string, args ...string) string {
 		t.Helper()
 		is, stdout, stderr := execute(t, environ, append([]string{"reshard"}, args...)...)
-		if is != code || !regexp.MustCompile(out).MatchString(stdout) || !strings.Contains(stderr, err) {
-			t.Errorf("%v: code %d\n%s%s", args, is, stdout, stderr)
-		}
+		require.Equal(t, code, is, stdout+stderr)
+		require.Regexp(t, out, stdout)
+		require.Contains(t, stderr, err)
 		return stdout
 	}
 	before := "51 standings in 2 windows, from 1 shard to 3. Ingestion pauses meanwhile, for about 1s.\n"
@@ -63,9 +62,7 @@ func TestAReshardSaysWhatItIsAboutToDoAndWhatCameOfIt(t *testing.T) {
 		Checksum          *string
 		Removed           int64
 	}
-	if err := json.Unmarshal([]byte(does(0, `"switched": true`, "51 standings in 2 windows, from 3 shards to 2.", "--to", "2", "--json")), &said); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(does(0, `"switched": true`, "51 standings in 2 windows, from 3 shards to 2.", "--to", "2", "--json")), &said))
 	if said.From != 3 || said.To != 2 || said.Standings != 51 || said.Windows != 2 || said.Checksum == nil || said.Removed == 0 {
 		t.Errorf("%+v", said)
 	}
@@ -77,7 +74,6 @@ func TestAnUnfinishedSweepIsNamed(t *testing.T) {
 	environ := append(w.Environ, "STANDINGS_REDIS_ASSUME_NOEVICTION=true")
 	w.Reader.Client.HSet(t.Context(), w.Shards[1].Keys().Ledger(), "points/0", "0..9@00000000000000aa")
 	code, stdout, stderr := execute(t, environ, "reshard", "--to", "3", "--wait", "1s")
-	if code != 1 || stdout != "" || !strings.Contains(stderr, "after 1s not all shards have the same events: points/0") {
-		t.Errorf("code %d: %s%s", code, stdout, stderr)
-	}
+	require.Equal(t, 1, code, stdout)
+	require.Contains(t, stderr, "after 1s not all shards have the same events: points/0")
 }

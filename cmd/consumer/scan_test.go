@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -24,24 +25,18 @@ import (
 func tenRecords(t *testing.T) (*kfake.Cluster, *kadm.Client, *scan.Stretch) {
 	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "points"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("points"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	for n := range 10 {
-		if err := client.ProduceSync(t.Context(), kgo.StringRecord(fmt.Sprint(n))).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.ProduceSync(t.Context(), kgo.StringRecord(fmt.Sprint(n))).FirstErr())
 	}
 	transport := &kafka.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	reader := &kafka.Client{Addr: kafka.TCP(c.ListenAddrs()...), Transport: transport}
-	return c, kadm.NewClient(client), &scan.Stretch{Client: reader, Topic: "points", From: 1, End: 9, MaxRecord: 100, MaxBytes: 1}
+	return c, kadm.NewClient(client), &scan.Stretch{Client: reader, Topic: "points", From: 1, End: 9, MaxBytes: 1}
 }
 
 // valuesOf returns the values of all records, and the number of offsets passed.
@@ -76,28 +71,12 @@ func TestAStretchIsReadWhateverPasses(t *testing.T) {
 	}
 }
 
-func TestAQuotaIsWaitedOutAndReported(t *testing.T) {
-	c, _, s := tenRecords(t)
-	var fetches atomic.Int64
-	c.ControlKey(int16(kmsg.Fetch), func(q kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		r := q.ResponseKind().(*kmsg.FetchResponse)
-		r.ThrottleMillis = 20
-		return r, nil, fetches.Add(1)%3 > 0
-	})
-	throttled := 0
-	s.Throttled = func() { throttled++ }
-	if values, _, err := valuesOf(t.Context(), s); values != "12345678" || err != nil || throttled < 2 {
-		t.Errorf("%s, throttled %d times: %v", values, throttled, err)
-	}
-}
-
 func TestWhereTheLogIsCutItGoesOnAtWhatIsLeft(t *testing.T) {
 	_, admin, s := tenRecords(t)
 	if _, err := admin.DeleteRecords(t.Context(), kadm.Offsets{"points": {0: {Topic: "points", At: 4}}}); err != nil {
 		t.Fatal(err)
 	}
-	if values, passed, err := valuesOf(t.Context(), s); values != "45678" || passed != 8 || err != nil {
+	if values, passed, err := valuesOf(t.Context(), s); values != "45678" || passed != 8 || err != nil || s.Resumed != 4 {
 		t.Errorf("%s, %d passed: %v", values, passed, err)
 	}
 }

@@ -157,8 +157,8 @@ func durationValue(p *time.Duration, low, high time.Duration) value {
 	return ranged(p, low, high, "duration", units.ParseDuration, units.FormatDuration)
 }
 
-// orEmpty returns v with the additional value "", which clear sets and empty reports.
-func orEmpty(v value, empty func() bool, clear func()) value {
+// orEmpty returns v with the additional value "", which reset sets and empty reports.
+func orEmpty(v value, empty func() bool, reset func()) value {
 	with := v
 	with.rule = "empty, or " + v.rule
 	with.text = func() string {
@@ -168,7 +168,7 @@ func orEmpty(v value, empty func() bool, clear func()) value {
 		return v.text()
 	}
 	with.set = func(text string) error {
-		if clear(); text == "" {
+		if reset(); text == "" {
 			return nil
 		}
 		return v.set(text)

@@ -276,17 +276,6 @@ func (eavesdropper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 }
 
 // points returns the points of each member in the piece's n-th window.
-func (f *fixture) points(t testing.TB, n int) map[string]int64 {
-	t.Helper()
-	b, err := f.store.Top(t.Context(), "global", f.window(n), 0, 100)
-	require.NoError(t, err)
-	all := map[string]int64{}
-	for _, s := range b.Standings {
-		all[s.Member] = s.Points
-	}
-	return all
-}
-
 func (f *fixture) del(t testing.TB, key string) {
 	t.Helper()
 	require.Equal(t, int64(1), f.client.Del(t.Context(), key).Val())

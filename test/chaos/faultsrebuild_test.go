@@ -107,7 +107,7 @@ func rebuild(w *world, _ *rand.Rand) (func() string, error) {
 // that it has nothing in Redis. If it fails because of another fault, or has already ended, another one is
 // started. The time is a fraction of the last rebuild's duration, so that the end is also hit sometimes.
 // nil: none was caught.
-func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
+func (w *world) caught(r *rand.Rand) *rebuilding {
 	part := r.Float64()
 	for deadline := time.Now().Add(lockedWithin); time.Now().Before(deadline); {
 		was := w.locked(w.t.Context())
@@ -118,7 +118,7 @@ func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
 		}
 		select {
 		case <-time.After(time.Duration(part * float64(w.rebuildTook.Load()) * float64(time.Millisecond))):
-			return b, nil
+			return b
 		case <-b.Done():
 			part /= 2
 			if _, err := w.await(b); err == nil {
@@ -126,7 +126,7 @@ func (w *world) caught(r *rand.Rand) (*rebuilding, error) {
 			}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // locks waits until a rebuild has the lock, which another one or none held before. It returns false if the
@@ -147,9 +147,9 @@ func (w *world) locks(b *rebuilding, was []string, deadline time.Time) bool {
 }
 
 func killRebuild(w *world, r *rand.Rand) (func() string, error) {
-	b, err := w.caught(r)
+	b := w.caught(r)
 	if b == nil {
-		return nothing, err
+		return nothing, nil
 	}
 	ran := b.Running()
 	b.Kill()
@@ -167,9 +167,9 @@ func killRebuild(w *world, r *rand.Rand) (func() string, error) {
 }
 
 func pauseRebuild(w *world, r *rand.Rand) (func() string, error) {
-	b, err := w.caught(r)
+	b := w.caught(r)
 	if b == nil {
-		return nothing, err
+		return nothing, nil
 	}
 	b.Signal(w.t, syscall.SIGSTOP)
 	keys := w.left(b)

@@ -196,19 +196,6 @@ func (w *world) giveBack(s *slot) {
 	s.held = false
 }
 
-// running returns the consumers that are running.
-func (w *world) running() []*harness.Consumer {
-	var all []*harness.Consumer
-	for _, s := range w.slots {
-		s.mu.Lock()
-		if s.consumer.Running() {
-			all = append(all, s.consumer)
-		}
-		s.mu.Unlock()
-	}
-	return all
-}
-
 // has returns the number of partitions in a consumer's last assignment.
 func (s *slot) has() int {
 	_, partitions := generation(s.consumer)

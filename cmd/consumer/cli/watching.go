@@ -153,7 +153,7 @@ func (w *Watch[T]) changes(p *Program, asJSON bool) func(*result[T], time.Durati
 			fmt.Fprintln(p.Stderr, "consumer: reading works again")
 		}
 		if r.err != nil {
-			return nil
+			return nil //nolint:nilerr // the error is written; watching continues
 		}
 		document, matters := w.Document(r.value)
 		key, err := json.Marshal(matters)

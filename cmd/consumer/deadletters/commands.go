@@ -71,7 +71,7 @@ func (f *flags) given(c *cobra.Command) bool {
 
 // complete converts the flags into the topics to read and the filter.
 func (f *flags) complete(c *cobra.Command, cfg *config.Config) (scope, error) {
-	s := scope{topics: cfg.Kafka.Topics, filter: filter{reasons: f.reasons, open: f.open}}
+	s := scope{topics: cfg.Kafka.Topics, reasons: f.reasons, open: f.open}
 	if len(f.topics) > 0 {
 		s.topics, s.needed = f.topics, true
 	}
@@ -84,10 +84,10 @@ func (f *flags) complete(c *cobra.Command, cfg *config.Config) (scope, error) {
 		}
 	}
 	if c.Flags().Changed("partition") {
-		if f.partition < 0 {
-			return s, cli.Usagef("--partition must not be negative")
-		}
 		s.partition = &f.partition
+	}
+	if f.partition < 0 {
+		return s, cli.Usagef("--partition must not be negative")
 	}
 	for _, r := range f.reasons {
 		if !slices.Contains(event.Reasons(), event.Reason(r)) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -25,9 +25,12 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+// runs executes a subcommand and expects this exit code.
+func runs(t *testing.T, environ []string, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
-	return clitest.Execute(t, Command, environ, args...)
+	got, stdout, stderr := clitest.Execute(t, Command, environ, append([]string{"dead-letters"}, args...)...)
+	require.Equal(t, code, got, "%v\n%s%s", args, stdout, stderr)
+	return stdout, stderr
 }
 
 // begun is the time of the first dead letter in these tests.
@@ -48,20 +51,25 @@ func publish(t *testing.T, addresses []string, records ...*kgo.Record) {
 	t.Helper()
 	client := clientOf(t, addresses)
 	for _, r := range records { // each in a batch of its own
-		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.ProduceSync(t.Context(), r).FirstErr())
 	}
 }
 
 func clientOf(t *testing.T, addresses []string, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(addresses...), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	return client
+}
+
+// abort publishes a record in a transaction that is aborted.
+func abort(t *testing.T, addresses []string, r *kgo.Record) {
+	t.Helper()
+	client := clientOf(t, addresses, kgo.TransactionalID("aborted"))
+	require.NoError(t, client.BeginTransaction())
+	require.NoError(t, client.ProduceSync(t.Context(), r).FirstErr())
+	require.NoError(t, client.EndTransaction(t.Context(), kgo.TryAbort))
 }
 
 // someDeadLetters publishes dead letters of two partitions, one of them twice, a record that is not a dead
@@ -72,36 +80,21 @@ func someDeadLetters(t *testing.T, addresses []string) {
 		deadLetterOf(1, 480, "invalid", 0), deadLetterOf(1, 481, "bad_time", 10), deadLetterOf(1, 480, "invalid", 20),
 		deadLetterOf(1, 500, "invalid", 30), &kgo.Record{Topic: "points.dlq", Partition: 1, Value: []byte("\x1b[2J"), Timestamp: begun.Add(40 * time.Second)},
 		deadLetterOf(3, 480, "overflow", 50))
-	client := clientOf(t, addresses, kgo.TransactionalID("aborted"))
-	if err := client.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.ProduceSync(t.Context(), deadLetterOf(1, 999, "malformed", 60)).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-		t.Fatal(err)
-	}
+	abort(t, addresses, deadLetterOf(1, 999, "malformed", 60))
 	// The response comes before the marker is in the log, and readers read up to the last stable offset.
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		ends, err := kadm.NewClient(client).ListCommittedOffsets(t.Context(), "points.dlq")
-		if err != nil {
-			t.Fatal(err)
-		}
+	admin := kadm.NewClient(clientOf(t, addresses))
+	require.Eventually(t, func() bool {
+		ends, err := admin.ListCommittedOffsets(t.Context(), "points.dlq")
 		end, _ := ends.Lookup("points.dlq", 1)
-		if end.Offset == 7 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the end is %+v", end)
-		}
-	}
+		return err == nil && end.Offset == 7
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // areListed executes list --json and expects these originals, each with its number of dead letters.
 func areListed(t *testing.T, environ []string, want string, args ...string) {
 	t.Helper()
-	code, stdout, stderr := execute(t, environ, append([]string{"dead-letters", "list", "--json"}, args...)...)
+	stdout, stderr := runs(t, environ, 0, append([]string{"list", "--json"}, args...)...)
+	require.Empty(t, stderr)
 	var got struct {
 		Letters []struct {
 			Times  int
@@ -112,9 +105,7 @@ func areListed(t *testing.T, environ []string, want string, args ...string) {
 		}
 		More int
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || stderr != "" {
-		t.Fatalf("%v: code %d, %v\n%s%s", args, code, err, stdout, stderr)
-	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	var all []string
 	for _, l := range got.Letters {
 		if l.Letter.Record != "" {
@@ -126,25 +117,14 @@ func areListed(t *testing.T, environ []string, want string, args ...string) {
 	if got.More > 0 {
 		all = append(all, fmt.Sprintf("+%d", got.More))
 	}
-	if text := strings.Join(all, " "); text != want {
-		t.Errorf("%v: %s, want %s", args, text, want)
-	}
+	require.Equal(t, want, strings.Join(all, " "), "%v", args)
 }
 
 func TestDeadLettersAreChosenByPartitionReasonAndTime(t *testing.T) {
-	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points.dlq"))
-	areChosen(t, c.ListenAddrs(), environ)
-}
-
-func TestDeadLettersOfARealKafkaAreChosenByPartitionReasonAndTime(t *testing.T) {
 	k := testenv.PrivateKafka(t, nil)
 	k.CreateTopic(t, "points.dlq", 4, map[string]string{"retention.ms": "-1"})
-	areChosen(t, k.Addresses(), []string{"STANDINGS_KAFKA_BROKERS=" + k.Addr()})
-}
-
-func areChosen(t *testing.T, addresses, environ []string) {
-	t.Helper()
-	someDeadLetters(t, addresses)
+	environ := []string{"STANDINGS_KAFKA_BROKERS=" + k.Addr()}
+	someDeadLetters(t, k.Addresses())
 	at := func(seconds int) string {
 		return begun.Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
 	}
@@ -162,19 +142,16 @@ func areChosen(t *testing.T, addresses, environ []string) {
 	areListed(t, environ, "points/1@480×2 +4", "--limit", "1")
 	areListed(t, environ, "points/1@500×1", "--since", at(21), "--reason", "invalid")
 
-	code, stdout, stderr := execute(t, environ, "dead-letters", "list")
-	if code != 0 || stderr != "" || !strings.Contains(stdout, "points/1      invalid                2        3  2026-11-21 08:15:30  2026-11-21 08:16:00\n") ||
-		!strings.Contains(stdout, "4 events in 5 letters, and 1 record that no consumer wrote as a dead letter; times are those of UTC\n") {
-		t.Errorf("code %d\n%s%s", code, stdout, stderr)
-	}
-	code, stdout, _ = execute(t, environ, "dead-letters", "list", "--counts", "--partition", "3", "--json")
-	if code != 0 || strings.Join(strings.Fields(stdout), "") !=
-		`{"counts":[{"topic":"points","partition":3,"reason":"overflow","events":1,"letters":1,"first_written":"2026-11-21T08:16:20.000Z","last_written":"2026-11-21T08:16:20.000Z"}],"totals":[{"reason":"overflow","events":1,"letters":1}],"no_letters":[]}` {
-		t.Errorf("code %d\n%s", code, stdout)
-	}
+	stdout, stderr := runs(t, environ, 0, "list")
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, "points/1      invalid                2        3  2026-11-21 08:15:30  2026-11-21 08:16:00\n")
+	require.Contains(t, stdout, "4 events in 5 letters, and 1 record that no consumer wrote as a dead letter; times are those of UTC\n")
+	stdout, _ = runs(t, environ, 0, "list", "--counts", "--partition", "3", "--json")
+	require.JSONEq(t, `{"counts":[{"topic":"points","partition":3,"reason":"overflow","events":1,"letters":1,"first_written":"2026-11-21T08:16:20.000Z",
+		"last_written":"2026-11-21T08:16:20.000Z"}],"totals":[{"reason":"overflow","events":1,"letters":1}],"no_letters":[]}`, stdout)
 
 	for position, want := range map[string]string{
-		"points/1@480":     "letter     points.dlq/1@2, the last of 2: @0\n",
+		"points/1@480":     "letter     points.dlq/1@2, the last of 2\n",
 		"points.dlq/1@0":   "letter     points.dlq/1@0\n",
 		"points.dlq/1@4":   "problem    it hasn't the headers of a dead letter\n",
 		"points/3@480":     "reason     overflow\n",
@@ -185,27 +162,25 @@ func areChosen(t *testing.T, addresses, environ []string) {
 		"points.dlq/1@5":   "consumer: no dead letter of ", // in an aborted transaction
 		"points.dlq/1@100": "consumer: no dead letter of points.dlq/1@100 in [0, 7) of points.dlq/1\n",
 		"points/4@1":       "consumer: points.dlq has no partition 4: it has 4\n",
-		"points":           `consumer: "points" must be topic/partition@offset, such as points/3@480` + "\n",
 	} {
-		code, stdout, stderr := execute(t, environ, "dead-letters", "show", position)
-		if !strings.Contains(stdout+stderr, want) || strings.HasPrefix(want, "consumer: ") != (code != 0) {
-			t.Errorf("%s: code %d\n%s%s", position, code, stdout, stderr)
+		code := 0
+		if strings.HasPrefix(want, "consumer: ") {
+			code = 1
 		}
+		stdout, stderr := runs(t, environ, code, "show", position)
+		require.Contains(t, stdout+stderr, want, position)
 	}
-	code, stdout, _ = execute(t, environ, "dead-letters", "show", "points/1@481", "--json")
+	stdout, _ = runs(t, environ, 0, "show", "points/1@481", "--json")
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, []byte(stdout)); err != nil || code != 0 {
-		t.Fatalf("code %d: %v: %s", code, err, stdout)
-	}
-	code, exported, stderr := execute(t, environ, "dead-letters", "export", "--reason", "bad_time")
-	if code != 0 || stderr != "" || exported != compact.String()+"\n" || exported !=
-		`{"dead_letter":{"topic":"points","partition":1,"offset":481,"reason":"bad_time","message":"points: it isn't an integer","letter":"points.dlq/1@1","written":"2026-11-21T08:15:40.000Z"},`+
-			`"time":"2026-11-21T08:15:00.123Z","key":"u481","headers":[{"key":"ce_id","value":"1"}],"value":{"user_id":"u481","points":"25"}}`+"\n" {
-		t.Errorf("code %d, %s%s", code, exported, stderr)
-	}
-	if _, exported, _ = execute(t, environ, "dead-letters", "export", "--no-time", "--partition", "3"); strings.Contains(exported, `"time":`) || strings.Count(exported, "\n") != 1 {
-		t.Errorf("%s", exported)
-	}
+	require.NoError(t, json.Compact(&compact, []byte(stdout)))
+	exported, stderr := runs(t, environ, 0, "export", "--reason", "bad_time")
+	require.Empty(t, stderr)
+	require.Equal(t, compact.String()+"\n", exported)
+	require.Equal(t, `{"dead_letter":{"topic":"points","partition":1,"offset":481,"reason":"bad_time","message":"points: it isn't an integer","letter":"points.dlq/1@1","written":"2026-11-21T08:15:40.000Z"},`+
+		`"time":"2026-11-21T08:15:00.123Z","key":"u481","headers":[{"key":"ce_id","value":"1"}],"value":{"user_id":"u481","points":"25"}}`+"\n", exported)
+	exported, _ = runs(t, environ, 0, "export", "--no-time", "--partition", "3")
+	require.NotContains(t, exported, `"time":`)
+	require.Equal(t, 1, strings.Count(exported, "\n"))
 }
 
 func TestAnExportIsWholeOrNotThere(t *testing.T) {
@@ -213,31 +188,26 @@ func TestAnExportIsWholeOrNotThere(t *testing.T) {
 	someDeadLetters(t, c.ListenAddrs())
 	dir := t.TempDir()
 	out := filepath.Join(dir, "letters.ndjson")
-	code, stdout, stderr := execute(t, environ, "dead-letters", "export", "--out", out)
-	if code != 0 || stdout != "" || stderr != "exported 4 dead letters to "+out+"\nnote: left out 1 record that no consumer wrote as a dead letter; list shows them\n" {
-		t.Errorf("code %d\n%s%s", code, stdout, stderr)
-	}
+	stdout, stderr := runs(t, environ, 0, "export", "--out", out)
+	require.Empty(t, stdout)
+	require.Equal(t, "exported 4 dead letters to "+out+"\nnote: left out 1 record that no consumer wrote as a dead letter; list shows them\n", stderr)
 	first, err := os.ReadFile(out) //nolint:gosec // the test's own
-	if err != nil || bytes.Count(first, []byte("\n")) != 4 {
-		t.Errorf("%v\n%s", err, first)
-	}
-	if info, err := os.Stat(out); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("others may read whose points these are: %v, %v", info.Mode(), err)
-	}
-	if code, _, stderr = execute(t, environ, "dead-letters", "export", "--out", out); code != 2 || !strings.Contains(stderr, "exists already") {
-		t.Errorf("code %d: %s", code, stderr)
-	}
-	if again, err := os.ReadFile(out); err != nil || !bytes.Equal(again, first) { //nolint:gosec // the test's own
-		t.Errorf("it was changed: %v\n%s", err, again)
-	}
+	require.NoError(t, err)
+	require.Equal(t, 4, bytes.Count(first, []byte("\n")))
+	info, err := os.Stat(out)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "others may read whose points these are")
+	_, stderr = runs(t, environ, 2, "export", "--out", out)
+	require.Contains(t, stderr, "exists already")
+	again, err := os.ReadFile(out) //nolint:gosec // the test's own
+	require.NoError(t, err)
+	require.Equal(t, first, again)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "points.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
-	code, _, stderr = execute(t, environ, "dead-letters", "export", "--out", filepath.Join(dir, "other"))
-	if code != 1 || !strings.HasPrefix(stderr, "consumer: not authorized for topic points.dlq") || !strings.HasSuffix(stderr, "the export is incomplete\n") {
-		t.Errorf("code %d: %s", code, stderr)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("%v are left: %v", left, err)
-	}
+	_, stderr = runs(t, environ, 1, "export", "--out", filepath.Join(dir, "other"))
+	require.Regexp(t, `^consumer: not authorized for topic points.dlq.*the export is incomplete\n$`, stderr)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
 }
 
 // A dead letter for a whole batch has no value, so nothing in it can be fixed and published.
@@ -246,66 +216,57 @@ func TestADeadLetterForAWholeBatchIsShownWithItsOffsetsAndNotExported(t *testing
 	batch := deadLetterOf(1, 480, "too_large", 0)
 	batch.Key, batch.Value, batch.Headers = nil, nil, append(batch.Headers[1:], kgo.RecordHeader{Key: "standings-last-offset", Value: []byte("491")})
 	publish(t, c.ListenAddrs(), batch, deadLetterOf(1, 492, "invalid", 10))
-	for _, args := range []string{"list --limit 1", "list --reason too_large", "list --counts --reason too_large", "show points/1@480", "show points/1@491", "show points.dlq/1@0"} {
-		code, stdout, stderr := execute(t, environ, append([]string{"dead-letters"}, strings.Fields(args)...)...)
-		want := map[string]string{
-			"list --limit 1":                   "12 events, and 1 more: see --limit and export; ",
-			"list --reason too_large":          "\npoints/1@480 to 491       0  2026-11-21 08:15:30  too_large      1  -    ",
-			"list --counts --reason too_large": "12 events in 1 letter; ",
-			"show points/1@491":                "value      none: the consumer could not read these records. Raise fold_memory, and rebuild while the log has them\n",
-		}[args]
-		if want == "" {
-			want = "original   points/1@480 to 491\n"
-		}
-		if code != 0 || stderr != "" || !strings.Contains(stdout, want) {
-			t.Errorf("%s: code %d\n%s%s", args, code, stdout, stderr)
-		}
+	const original = "original   points/1@480 to 491\n"
+	for args, want := range map[string]string{
+		"list --limit 1":                   "12 events, and 1 more: see --limit and export; ",
+		"list --reason too_large":          "\npoints/1@480 to 491       0  2026-11-21 08:15:30  too_large      1  -    ",
+		"list --counts --reason too_large": "12 events in 1 letter; ",
+		"show points/1@480":                original,
+		"show points/1@491":                "value      none: the consumer could not read these records. Raise fold_memory, and rebuild while the log has them\n",
+		"show points.dlq/1@0":              original,
+		"show points/1@492":                "original   points/1@492\n",
+	} {
+		stdout, stderr := runs(t, environ, 0, strings.Fields(args)...)
+		require.Empty(t, stderr)
+		require.Contains(t, stdout, want, args)
 	}
-	code, stdout, _ := execute(t, environ, "dead-letters", "show", "points/1@492")
-	if code != 0 || !strings.HasPrefix(stdout, "original   points/1@492\n") {
-		t.Errorf("code %d\n%s", code, stdout)
-	}
-	code, stdout, stderr := execute(t, environ, "dead-letters", "export")
-	if code != 0 || strings.Count(stdout, "\n") != 1 || !strings.Contains(stdout, `"offset":492,`) ||
-		stderr != "note: left out 1 letter for 12 records of record batches that the consumer could not read (too_large): they have no value to fix. Raise fold_memory and rebuild; list shows them\n" {
-		t.Errorf("code %d\n%s%s", code, stdout, stderr)
-	}
-	code, stdout, _ = execute(t, environ, "dead-letters", "show", "points/1@485", "--json")
+	stdout, stderr := runs(t, environ, 0, "export")
+	require.Equal(t, 1, strings.Count(stdout, "\n"))
+	require.Contains(t, stdout, `"offset":492,`)
+	require.Equal(t, "note: left out 1 letter for 12 records of record batches that the consumer could not read (too_large): they have no value to fix. Raise fold_memory and rebuild; list shows them\n", stderr)
+	stdout, _ = runs(t, environ, 0, "show", "points/1@485", "--json")
+	require.Contains(t, stdout, `"last_offset": 491,`)
 	_, err := ParseLine([]byte(strings.ReplaceAll(stdout, `"value": null`, `"value": {}`)))
-	if code != 0 || !strings.Contains(stdout, `"last_offset": 491,`) || err == nil ||
-		err.Error() != "is a dead letter that cannot be published: it stands for the records at offsets 480 to 491 of points/1, which the consumer could not read: raise fold_memory, and rebuild" {
-		t.Errorf("code %d, %v\n%s", code, err, stdout)
-	}
+	require.EqualError(t, err, "is a dead letter that cannot be published: it stands for the records at offsets 480 to 491 of points/1, which the consumer could not read: raise fold_memory, and rebuild")
 }
 
 func TestWithoutDeadLettersItIsSaidThatThereAreNone(t *testing.T) {
 	_, environ := clitest.FakeKafka(t)
-	code, stdout, stderr := execute(t, environ, "dead-letters", "list")
-	if code != 0 || stderr != "" || stdout != "0 events in 0 letters; times are those of UTC\npoints has no dead letters: points.dlq does not exist\n" {
-		t.Errorf("code %d\n%s%s", code, stdout, stderr)
-	}
-	if code, stdout, stderr = execute(t, environ, "dead-letters", "export"); code != 0 || stdout != "" || !strings.Contains(stderr, "points.dlq does not exist") {
-		t.Errorf("code %d\n%s%s", code, stdout, stderr)
-	}
+	stdout, stderr := runs(t, environ, 0, "list")
+	require.Empty(t, stderr)
+	require.Equal(t, "0 events in 0 letters; times are those of UTC\npoints has no dead letters: points.dlq does not exist\n", stdout)
+	stdout, stderr = runs(t, environ, 0, "export")
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "points.dlq does not exist")
 	for want, args := range map[string][]string{
-		"1 consumer: topic pionts.dlq does not exist":  {"list", "--topic", "pionts"},
-		"1 consumer: topic points.dlq does not exist":  {"show", "points/0@0"},
-		"2 consumer: --reason late must be one of":     {"list", "--reason", "late"},
-		"2 consumer: --since soon must be a time":      {"export", "--since", "soon"},
-		"2 consumer: --since must be before --until":   {"list", "--since", "1h", "--until", "2h"},
-		"2 consumer: --partition must not be negative": {"list", "--partition", "-1"},
-		"2 consumer: --limit must be 1 to 10000":       {"list", "--limit", "0"},
-		"2 consumer: --topic contains points twice":    {"list", "--topic", "points,points"},
-		"1 consumer: can't connect to Kafka at ":       {"list", "--config", clitest.Config(t, "kafka: {brokers: ['"+clitest.ClosedPort(t)+"']}")},
+		"1 consumer: topic pionts.dlq does not exist":                               {"list", "--topic", "pionts"},
+		"1 consumer: topic points.dlq does not exist":                               {"show", "points/0@0"},
+		`2 consumer: "points" must be topic/partition@offset, such as points/3@480`: {"show", "points"},
+		"2 consumer: --reason late must be one of":                                  {"list", "--reason", "late"},
+		"2 consumer: --since soon must be a time":                                   {"export", "--since", "soon"},
+		"2 consumer: --since must be before --until":                                {"list", "--since", "1h", "--until", "2h"},
+		"2 consumer: --partition must not be negative":                              {"list", "--partition", "-1"},
+		"2 consumer: --limit must be 1 to 10000":                                    {"list", "--limit", "0"},
+		"2 consumer: --topic contains points twice":                                 {"list", "--topic", "points,points"},
+		"1 consumer: can't connect to Kafka at ":                                    {"list", "--config", clitest.Config(t, "kafka: {brokers: ['"+clitest.ClosedPort(t)+"']}")},
 	} {
 		with := environ
 		if strings.Contains(want, "connect") {
 			with = nil
 		}
-		code, _, stderr := execute(t, with, append([]string{"dead-letters"}, args...)...)
-		if got := fmt.Sprintf("%d %s", code, stderr); !strings.HasPrefix(got, want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%v: %s", args, got)
-		}
+		_, stderr := runs(t, with, int(want[0]-'0'), args...)
+		require.True(t, strings.HasPrefix(stderr, want[2:]), stderr)
+		require.Equal(t, 1, strings.Count(stderr, "\n"))
 	}
 }
 
@@ -314,14 +275,9 @@ func TestATopicThatHasNotThePartitionIsNoReasonToReadNone(t *testing.T) {
 	environ = append(environ, "STANDINGS_KAFKA_TOPICS=few,points,none")
 	publish(t, c.ListenAddrs(), deadLetterOf(5, 480, "invalid", 0))
 	areListed(t, environ, "points/5@480×1", "--partition", "5")
-	for want, args := range map[string][]string{
-		"consumer: few.dlq has no partition 8: it has 3, points.dlq has no partition 8: it has 8\n": {"--partition", "8"},
-		"consumer: few.dlq has no partition 5: it has 3\n":                                          {"--partition", "5", "--topic", "points,few"},
-	} {
-		if code, stdout, stderr := execute(t, environ, append([]string{"dead-letters", "list"}, args...)...); code != 1 || stdout != "" || stderr != want {
-			t.Errorf("%v: code %d\n%s%s", args, code, stdout, stderr)
-		}
-	}
+	areListed(t, environ, "points/5@480×1", "--partition", "5", "--topic", "points,few")
+	_, stderr := runs(t, environ, 1, "list", "--partition", "8")
+	require.Equal(t, "consumer: points.dlq has no partition 8: it has 8\n", stderr)
 }
 
 // Dead letters that are written after the start are not read, so the command ends.
@@ -330,29 +286,57 @@ func TestDeadLettersAreReadToTheEndAsOfTheStart(t *testing.T) {
 	someDeadLetters(t, c.ListenAddrs())
 	p := &cli.Program{Environ: environ, Stdout: io.Discard, Stderr: io.Discard}
 	l, err := p.Configuration()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := open(t.Context(), p, &l.Config.Kafka, scope{topics: []string{"points"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.close()
+	require.NoError(t, err)
+	defer r.Close()
 	publish(t, c.ListenAddrs(), deadLetterOf(1, 1000, "invalid", 100), deadLetterOf(2, 1000, "invalid", 100), deadLetterOf(3, 1000, "invalid", 100))
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	read := 0
 	count := func(l *deadLetter) error {
-		if read++; l.source.Offset == 1000 {
-			t.Errorf("%s was written after the start", l.at)
-		}
+		read++
+		require.NotEqual(t, int64(1000), l.source.Offset, "%s was written after the start", l.at)
 		return nil
 	}
-	if err := r.each(ctx, false, count); err != nil || read != 6 {
-		t.Errorf("%d: %v", read, err)
-	}
+	require.NoError(t, r.each(ctx, false, count))
+	require.Equal(t, 6, read)
 	cancel()
-	if err := r.each(ctx, false, count); !errors.Is(err, errInterrupted) {
-		t.Errorf("interrupted: %v", err)
+	require.EqualError(t, r.each(ctx, false, count), "interrupted")
+}
+
+func TestOpenDeadLettersAreThoseWithoutACopy(t *testing.T) {
+	c, environ := clitest.FakeKafka(t, kfake.SeedTopics(4, "points", "points.dlq"))
+	someDeadLetters(t, c.ListenAddrs())
+	areListed(t, environ, "points/1@480×2 points/1@481×1 points/1@500×1 points.dlq/1@4 points/3@480×1", "--open")
+
+	// withHeaders returns a record of points with headers, given as pairs.
+	withHeaders := func(partition int32, pairs ...string) *kgo.Record {
+		r := &kgo.Record{Topic: "points", Partition: partition, Value: []byte(`{"user_id":"u","points":25}`)}
+		for i := 0; i < len(pairs); i += 2 {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: pairs[i], Value: []byte(pairs[i+1])})
+		}
+		return r
 	}
+	aCopy := deadLetterOf(0, 7, "malformed", 70) // of points/3@480, and it became a dead letter, too
+	aCopy.Headers = append([]kgo.RecordHeader{{Key: FixesHeader, Value: []byte("points/3@480")}}, aCopy.Headers...)
+	publish(t, c.ListenAddrs(),
+		withHeaders(2, "ce_id", "1", FixesHeader, "points/1@480"),
+		withHeaders(0, FixesHeader, "points/3@480"), aCopy,
+		// Only the last header counts; this one was in the original.
+		withHeaders(1, FixesHeader, "points/1@481", "trace", "1"),
+		withHeaders(1, FixesHeader, "points"), withHeaders(1))
+	abort(t, c.ListenAddrs(), withHeaders(1, FixesHeader, "points/1@500"))
+	areListed(t, environ, "points/0@7×1 points/1@481×1 points/1@500×1 points.dlq/1@4", "--open")
+	areListed(t, environ, "points/1@500×1", "--open", "--reason", "invalid")
+	stdout, _ := runs(t, environ, 0, "export", "--open", "--reason", "bad_time")
+	require.Equal(t, 1, strings.Count(stdout, "\n"))
+	require.Contains(t, stdout, `"offset":481`)
+	stdout, _ = runs(t, environ, 0, "list", "--open", "--counts")
+	require.Contains(t, stdout, "3 events in 3 letters")
+
+	// A log that has lost its beginning may have lost copies.
+	require.NoError(t, c.DeleteRecords("points", 2, 1))
+	stdout, stderr := runs(t, environ, 0, "list", "--open")
+	require.Equal(t, "note: Kafka has deleted the beginning of 1 partition of points: dead letters whose copies were there are shown as open\n", stderr)
+	require.Contains(t, stdout, "points/1@480")
 }

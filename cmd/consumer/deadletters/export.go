@@ -25,7 +25,7 @@ func export(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, ou
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer r.Close()
 	to, finish, err := cli.Output(p.Stdout, "--out", out)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func FuzzARecordIsADeadLetterOrSaysWhyNot(f *testing.F) {
 			t.Fatalf("%q: %+v, %v", line, m, err)
 		}
 		var shown bytes.Buffer
-		if err := l.write(&shown, []int64{1}, time.UTC); err != nil || bytes.ContainsAny(shown.Bytes(), "\x1b\x00\u202e") {
+		if err := l.write(&shown, 1, time.UTC); err != nil || bytes.ContainsAny(shown.Bytes(), "\x1b\x00\u202e") {
 			t.Fatalf("%q, %v", shown.Bytes(), err)
 		}
 	})

@@ -36,7 +36,7 @@ func list(ctx context.Context, p *cli.Program, cfg *config.Config, s scope, of l
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer r.Close()
 	err = r.each(ctx, false, func(l *deadLetter) error { of.add(l); return nil })
 	if err != nil {
 		return err
@@ -69,14 +69,16 @@ type firstOnes struct {
 }
 
 type listed struct {
-	*deadLetter
-	times int // number of dead letters of this original, including this one
+	Times  int            `json:"times"`  // number of dead letters of this original, including this one
+	Letter jsontext.Value `json:"letter"` // in the form that export writes
+
+	l *deadLetter
 }
 
 func (c *firstOnes) add(l *deadLetter) {
 	if l.fault == "" && !c.seen.add(l.source) {
 		if held := c.held[l.source]; held != nil {
-			held.times++
+			held.Times++
 		}
 		return
 	}
@@ -85,7 +87,7 @@ func (c *firstOnes) add(l *deadLetter) {
 		return
 	}
 	l.keep()
-	one := &listed{l, 1}
+	one := &listed{Times: 1, l: l}
 	c.listed = append(c.listed, one)
 	if l.fault == "" {
 		c.held[l.source] = one
@@ -94,23 +96,16 @@ func (c *firstOnes) add(l *deadLetter) {
 
 // listReport is the JSON; docs/json.md describes its fields.
 type listReport struct {
-	Letters   []listedReport `json:"letters"`
-	More      int64          `json:"more"`
-	NoLetters []string       `json:"no_letters"`
+	Letters   []*listed `json:"letters"`
+	More      int64     `json:"more"`
+	NoLetters []string  `json:"no_letters"`
 }
 
-type listedReport struct {
-	Times  int            `json:"times"`
-	Letter jsontext.Value `json:"letter"`
-}
-
-// report returns each dead letter in the form that export writes, with the number of times that it occurs.
 func (c *firstOnes) report(none []string) any {
-	all := listReport{[]listedReport{}, c.more, none}
-	for _, l := range c.listed {
-		all.Letters = append(all.Letters, listedReport{l.times, l.asJSON()})
+	for _, one := range c.listed {
+		one.Letter = one.l.asJSON()
 	}
-	return all
+	return listReport{append([]*listed{}, c.listed...), c.more, none}
 }
 
 // noDeadLetter is shown as the reason of records that are not dead letters.
@@ -121,13 +116,14 @@ func (c *firstOnes) text(b *strings.Builder, zone *time.Location, width int) {
 	table := terminal.NewTable("ORIGINAL", "IN DLQ", "WRITTEN", "REASON", "TIMES", "KEY", "MESSAGE")
 	table.Right[1], table.Right[4] = true, true
 	events := int64(0)
-	for _, l := range c.listed {
+	for _, one := range c.listed {
+		l := one.l
 		events += l.events()
 		key := "-"
 		if l.key != nil {
 			key = terminal.Cut(terminal.Plain(string(l.key)), columns)
 		}
-		of, reason, times, message := l.original(), l.Reason, strconv.Itoa(l.times), terminal.Plain(l.Message)
+		of, reason, times, message := l.original(), l.Reason, strconv.Itoa(one.Times), terminal.Plain(l.Message)
 		if l.fault != "" {
 			of, reason, times, message = l.at.partition().String(), noDeadLetter, "-", l.fault
 		}

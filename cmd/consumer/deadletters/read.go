@@ -5,14 +5,14 @@ package deadletters
 // in memory.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/segmentio/kafka-go"
 
 	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/scan"
@@ -24,90 +24,67 @@ import (
 	"github.com/standings/standings/internal/units"
 )
 
-// largestRecord is the largest record that is read, in bytes. Kafka's own limits are lower.
-const largestRecord = 64 * units.MiB
-
-// scope selects the dead letters that are read.
+// scope selects the dead letters that are read. A zero time sets no bound.
 type scope struct {
-	topics    []string // source topics
-	partition *int     // nil: all
-	needed    bool     // a missing dead-letter topic or partition is an error
-	filter
-}
-
-// filter selects dead letters. A zero time sets no bound.
-type filter struct {
+	topics       []string // source topics
+	partition    *int     // nil: all
+	needed       bool     // a missing dead-letter topic is an error
 	reasons      []string
 	since, until time.Time // when the dead letter was written, in [since, until)
 	open         bool      // only those whose original has no copy
 }
 
-// takes reports whether the filter selects a record. A record that is not a dead letter has no reason.
-func (f *filter) takes(l *deadLetter) bool {
+// takes reports whether a record is selected. A record that is not a dead letter has no reason.
+func (f *scope) takes(l *deadLetter) bool {
 	return (len(f.reasons) == 0 || slices.Contains(f.reasons, l.Reason)) &&
 		(f.since.IsZero() || l.written >= f.since.UnixMilli()) && (f.until.IsZero() || l.written < f.until.UnixMilli())
 }
 
 // reader reads the dead letters that exist when it is opened.
 type reader struct {
+	*scan.Reading
 	scope
-	kafka  *config.Kafka
-	client *kafka.Client
 	dead   []*scan.Stretch // the dead-letter partitions to read
 	having []string        // source topics that have a dead-letter topic
 	none   []string        // source topics that have none, because no event was ever dead-lettered
-
-	reading scan.Reading
+	stderr io.Writer
 }
 
-var errInterrupted = errors.New("interrupted")
-
-// open finds the partitions to read. The caller must close the reader.
+// open finds the partitions to read. The caller must call Close.
 func open(ctx context.Context, p *cli.Program, c *config.Kafka, s scope) (*reader, error) {
-	var known, short []string
+	var known []string
 	for _, topic := range s.topics {
 		known = append(known, event.DeadLetterTopic(topic))
 		if s.open {
 			known = append(known, topic)
 		}
 	}
-	client, err := app.NewKafka(c, known...)
+	reading, err := scan.Open(p.Stderr, c, known...)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{scope: s, kafka: c, client: client}
-	r.reading = scan.Reading{Stderr: p.Stderr, Explain: r.explain}
+	r := &reader{Reading: reading, scope: s, stderr: p.Stderr}
+	lacking := "" // why the last topic without the partition cannot be read
 	for _, topic := range s.topics {
 		lacks, err := r.find(ctx, topic)
 		if err != nil {
-			r.close()
-			return nil, r.explain(ctx, err, event.DeadLetterTopic(topic))
+			r.Close()
+			return nil, r.Explain(ctx, err, event.DeadLetterTopic(topic))
 		}
-		if lacks != "" {
-			short = append(short, lacks)
-		}
+		lacking = cmp.Or(lacks, lacking)
 	}
-	if len(short) > 0 && (s.needed || len(r.dead) == 0) { // otherwise another topic has the partition
-		r.close()
-		return nil, &app.KafkaError{Line: strings.Join(short, ", "), Err: kafkaconn.ErrNoTopic}
+	if len(r.dead) == 0 && lacking != "" {
+		r.Close()
+		return nil, &app.KafkaError{Line: lacking, Err: kafkaconn.ErrNoTopic}
 	}
 	return r, nil
-}
-
-func (r *reader) close() { app.CloseKafka(r.client) }
-
-func (r *reader) explain(ctx context.Context, err error, topic string) error {
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
-	return app.ExplainKafka(ctx, err, r.kafka, topic)
 }
 
 // find adds the partitions of a source's dead-letter topic. If the topic lacks the selected partition, the
 // text lacks reports that.
 func (r *reader) find(ctx context.Context, topic string) (lacks string, err error) {
 	dlq := event.DeadLetterTopic(topic)
-	all, err := r.stretches(ctx, dlq, "to read dead letters")
+	all, err := r.Topic(ctx, dlq, "to read dead letters")
 	if errors.Is(err, kafkaconn.ErrNoTopic) && !r.needed {
 		r.none = append(r.none, topic)
 		return "", nil
@@ -123,7 +100,7 @@ func (r *reader) find(ctx context.Context, topic string) (lacks string, err erro
 	}
 	for _, s := range all {
 		if !r.since.IsZero() {
-			if err := r.beginAt(ctx, s, r.since); err != nil {
+			if err := r.beginAt(ctx, s); err != nil {
 				return "", err
 			}
 		}
@@ -132,31 +109,10 @@ func (r *reader) find(ctx context.Context, topic string) (lacks string, err erro
 	return "", nil
 }
 
-// stretches returns the whole log of every partition of a topic.
-func (r *reader) stretches(ctx context.Context, topic, purpose string) ([]*scan.Stretch, error) {
-	n, err := kafkaconn.TopicPartitions(ctx, r.client, topic)
-	if err != nil {
-		return nil, err
-	}
-	read := kafkaconn.Right{Operation: kafka.ACLOperationTypeRead, Topic: topic, For: purpose}
-	if err := kafkaconn.CheckRights(ctx, r.client, read); err != nil {
-		return nil, err
-	}
-	logs, err := kafkaconn.AllLogs(ctx, r.client, topic, n)
-	if err != nil {
-		return nil, err
-	}
-	var all []*scan.Stretch
-	for p, log := range logs {
-		all = append(all, &scan.Stretch{Client: r.client, Topic: topic, Partition: p, From: log.Start, End: log.End, MaxRecord: largestRecord})
-	}
-	return all, nil
-}
-
 // beginAt moves the start of a stretch to the first record with the time since or later.
-func (r *reader) beginAt(ctx context.Context, s *scan.Stretch, since time.Time) error {
-	return kafkaconn.RetryTransient(ctx, r.client, func() error {
-		_, found, err := kafkaconn.LogsSince(ctx, r.client, s.Topic, since, s.Partition)
+func (r *reader) beginAt(ctx context.Context, s *scan.Stretch) error {
+	return kafkaconn.RetryTransient(ctx, r.Client, func() error {
+		_, found, err := kafkaconn.LogsSince(ctx, r.Client, s.Topic, r.since, s.Partition)
 		first, ok := found[s.Partition]
 		if !ok {
 			first = s.End
@@ -176,12 +132,47 @@ func (r *reader) each(ctx context.Context, quiet bool, take func(*deadLetter) er
 			return err
 		}
 	}
-	return r.reading.Each(ctx, "reading dead letters", r.dead, quiet, func(s *scan.Stretch, rec *recordbatch.Record) error {
+	return r.Reading.Each(ctx, "reading dead letters", r.dead, quiet, func(s *scan.Stretch, rec *recordbatch.Record) error {
 		l := readRecord(s.Topic, s.Partition, rec)
 		if !r.takes(l) || l.fault == "" && copied.has(l.source) {
 			return nil
 		}
 		return take(l)
+	})
+}
+
+// copies finds the originals that have a fixed copy. It reads the source topics up to their current ends. It
+// must be called after the ends of the dead-letter topics are known: then it finds every copy that was
+// published before.
+func (r *reader) copies(ctx context.Context, quiet bool) (originals, error) {
+	var all []*scan.Stretch
+	for _, topic := range r.having {
+		partitions, err := r.Topic(ctx, topic, "to see which dead letters have a copy")
+		if err != nil {
+			return nil, r.Explain(ctx, err, topic)
+		}
+		cut := int64(0)
+		for _, s := range partitions {
+			if s.From > 0 {
+				cut++
+			}
+		}
+		if cut > 0 {
+			fmt.Fprintf(r.stderr, "note: Kafka has deleted the beginning of %s of %s: dead letters whose copies were there are shown as open\n",
+				units.Plural(cut, "partition"), topic)
+		}
+		all = append(all, partitions...)
+	}
+	found := originals{}
+	return found, r.Reading.Each(ctx, "looking for copies", all, quiet, func(_ *scan.Stretch, rec *recordbatch.Record) error {
+		// Only the last header counts, which the publisher adds: a copy of a copy also carries the header of the
+		// first copy.
+		var name, last []byte
+		rec.EachHeader(func(key, value []byte) { name, last = key, value })
+		if of, err := parsePosition(string(last)); err == nil && string(name) == FixesHeader {
+			found.add(of)
+		}
+		return nil
 	})
 }
 

@@ -124,21 +124,24 @@ func (l *deadLetter) keep() {
 	}
 }
 
-// originals is a set of positions. It holds a bitmap per partition, with 64 offsets per word.
-type originals map[ledger.Partition]map[int64]uint64
+// originals is a set of positions: a bitmap of 64 offsets by the position of the first of them.
+type originals map[Position]uint64
 
 // add adds a position and reports whether it is new.
 func (o originals) add(p Position) bool {
-	if o.has(p) {
-		return false
-	}
-	if o[p.partition()] == nil {
-		o[p.partition()] = map[int64]uint64{}
-	}
-	o[p.partition()][p.Offset/64] |= 1 << (p.Offset % 64)
-	return true
+	word, bit := bitOf(p)
+	isNew := o[word]&bit == 0
+	o[word] |= bit
+	return isNew
 }
 
 func (o originals) has(p Position) bool {
-	return o[p.partition()][p.Offset/64]&(1<<(p.Offset%64)) != 0
+	word, bit := bitOf(p)
+	return o[word]&bit != 0
+}
+
+func bitOf(p Position) (word Position, bit uint64) {
+	bit = 1 << (p.Offset % 64)
+	p.Offset -= p.Offset % 64
+	return p, bit
 }

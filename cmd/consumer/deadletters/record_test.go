@@ -3,7 +3,6 @@ package deadletters
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/segmentio/kafka-go"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/standings/standings/cmd/consumer/cli"
@@ -76,23 +76,19 @@ func TestAnExportedDeadLetterIsReadBackAsTheRecordThatItWas(t *testing.T) {
 		ms := rapid.SampledFrom([]int64{-1, 0, 1, 1795248930123}).Draw(t, "time")
 		at := Position{"points", rapid.IntRange(0, 9).Draw(t, "partition"), rapid.Int64Range(0, 1<<62).Draw(t, "offset")}
 		l := readRecord("points.dlq", 3, recordOf(at, ms, "invalid", "it's \"so\"\x00\xff", key, value, own...))
-		if l.fault != "" || l.source != at || l.Time != ms || l.Reason != "invalid" {
-			t.Fatalf("%+v", l)
-		}
+		require.Empty(t, l.fault)
+		require.Equal(t, at, l.source)
+		require.Equal(t, ms, l.Time)
 		line := l.appendLine(nil, true)
 		if bytes.ContainsAny(line, "\n\r") || !json.Valid(line) && !bytes.Contains(line, []byte("[1e400")) && len(line) < 10_000 {
 			t.Fatalf("not a line of JSON: %s", line)
 		}
 		m, err := ParseLine(line)
 		if value == nil {
-			if err == nil || !strings.Contains(err.Error(), "it has no value; the original is at "+at.String()) {
-				t.Fatalf("without a value: %v", err)
-			}
+			require.ErrorContains(t, err, "it has no value; the original is at "+at.String())
 			return
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		require.NoError(t, err, "%s", line)
 		wantTime := time.Time{}
 		if ms > 0 {
 			wantTime = time.UnixMilli(ms)
@@ -154,53 +150,28 @@ func TestARecordWithoutTheHeadersOfADeadLetterIsShownAsNone(t *testing.T) {
 	}
 	rec := recordOf(at, 5, "invalid", "why", nil, nil)
 	rec.Headers, rec.HeaderCount = headersOf(append(good(), header("standings-event-id", "e1")))
-	if l := readRecord("points.dlq", 3, rec); l.fault != "" || l.EventID != "e1" || len(l.headers) != 0 {
-		t.Errorf("%+v", l)
-	}
+	l := readRecord("points.dlq", 3, rec)
+	require.Empty(t, l.fault)
+	require.Equal(t, "e1", l.EventID)
+	require.Empty(t, l.headers)
 	// A dead letter whose copy was dead-lettered again has the headers of both.
-	rec = recordOf(at, 5, "invalid", "why", nil, nil, good()...)
-	if l := readRecord("points.dlq", 3, rec); l.fault != "" || len(l.headers) != 6 {
-		t.Errorf("%+v", l)
-	}
-	if l := readRecord("points.dlq", 3, &recordbatch.Record{Offset: 1, Oversize: 1 << 30}); l.fault != "the record has 1073741824 bytes, more than is read" {
-		t.Errorf("%+v", l)
-	}
-}
-
-func TestASetOfOffsetsIsASet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s, in := originals{}, Position{Topic: "points"}
-		known := map[int64]bool{}
-		at := int64(0)
-		for range rapid.IntRange(0, 600).Draw(t, "offsets") {
-			if rapid.IntRange(0, 60).Draw(t, "back") == 0 {
-				at = rapid.Int64Range(0, at).Draw(t, "to") // some offsets repeat
-			}
-			at += rapid.SampledFrom([]int64{0, 1, 1, 2, 3, 1 << 40}).Draw(t, "step") % (1<<62 - at)
-			if in.Offset = at; s.add(in) == known[at] {
-				t.Fatalf("%d: known %v", at, known[at])
-			}
-			known[at] = true
-		}
-		for at := range known {
-			if in.Offset = at; s.add(in) {
-				t.Fatalf("%d was forgotten", at)
-			}
-		}
-	})
+	l = readRecord("points.dlq", 3, recordOf(at, 5, "invalid", "why", nil, nil, good()...))
+	require.Empty(t, l.fault)
+	require.Len(t, l.headers, 6)
+	l = readRecord("points.dlq", 3, &recordbatch.Record{Offset: 1, Oversize: 1 << 30})
+	require.Equal(t, "the record has 1073741824 bytes, more than is read", l.fault)
 }
 
 func TestPositionsAreReadAsTheyAreShown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := Position{rapid.StringMatching(`[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,20}`).Draw(t, "topic"), rapid.IntRange(0, 1<<31-1).Draw(t, "partition"), rapid.Int64Min(0).Draw(t, "offset")}
-		if got, err := parsePosition(want.String()); err != nil || got != want {
-			t.Fatalf("%s: %+v, %v", want, got, err)
-		}
+		got, err := parsePosition(want.String())
+		require.NoError(t, err)
+		require.Equal(t, want, got)
 	})
 	for _, text := range []string{"", "points", "points/3", "points@3", "/3@4", "points/3@", "points/@4", "points/-1@4", "points/3@-4", "points/3@4@5", "a b/3@4"} {
-		if at, err := parsePosition(text); err == nil {
-			t.Errorf("%q is %v", text, at)
-		}
+		_, err := parsePosition(text)
+		require.Error(t, err, "%q", text)
 	}
 }
 
@@ -227,16 +198,13 @@ func TestDeadLettersAreCountedAndListed(t *testing.T) {
 		}
 	}
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var text, countsJSON, listJSON bytes.Buffer
-	err = errors.Join(writeListing(&text, counted, []string{"other"}, berlin), cli.WriteJSON(&countsJSON, counted.report([]string{"other"})),
-		cli.WriteJSON(&listJSON, five.report([]string{})))
+	require.NoError(t, writeListing(&text, counted, []string{"other"}, berlin))
+	require.NoError(t, cli.WriteJSON(&countsJSON, counted.report([]string{"other"})))
+	require.NoError(t, cli.WriteJSON(&listJSON, five.report([]string{})))
 	text.WriteString("---\n")
-	if err = errors.Join(err, writeListing(&text, three, nil, time.UTC)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, writeListing(&text, three, nil, time.UTC))
 	golden(t, "deadletters.txt", text.Bytes())
 	golden(t, "counts.json", countsJSON.Bytes())
 	golden(t, "letters.json", listJSON.Bytes())
@@ -254,14 +222,11 @@ func TestADeadLetterIsShownWithoutWritingToTheTerminal(t *testing.T) {
 		readRecord("points.dlq", 3, recordOf(at, 1, "malformed", "empty", nil, []byte{})),
 		readRecord("points.dlq", 3, &recordbatch.Record{Offset: 18, Time: 1, Value: []byte("5")}),
 	} {
-		if err := errors.Join(l.write(&text, []int64{3, 9, 17}, time.UTC), cli.WriteJSON(&asJSON, jsontext.Value(l.asJSON()))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.write(&text, 3, time.UTC))
+		require.NoError(t, cli.WriteJSON(&asJSON, jsontext.Value(l.asJSON())))
 		text.WriteString("---\n")
 	}
-	if bytes.ContainsAny(text.Bytes(), "\x1b\u009b\u202e") || bytes.ContainsAny(asJSON.Bytes(), "\x1b\u009b\u202e") {
-		t.Error("it writes to the terminal")
-	}
+	require.False(t, bytes.ContainsAny(append(asJSON.Bytes(), text.Bytes()...), "\x1b\u009b\u202e"), "it writes to the terminal")
 	golden(t, "deadletter.txt", text.Bytes())
 }
 
@@ -270,15 +235,9 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, got, 0o600))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; UPDATE_GOLDEN=1 writes it. It is now\n%s", path, got)
-	}
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), "UPDATE_GOLDEN=1 writes it")
 }

@@ -38,18 +38,18 @@ func show(ctx context.Context, p *cli.Program, cfg *config.Config, at Position, 
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer r.Close()
 	log := *r.dead[0]
 	if isDLQ { // read only this record, if it exists
 		r.dead[0].From, r.dead[0].End = max(log.From, at.Offset), min(log.End, at.Offset+1)
 	}
 	var last *deadLetter
-	var offsets []int64
+	times := 0
 	err = r.each(ctx, false, func(l *deadLetter) error {
 		if isDLQ && l.at == at || !isDLQ && l.of(at) {
 			l.keep()
 			last = l
-			offsets = append(offsets, l.at.Offset)
+			times++
 		}
 		return nil
 	})
@@ -62,11 +62,11 @@ func show(ctx context.Context, p *cli.Program, cfg *config.Config, at Position, 
 	if asJSON {
 		return cli.WriteJSON(p.Stdout, jsontext.Value(last.asJSON()))
 	}
-	return last.write(p.Stdout, offsets, zone)
+	return last.write(p.Stdout, times, zone)
 }
 
-// write writes a dead letter for a person. offsets lists all dead letters of its original.
-func (l *deadLetter) write(w io.Writer, offsets []int64, zone *time.Location) error {
+// write writes a dead letter for a person. times is the number of dead letters of its original.
+func (l *deadLetter) write(w io.Writer, times int, zone *time.Location) error {
 	var b strings.Builder
 	field := func(name, text string) { fmt.Fprintf(&b, "%-10s %s\n", name, text) }
 	if l.fault != "" {
@@ -76,18 +76,20 @@ func (l *deadLetter) write(w io.Writer, offsets []int64, zone *time.Location) er
 		field("original", l.original())
 		field("reason", terminal.Plain(l.Reason))
 		field("message", terminal.Plain(l.Message))
-		field("letter", l.at.String()+othersText(offsets))
+		letter := l.at.String()
+		if times > 1 {
+			letter += fmt.Sprintf(", the last of %d", times)
+		}
+		field("letter", letter)
 	}
 	field("written", exactly(l.written, zone))
-	if l.fault == "" {
-		if l.Time > 0 {
-			field("time", exactly(l.Time, zone))
-		} else {
-			field("time", "none")
-		}
-		if l.EventID != "" {
-			field("event id", terminal.Plain(l.EventID))
-		}
+	if l.fault == "" && l.Time > 0 {
+		field("time", exactly(l.Time, zone))
+	} else if l.fault == "" {
+		field("time", "none")
+	}
+	if l.EventID != "" {
+		field("event id", terminal.Plain(l.EventID))
 	}
 	field("key", bytesText(l.key))
 	for i, h := range l.headers {
@@ -107,26 +109,6 @@ func (l *deadLetter) write(w io.Writer, offsets []int64, zone *time.Location) er
 
 func exactly(ms int64, zone *time.Location) string {
 	return time.UnixMilli(ms).In(zone).Format(time.DateTime+".000") + " " + zone.String()
-}
-
-// othersText lists the earlier dead letters of the same original.
-func othersText(offsets []int64) string {
-	const most = 10
-	n := len(offsets) - 1
-	if n < 1 {
-		return ""
-	}
-	text := fmt.Sprintf(", the last of %d: ", n+1)
-	if n > most {
-		text += "…, "
-	}
-	for i, at := range offsets[max(0, n-most):n] {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprint("@", at)
-	}
-	return text
 }
 
 // bytesText returns a key or a header's value as one line: as text, or in hexadecimal if it is not UTF-8.

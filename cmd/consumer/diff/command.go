@@ -205,11 +205,8 @@ func (r *report) verdict() error {
 
 func view(ctx context.Context, cfg *config.Config, client redis.UniversalClient, prefix string) (*inventory.View, error) {
 	v, err := inventory.NewView(ctx, client, prefix, ledger.Shards(cfg.Redis.Shards), cfg.Redis.Timeout)
-	if other, ok := errors.AsType[*ranking.SchemaError](err); ok {
-		return nil, other
-	}
 	if err != nil && v != nil {
-		return nil, err // the error already names the prefix with the other schema
+		return nil, err // the error names the prefix and its schema
 	}
 	return v, app.ExplainRedis(ctx, err, cfg)
 }

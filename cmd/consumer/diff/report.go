@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/sides"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/ranking/diff"
@@ -33,21 +34,21 @@ type report struct {
 
 // position is the position of a partition under both prefixes.
 type position struct {
-	Partition string  `json:"partition"`
-	A         *string `json:"a"` // null if the ledger of A lacks the partition
-	B         *string `json:"b"`
+	Partition string           `json:"partition"`
+	A         cli.OptionalText `json:"a"` // null if the ledger of A lacks the partition
+	B         cli.OptionalText `json:"b"`
 }
 
 type window struct {
-	Board   string  `json:"board"`
-	Period  string  `json:"period"`
-	Window  string  `json:"window"`
-	Start   string  `json:"start"`
-	End     string  `json:"end"`
-	Why     *string `json:"not_compared"` // the reason; null if the window was compared
-	Differ  int     `json:"differ"`
-	AtLeast bool    `json:"at_least"` // more standings differ than were counted
-	Exact   bool    `json:"exact"`
+	Board   string           `json:"board"`
+	Period  string           `json:"period"`
+	Window  string           `json:"window"`
+	Start   string           `json:"start"`
+	End     string           `json:"end"`
+	Why     cli.OptionalText `json:"not_compared"` // the reason; null if the window was compared
+	Differ  int              `json:"differ"`
+	AtLeast bool             `json:"at_least"` // more standings differ than were counted
+	Exact   bool             `json:"exact"`
 }
 
 type standing struct {
@@ -55,7 +56,7 @@ type standing struct {
 	Period string      `json:"period"`
 	Window string      `json:"window"`
 	Member string      `json:"member"`
-	Name   *string     `json:"name,omitempty"` // absent if it is unknown
+	Name   string      `json:"name,omitempty"` // absent if it is unknown
 	A      *sides.Side `json:"a"`              // null if A lacks the member
 	B      *sides.Side `json:"b"`
 }
@@ -64,7 +65,7 @@ type standing struct {
 func (r *report) fill() {
 	for i := range r.positions {
 		p := &r.positions[i]
-		r.Positions = append(r.Positions, position{p.Partition, orNull(p.A.Least), orNull(p.B.Least)})
+		r.Positions = append(r.Positions, position{p.Partition, cli.OptionalText(p.A.Least), cli.OptionalText(p.B.Least)})
 	}
 	for i := range r.windows {
 		w := &r.windows[i]
@@ -72,22 +73,15 @@ func (r *report) fill() {
 		r.Differ += len(w.Members)
 		r.Windows = append(r.Windows, window{
 			Board: w.Board, Period: w.Period, Window: w.Name, Start: units.TimeMS(w.Start), End: units.TimeMS(w.End),
-			Why: orNull(w.Why), Differ: len(w.Members), AtLeast: w.More, Exact: w.Exact,
+			Why: cli.OptionalText(w.Why), Differ: len(w.Members), AtLeast: w.More, Exact: w.Exact,
 		})
 	}
 	for i := range r.listed {
 		d := &r.listed[i]
 		r.Standings = append(r.Standings, standing{
-			d.Board, d.Period, d.Name, d.Member, sides.Called(d), sides.Of(d.A), sides.Of(d.B),
+			d.Board, d.Period, d.Name, d.Member, d.Called, sides.Of(d.A), sides.Of(d.B),
 		})
 	}
-}
-
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 func (r *report) write(out io.Writer) error {

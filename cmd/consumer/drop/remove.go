@@ -111,10 +111,8 @@ func (d *drop) remove(ctx context.Context, found *inventory.Found) error {
 		removed += n
 		so := units.Plural(removed, unit) + " removed"
 		switch {
-		case ctx.Err() != nil && d.boards != nil:
-			return fmt.Errorf("interrupted: %s; the same command removes the rest", so)
 		case ctx.Err() != nil:
-			return fmt.Errorf("interrupted: a part of %s is left, which the same command removes; a consumer that starts there halts", d.prefix)
+			return fmt.Errorf("interrupted: %s; the same command removes the rest", so)
 		case errors.Is(err, ranking.ErrRebuilding):
 			return fmt.Errorf("%w under %s, and would bring them back: wait for it; %s", ranking.ErrRebuilding, d.prefix, so)
 		case err != nil:
@@ -147,6 +145,10 @@ func (d *drop) removeOnce(ctx context.Context, found *inventory.Found, progress 
 	if d.boards != nil {
 		return d.view.DropBoards(ctx, found, pause, progress)
 	}
-	err := d.view.Drop(ctx, found, pause, progress)
-	return int64(found.Keys), err
+	gone := 0
+	err := d.view.Drop(ctx, found, pause, func(n int) {
+		gone = n
+		progress(n)
+	})
+	return int64(gone), err
 }

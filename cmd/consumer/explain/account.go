@@ -8,8 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest/event"
+	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
 	boardrules "github.com/standings/standings/internal/rules"
@@ -39,13 +42,14 @@ func (c *counts) of(r result) *int64 {
 type account struct {
 	*question
 	rule   boardrules.Rule
+	fields codec.Fields // of a rule other than the default; the default one has points
 	layout codec.TupleLayout
-	ruled  bool // the board has a rule other than the default
 	erased bool // the member is erased
 	limit  int  // 0: all events are kept
 
 	counts  counts
 	entries []entry
+	leftOut int64 // events that were dropped from entries
 	unread  int64 // records that cannot be read well enough to tell whose they are
 
 	total   total // the events that count
@@ -62,30 +66,31 @@ type total struct {
 }
 
 func (t *total) add(r *boardrules.Rule, v boardrules.Value) {
-	if t.events++; t.events == 1 {
-		t.value = v
-		return
+	if t.events++; t.events > 1 {
+		v = r.Merge(t.value, v)
 	}
-	t.value = r.Merge(t.value, v)
+	t.value = v
 }
 
 // add adds an event of the member from a partition.
 func (a *account) add(e *entry, from *source) {
-	e.partition = from.Partition
-	if e.result == counted {
+	e.Partition = from.String()
+	if e.Result == counted {
 		a.apply(e, from)
 	}
-	*a.counts.of(e.result)++
-	if refused := e.result == deadLetter && e.readable; refused || e.result == counted {
+	*a.counts.of(e.Result)++
+	if e.readable {
+		if e.Fields = fields.Of(a.fields, e.tuple); e.Fields == nil {
+			e.Points = &e.tuple[0]
+		}
+	}
+	if refused := e.Result == deadLetter && e.readable; refused || e.Result == counted {
 		v := a.value(e)
 		a.whole.add(&a.rule, v)
-		if refused {
-			a.refused++
-			if e.reason == string(event.TooLarge) {
-				a.unreadThen++
-			}
-		} else {
+		if !refused {
 			a.total.add(&a.rule, v)
+		} else if a.refused++; string(e.Reason) == string(event.TooLarge) {
+			a.unreadThen++
 		}
 	}
 	a.entries = append(a.entries, *e)
@@ -96,44 +101,38 @@ func (a *account) add(e *entry, from *source) {
 
 // apply changes the result of a counted event according to the ledger, the seals, the origins and the bans.
 func (a *account) apply(e *entry, from *source) {
-	why, refused := from.refusedAs(e.offset)
+	refused := slices.IndexFunc(from.refused, func(r refusal) bool { return e.Offset >= r.first && e.Offset <= r.last })
 	switch {
-	case !from.has(e.offset, a.hash):
-		e.result = notApplied
-	case from.finalFor(e.offset, a.hash):
-		e.result = final
-	case e.offset < from.began.Offset && a.window.Start < from.began.Time:
-		e.result = notBegun
-	case refused:
-		e.result, e.reason, e.message = deadLetter, why.Reason, why.Message
+	case !in(from.position, e.Offset, a.hash):
+		e.Result = notApplied
+	case from.finalFor(e.Offset, a.hash):
+		e.Result = final
+	case e.Offset < from.began.Offset && a.window.Start < from.began.Time:
+		e.Result = notBegun
+	case refused >= 0:
+		e.Result, e.Reason, e.Message = deadLetter, from.refused[refused].reason, from.refused[refused].message
 	case a.erased:
-		e.result = erased
+		e.Result = erased
 	}
 }
 
 // value returns what an event adds. The rule last compares times in ticks, so its time is cut to the tick.
 func (a *account) value(e *entry) boardrules.Value {
-	at := e.time
+	at := int64(e.Time)
 	if a.rule.Score == boardrules.Last {
 		at = boardrules.Cut(a.window.Start, a.window.End, a.layout.Tick, at)
 	}
 	return a.rule.Value(&e.tuple, at)
 }
 
-// latest sorts the entries by time and drops the earliest beyond limit.
+// latest sorts the entries by time, then by partition and offset, the order in which they came. It drops the
+// earliest beyond limit.
 func (a *account) latest() {
-	slices.SortFunc(a.entries, func(x, y entry) int {
-		return cmp.Or(cmp.Compare(x.when(), y.when()), x.partition.Compare(y.partition), cmp.Compare(x.offset, y.offset))
-	})
+	slices.SortStableFunc(a.entries, func(x, y entry) int { return cmp.Compare(x.when(), y.when()) })
 	if n := len(a.entries) - a.limit; a.limit > 0 && n > 0 {
 		a.entries = slices.Delete(a.entries, 0, n)
+		a.leftOut += int64(n)
 	}
-}
-
-// leftOut returns the number of events that were dropped from entries.
-func (a *account) leftOut() int64 {
-	c := &a.counts
-	return c.Counted + c.Late + c.Final + c.Early + c.Duplicates + c.DeadLetters + c.NotApplied + c.BeforeStart + c.Erased - int64(len(a.entries))
 }
 
 // standing converts a total into a standing as Redis would hold it; nil if there are no events. ok is false
@@ -148,7 +147,7 @@ func (a *account) standing(t *total) (st *ranking.Standing, ok bool) {
 		return nil, false
 	}
 	st = &ranking.Standing{Member: a.member, ReachedAt: time.UnixMilli(a.layout.Time(w.Start, w.End, put.Ticks)).UTC()}
-	if a.ruled {
+	if a.fields.Len() > 0 {
 		st.Tuple = put.Tuple
 	} else {
 		st.Points = put.Tuple[0]
@@ -159,11 +158,8 @@ func (a *account) standing(t *total) (st *ranking.Standing, ok bool) {
 // same reports whether a total is equal to the standing in Redis.
 func (a *account) same(t *total, held *ranking.Standing) bool {
 	st, ok := a.standing(t)
-	switch {
-	case !ok:
-		return false
-	case st == nil || held == nil:
-		return st == nil && held == nil
+	if !ok || st == nil || held == nil {
+		return ok && st == nil && held == nil
 	}
 	return st.Points == held.Points && st.Tuple == held.Tuple && st.ReachedAt.Equal(held.ReachedAt)
 }
@@ -171,8 +167,8 @@ func (a *account) same(t *total, held *ranking.Standing) bool {
 // recount treats the refused events as counted, because a rebuild has judged them again.
 func (a *account) recount() {
 	for i := range a.entries {
-		if e := &a.entries[i]; e.result == deadLetter && e.readable {
-			e.result, e.reason, e.message = counted, "", "refused at first, and counted by a rebuild"
+		if e := &a.entries[i]; e.Result == deadLetter && e.readable {
+			e.Result, e.Reason, e.Message = counted, "", "refused at first, and counted by a rebuild"
 		}
 	}
 	a.counts.Counted += a.refused
@@ -186,17 +182,21 @@ type source struct {
 	text     string          // the ledger's text in the member's shard; empty if there is none
 	position ledger.Position // the events that text counts
 	began    ledger.Origin   // the offset from which the boards count this partition
-	// sealed is the position at which the window was made final; nil if it is not final or the position is
-	// unknown.
-	sealed *ledger.Position
-	// whileFinal holds the ranges of events that arrived while the window was final, before it was
-	// reopened. They are not in the window.
-	whileFinal []between
+	// passed holds the ranges of events that arrived while the window was final. They are not in the window.
+	passed  []between
+	refused []refusal
 
-	logged
-	refused map[int64]refusal
-	passed  []passed // in order, each offset once
-	sweep   *judge   // the judge for a sweep in progress under other rules; nil if there is none
+	log  kafkaconn.Log
+	from int64 // the first remaining offset that can hold an event of the window
+	gone bool  // events of the window may have been deleted before from, or during the reading
+	// missing explains why the partition cannot be read: Kafka does not have it, or this user may not read it.
+	missing string
+}
+
+// refusal is the reason why the events at the offsets [first, last] were refused.
+type refusal struct {
+	first, last     int64
+	reason, message cli.OptionalText
 }
 
 // between denotes the events that the position to counts and the earlier position from does not.
@@ -204,26 +204,10 @@ type between struct{ from, to ledger.Position }
 
 // finalFor reports whether the window was final when an event arrived, given the event's hash and offset.
 func (s *source) finalFor(offset int64, hash uint64) bool {
-	for _, p := range s.whileFinal {
-		if in(p.to, offset, hash) && !in(p.from, offset, hash) {
-			return true
-		}
-	}
-	return s.sealed != nil && !in(*s.sealed, offset, hash)
+	return slices.ContainsFunc(s.passed, func(p between) bool { return in(p.to, offset, hash) && !in(p.from, offset, hash) })
 }
-
-// has reports whether the ledger counts an event, given its offset and hash.
-func (s *source) has(offset int64, hash uint64) bool { return in(s.position, offset, hash) }
 
 // in reports whether a position counts an event, given its offset and hash.
 func in(p ledger.Position, offset int64, hash uint64) bool {
 	return offset < p.From || offset < p.To && hash < p.Hash
-}
-
-// judgeOf returns the judge whose rules decided, or would decide, on an event with this hash and offset.
-func (s *source) judgeOf(own *judge, offset int64, hash uint64) *judge {
-	if s.sweep != nil && offset >= s.position.From && s.has(offset, hash) {
-		return s.sweep
-	}
-	return own
 }

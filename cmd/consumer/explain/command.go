@@ -15,8 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +24,6 @@ import (
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ranking"
 	boardrules "github.com/standings/standings/internal/rules"
 )
 
@@ -133,16 +130,22 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, q *q
 // find reads Redis before the log: then the log contains everything that Redis has counted.
 func find(ctx context.Context, p *cli.Program, r *app.Reader, q *question, limit int) (*answer, error) {
 	cfg := r.Config
-	by, err := rulesOf(cfg)
+	set, err := app.RuleSet(cfg)
 	if err != nil {
 		return nil, err
 	}
-	h, err := readHeld(ctx, r, q)
+	counting, err := app.Counting(set.Text(), cfg)
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{held: h, rules: by.id, lookBack: by.lookBack}
-	if a.account, err = newAccount(r, q, h, limit); err != nil {
+	a := &answer{lookBack: counting.Duplicates}
+	if a.rules, err = ledger.ParseFingerprint(boardrules.Fingerprint(set.Text())); err != nil {
+		return nil, err
+	}
+	if a.held, err = readHeld(ctx, r, q); err != nil {
+		return nil, err
+	}
+	if a.account, err = newAccount(r, q, a.held, limit); err != nil {
 		return nil, err
 	}
 	for _, k := range cfg.Kept() {
@@ -150,94 +153,33 @@ func find(ctx context.Context, p *cli.Program, r *app.Reader, q *question, limit
 			a.retention, a.lateness = k.Retention, cfg.LatenessOf(k)
 		}
 	}
-	l, err := openLogs(p, cfg, topics(cfg, h))
+	l, err := openLogs(p, cfg, a.held)
 	if err != nil {
 		return nil, err
 	}
-	defer l.close()
-	if a.sources, err = l.sources(ctx, h); err != nil {
+	defer l.Close()
+	if a.sources, err = l.sources(ctx, a.held); err != nil {
 		return nil, err
 	}
-	if err := sealed(a.sources, &h.seal); err != nil {
+	if err := l.begin(ctx, a); err != nil {
 		return nil, err
 	}
-	maxFuture := cfg.MaxFuture
-	for _, s := range a.sources {
-		if other := by.ofSweep(cfg, s.position, h.rules); other != nil {
-			s.sweep = other.judge(q)
-			maxFuture = max(maxFuture, time.Duration(other.events.MaxFuture)*time.Millisecond)
-		}
-	}
-	if err := l.begin(ctx, a.sources, q, h, maxFuture); err != nil {
-		return nil, err
-	}
-	own := by.judge(q)
-	if a.unreadable, err = l.refusals(ctx, a.sources, own); err != nil {
+	own := newJudge(q, &counting)
+	if err := l.refusals(ctx, a, own); err != nil {
 		return nil, err
 	}
 	return a, l.read(ctx, own, a)
 }
 
-// sealed records for each partition the position at which the window was made final, and the ranges that
-// arrived while it was final.
-func sealed(sources []*source, seal *ranking.Seal) error {
-	for _, s := range sources {
-		if seal.Ledger != nil {
-			at, err := countedBy(seal.Ledger, s)
-			if err != nil {
-				return err
-			}
-			s.sealed = &at
-		}
-		for _, p := range seal.Passed {
-			from, err := countedBy(p.From, s)
-			if err != nil {
-				return err
-			}
-			to, err := countedBy(p.To, s)
-			if err != nil {
-				return err
-			}
-			s.whileFinal = append(s.whileFinal, between{from, to})
-		}
-	}
-	return nil
-}
-
-// countedBy returns the position of a partition in the ledger of a seal. A partition that was added later
-// has position 0.
-func countedBy(of map[string]string, s *source) (ledger.Position, error) {
-	text := of[s.String()]
-	if text == "" {
-		return ledger.At(0), nil
-	}
-	at, err := ledger.Counted(text)
-	if err != nil {
-		return at, fmt.Errorf("read the ledger of the seal: %w", err)
-	}
-	return at, nil
-}
-
-// topics returns the configured topics and those in the ledger.
-func topics(cfg *config.Config, h *held) []string {
-	all := slices.Clone(cfg.Kafka.Topics)
-	for field := range h.state.Ledger {
-		if p, err := ledger.ParsePartition(field); err == nil && !slices.Contains(all, p.Topic) {
-			all = append(all, p.Topic)
-		}
-	}
-	return all
-}
-
 // newAccount returns an account with the rule and layout of the board.
 func newAccount(r *app.Reader, q *question, h *held, limit int) (*account, error) {
-	a := &account{question: q, limit: limit, erased: h.banned() == "erased"}
+	a := &account{question: q, limit: limit, erased: h.banned == "erased"}
 	others, err := r.Config.Rules()
 	if err != nil {
 		return nil, err
 	}
 	if rule := others.Of(q.board); rule != nil {
-		a.rule, a.ruled = *rule, true
+		a.rule, a.fields = *rule, rule.Fields
 	} else if a.rule, err = boardrules.Default(r.Config.MaxPoints); err != nil {
 		return nil, fmt.Errorf("max_points: %w", err)
 	}

@@ -5,18 +5,20 @@ package explain
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
-	"github.com/standings/standings/internal/rules"
 	"github.com/standings/standings/test/clitest"
 )
 
@@ -31,9 +33,9 @@ func twoByHash() (low, high string) {
 
 // sweeps returns a log with two events of each of two members. The second events are being applied: the
 // ledger has the one of the lower member, but not that of the higher one.
-func sweeps(t *testing.T, settings ...string) (w *world, low, high, hash string) {
+func sweeps(t *testing.T) (w *world, low, high, hash string) {
 	t.Helper()
-	w = newWorld(t, settings...)
+	w = newWorld(t)
 	low, high = twoByHash()
 	w.earns(t, at(1), low, 1)
 	w.earns(t, at(2), high, 2)
@@ -42,7 +44,7 @@ func sweeps(t *testing.T, settings ...string) (w *world, low, high, hash string)
 	w.earns(t, at(3), low, 4)
 	w.earns(t, at(4), high, 8)
 	w.counts(t)
-	before()
+	w.scored(t, before, high)
 	return w, low, high, fmt.Sprintf("%016x", xxhash.Sum64String(high))
 }
 
@@ -52,50 +54,37 @@ func TestMembersBelowTheHashOfASweepHaveItsEvents(t *testing.T) {
 	w.finds(t, high, "2..4@"+hash)
 	r := w.explains(t, 0, "global", low)
 	require.Equal(t, []string{"counted", "counted"}, r.results())
-	require.Equal(t, []string{noteSweep}, r.kinds())
+	require.Equal(t, []string{"sweep"}, r.kinds())
 	require.Contains(t, r.Notes[0].Text, "and is in it")
 	r = w.explains(t, 0, "global", high)
 	require.Equal(t, []string{"counted", "not_applied"}, r.results())
 	require.Contains(t, r.Notes[0].Text, "isn't in it yet")
 	require.Equal(t, hash, r.Hash)
-	require.Equal(t, "2..4@"+hash, *r.Partitions[0].Position)
+	require.Equal(t, "2..4@"+hash, string(r.Partitions[0].Position))
+
+	// A torn ledger counts as the position before, and settles nothing.
+	w.finds(t, high, "torn:2")
+	r = w.explains(t, 0, "global", high)
+	require.Equal(t, []string{"counted", "not_applied"}, r.results())
+	require.Equal(t, []string{"torn"}, r.kinds())
+	require.Equal(t, "torn:2", string(r.Partitions[0].Position))
+	require.Nil(t, w.explains(t, 1, "global", low).Agree) // the lower member's piece was written
 }
 
-func TestASweepIsReadByTheRulesThatItWasBegunBy(t *testing.T) {
-	w, low, high, hash := sweeps(t)
-	set, err := app.RuleSet(w.config(t))
-	require.NoError(t, err)
-	w.finds(t, high, "2..4@"+hash+"#"+rules.Fingerprint(set.Text()))
-	w.environ = append(w.environ, "STANDINGS_EVENT_FIELDS_POINTS=delta") // under these rules no event has points
-	r := w.explains(t, 1, "global", low)
-	require.Equal(t, []string{"dead_letter invalid", "counted"}, r.results())
-	require.Equal(t, int64(4), *r.Log.Points)
-	// If the text of the rules is missing, they cannot be applied.
-	require.NoError(t, w.redis.HDel(t.Context(), w.home(t, high).Keys().Rules(), rules.Fingerprint(set.Text())).Err())
-	r = w.explains(t, 1, "global", low)
-	require.Nil(t, r.Agree)
-	require.Contains(t, r.kinds(), noteRules)
-	require.Equal(t, []string{"dead_letter invalid", "dead_letter invalid"}, r.results())
-}
-
-func TestAnotherConfigurationThanThatOfTheLedgerIsNamed(t *testing.T) {
+func TestAnotherConfigurationOrAnotherLogThanTheLedgersIsNamed(t *testing.T) {
 	w := newWorld(t)
 	w.earns(t, at(1), "ann", 1)
 	w.counts(t)
+	w.finds(t, "ann", "7")
+	require.Equal(t, []string{"log_short"}, w.explains(t, 0, "global", "ann").kinds())
+	w.finds(t, "ann", "1")
 	w.environ = append(w.environ, "STANDINGS_EVENT_FIELDS_POINTS=delta")
 	r := w.explains(t, 1, "global", "ann")
 	require.Nil(t, r.Agree)
-	require.Equal(t, []string{noteRules}, r.kinds())
-}
-
-func TestATornLedgerCountsAsThePositionBeforeAndSettlesNothing(t *testing.T) {
-	w, low, high, _ := sweeps(t)
-	w.finds(t, high, "torn:2")
-	r := w.explains(t, 0, "global", high)
-	require.Equal(t, []string{"counted", "not_applied"}, r.results())
-	require.Equal(t, []string{noteTorn}, r.kinds())
-	require.Equal(t, "torn:2", *r.Partitions[0].Position)
-	require.Nil(t, w.explains(t, 1, "global", low).Agree) // the lower member's piece was written
+	require.Equal(t, []string{"rules"}, r.kinds())
+	w.environ = append(w.environ, "STANDINGS_MAX_POINTS=1000") // another schema
+	_, errs := w.executes(t, 2, "global", "weekly", "ann", "--window", "2100-W10")
+	require.Contains(t, errs, "max_points")
 }
 
 func TestALogWhoseBeginningIsGoneIsNamed(t *testing.T) {
@@ -108,7 +97,7 @@ func TestALogWhoseBeginningIsGoneIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	r := w.explains(t, 1, "global", "ann")
 	require.Nil(t, r.Agree)
-	require.Equal(t, []string{noteLogGone}, r.kinds())
+	require.Equal(t, []string{"log_gone"}, r.kinds())
 	require.Contains(t, r.Notes[0].Text, "points/0: the log starts at offset 3")
 	require.Equal(t, int64(1), *r.Log.Points)
 	require.Equal(t, int64(4), *r.Redis.Points)
@@ -128,42 +117,28 @@ func TestWhatIsGoneFromBeforeTheWindowDoesNotMatter(t *testing.T) {
 	require.Equal(t, int64(4), *r.Partitions[0].From)
 	require.False(t, r.Partitions[0].Gone, "the group's offsets have the times of what was deleted")
 	require.Empty(t, r.Notes)
+	w.kafka.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, TopLevel: true, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	w.explains(t, 0, "global", "ann")
 }
 
-func TestALogThatEndsBeforeTheLedgerIsNamed(t *testing.T) {
+func TestABannedMemberIsHiddenAndAnErasedOneHasNothing(t *testing.T) {
 	w := newWorld(t)
-	w.earns(t, at(1), "ann", 1)
-	w.counts(t)
-	w.finds(t, "ann", "7")
-	r := w.explains(t, 0, "global", "ann")
-	require.Equal(t, []string{noteLogShort}, r.kinds())
-}
-
-func TestABannedMemberIsExplainedAsHidden(t *testing.T) {
-	w := newWorld(t)
-	w.earns(t, at(1), "ann", 5)
-	w.earns(t, at(2), "bob", 7)
+	for i, member := range []string{"ann", "bob", "eve"} {
+		w.earns(t, at(i), member, 5)
+	}
 	w.counts(t)
 	require.NoError(t, w.home(t, "ann").Ban(t.Context(), ranking.Ban{Member: "ann"}))
+	require.NoError(t, w.home(t, "eve").Ban(t.Context(), ranking.Ban{Board: "global", Member: "eve", Erased: true}))
 	w.earns(t, at(3), "ann", 5)
+	w.earns(t, at(4), "eve", 5)
 	w.counts(t)
 	r := w.explains(t, 0, "global", "ann")
-	require.Equal(t, "hidden", *r.Banned)
-	require.Equal(t, []string{noteHidden}, r.kinds())
-	require.Equal(t, int64(10), *r.Redis.Points)
-	require.Equal(t, int64(1), *r.Rank)
-	require.Nil(t, w.explains(t, 0, "global", "bob").Banned)
-}
-
-func TestOfAnErasedMemberNothingCounts(t *testing.T) {
-	w := newWorld(t)
-	w.earns(t, at(1), "ann", 5)
-	w.counts(t)
-	require.NoError(t, w.home(t, "ann").Ban(t.Context(), ranking.Ban{Board: "global", Member: "ann", Erased: true}))
-	w.earns(t, at(2), "ann", 5)
-	w.counts(t)
-	r := w.explains(t, 0, "global", "ann")
-	require.Equal(t, "erased", *r.Banned)
+	require.Equal(t, "hidden", string(r.Banned))
+	require.Equal(t, []string{"hidden"}, r.kinds())
+	require.Equal(t, []int64{10, 1}, []int64{*r.Redis.Points, *r.Rank})
+	require.Empty(t, w.explains(t, 0, "global", "bob").Banned)
+	r = w.explains(t, 0, "global", "eve")
+	require.Equal(t, "erased", string(r.Banned))
 	require.Equal(t, []string{"erased", "erased"}, r.results())
 	require.Nil(t, r.Redis)
 }
@@ -179,7 +154,7 @@ func TestWhatWasRefusedIsKnownByItsDeadLetter(t *testing.T) {
 	w.counts(t)
 	r := w.explains(t, 0, "global", "rich")
 	require.Equal(t, []string{"counted", "dead_letter overflow", "counted"}, r.results())
-	require.Equal(t, []string{noteRefused}, r.kinds())
+	require.Equal(t, []string{"refused"}, r.kinds())
 	require.Equal(t, int64(99_999_992), *r.Redis.Points)
 	require.Equal(t, counts{Counted: 2, DeadLetters: 1}, r.Counts)
 	require.Empty(t, w.explains(t, 0, "global", "ann").Notes)
@@ -189,15 +164,28 @@ func TestWhatWasRefusedIsKnownByItsDeadLetter(t *testing.T) {
 		w.earns(t, at([]int{1, 2, 4}[i]), "twin", points)
 	}
 	w.counts(t)
-	key := w.home(t, "rich").Keys().Listed("global:weekly:2100-W10")
-	score := w.redis.ZScore(t.Context(), key, "twin").Val()
-	require.NoError(t, w.redis.ZAdd(t.Context(), key, scored(score, "rich")).Err())
+	score := w.score(t, "twin")
+	w.scored(t, score, "rich")
 	r = w.explains(t, 0, "global", "rich")
 	require.Equal(t, []string{"counted", "counted", "counted"}, r.results())
-	require.Equal(t, []string{noteRecount}, r.kinds())
+	require.Equal(t, []string{"recount"}, r.kinds())
 	require.Equal(t, counts{Counted: 3}, r.Counts)
-	require.NoError(t, w.redis.ZAdd(t.Context(), key, scored(score+1, "rich")).Err())
+	w.scored(t, score+1, "rich")
 	require.Nil(t, w.explains(t, 1, "global", "rich").Agree)
+}
+
+func TestWithoutDeadLettersNobodyKnowsWhatWasRefused(t *testing.T) {
+	w := newWorld(t)
+	for i, points := range []int{99_999_999, 5} {
+		w.earns(t, at(i), "rich", points)
+		w.counts(t)
+	}
+	w.kafka.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "points.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	r := w.explains(t, 1, "global", "rich")
+	require.Nil(t, r.Agree)
+	require.Equal(t, []string{"counted", "counted"}, r.results())
+	require.Equal(t, []string{"dead_letters", "range"}, r.kinds())
+	require.Nil(t, r.Log)
 }
 
 func TestEventsFromBeforeTheBoardsBeganDoNotCount(t *testing.T) {
@@ -211,7 +199,7 @@ func TestEventsFromBeforeTheBoardsBeganDoNotCount(t *testing.T) {
 	require.NoError(t, w.redis.HSet(t.Context(), w.home(t, "ann").Keys().Origin(), "points/0", ledger.Origin{Offset: 1, Time: at(2).UnixMilli()}.String()).Err())
 	r := w.explains(t, 0, "global", "ann")
 	require.Equal(t, []string{"before_start", "counted"}, r.results())
-	require.Equal(t, []string{noteIncomplete}, r.kinds())
+	require.Equal(t, []string{"incomplete"}, r.kinds())
 	require.Equal(t, int64(7), *r.Redis.Points)
 }
 
@@ -234,7 +222,7 @@ func TestOfSeveralShardsTheMembersOwnIsMeant(t *testing.T) {
 		w.earns(t, at(10+i), members[i], 10)
 	}
 	w.counts(t)
-	before()
+	w.scored(t, before, members[1])
 	w.finds(t, members[1], "3") // only this shard is behind
 	for i := range 3 {
 		r := w.explains(t, 0, "global", members[i])
@@ -243,27 +231,16 @@ func TestOfSeveralShardsTheMembersOwnIsMeant(t *testing.T) {
 	}
 }
 
-func TestAnotherSchemaIsNoAnswer(t *testing.T) {
-	w := newWorld(t)
-	w.earns(t, at(1), "ann", 1)
-	w.counts(t)
-	w.environ = append(w.environ, "STANDINGS_MAX_POINTS=1000")
-	code, out, errs := clitest.Execute(t, Command, w.environ, "explain", "global", "weekly", "ann", "--window", "2100-W10")
-	require.Equal(t, 2, code, out+errs)
-	require.Empty(t, out)
-	require.Contains(t, errs, "max_points")
-}
-
 func TestALostBoardAndNothingAtAllAreNamed(t *testing.T) {
 	w := newWorld(t)
 	w.earns(t, at(1), "ann", 1)
 	r := w.explains(t, 0, "global", "ann")
-	require.Equal(t, []string{noteNothing}, r.kinds())
+	require.Equal(t, []string{"nothing"}, r.kinds())
 	require.Equal(t, []string{"not_applied"}, r.results())
 	w.counts(t)
 	require.NoError(t, w.redis.Del(t.Context(), w.home(t, "ann").Keys().Listed("global:weekly:2100-W10")).Err())
 	r = w.explains(t, 1, "global", "ann")
-	require.Equal(t, []string{noteLost}, r.kinds())
+	require.Equal(t, []string{"lost"}, r.kinds())
 	require.Nil(t, r.Agree)
 }
 
@@ -273,8 +250,7 @@ func TestAWindowWhoseRetentionIsOverIsNoDifference(t *testing.T) {
 	w.earns(t, old, "ann", 1)
 	w.earns(t, at(1), "ann", 1)
 	w.counts(t)
-	code, out, errs := clitest.Execute(t, Command, w.environ, "explain", "global", "weekly", "ann", "--window", "2019-W23")
-	require.Equal(t, 1, code, out+errs)
+	out, errs := w.executes(t, 1, "global", "weekly", "ann", "--window", "2019-W23")
 	require.Contains(t, out, "the retention of the window is over")
 	require.Contains(t, errs, ", and a note can explain it")
 }
@@ -290,7 +266,7 @@ func TestATopicOfTheLedgerThatIsNoLongerConfiguredIsReadToo(t *testing.T) {
 	require.Equal(t, []string{"counted", "not_applied"}, w.explains(t, 0, "global", "ann").results())
 	for _, field := range []string{"gone/0", "points/9"} {
 		require.NoError(t, w.redis.HSet(t.Context(), w.home(t, "ann").Keys().Ledger(), field, "7").Err())
-		require.Contains(t, w.explains(t, 0, "global", "ann").kinds(), noteMissing)
+		require.Contains(t, w.explains(t, 0, "global", "ann").kinds(), "missing")
 		require.NoError(t, w.redis.HDel(t.Context(), w.home(t, "ann").Keys().Ledger(), field).Err())
 	}
 }
@@ -306,7 +282,7 @@ periods:
 	w.earns(t, at(86400), "ann", 4)
 	w.says(t, at(86400+3601), `{"user_id":"ann","points":8,"occurred_at":"2100-03-08T23:00:00Z"}`)
 	w.counts(t)
-	w.shows(t, 0, `
+	w.shows(t, `
 global cup all  [2100-03-08 00:00, 2100-03-09 00:00) UTC  ann
 
 RECORD      RECORD TIME              TIME                     EVENT ID  POINTS  RESULT   WHY
@@ -325,6 +301,62 @@ They agree.
 `, "global", "cup", "ann", "--window", "all")
 }
 
+// twelve publishes a batch of twelve events of ann that takes more than 9 MiB to decompress.
+func (w *world) twelve(t *testing.T, recorded time.Time) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(w.kafka.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Second),
+		kgo.ProducerBatchCompression(kgo.SnappyCompression()), kgo.ProducerBatchMaxBytes(16<<20))
+	require.NoError(t, err)
+	defer client.Close()
+	var all []*kgo.Record
+	for range 12 {
+		value := fmt.Sprintf(`{"user_id":"ann","points":100,"pad":"%s"}`, strings.Repeat("x", 1<<20-100))
+		all = append(all, &kgo.Record{Topic: "points", Timestamp: recorded, Value: []byte(value)})
+	}
+	require.NoError(t, client.ProduceSync(t.Context(), all...).FirstErr())
+}
+
+func TestABatchThatIsTooLargeIsNamedByItsOffsets(t *testing.T) {
+	w := newWorld(t, "STANDINGS_FOLD_MEMORY=44MiB")
+	w.earns(t, at(1), "ann", 25)
+	w.twelve(t, at(2))
+	w.twelve(t, at(-86400))    // in the week before
+	w.twelve(t, at(8*86400+1)) // in the week after, when this window accepts no more events
+	w.earns(t, at(8*86400+2), "bob", 1)
+	w.counts(t)
+	r := w.explains(t, 0, "global", "ann")
+	require.Equal(t, []string{"counted"}, r.results())
+	require.Equal(t, []string{"batch"}, r.kinds())
+	require.Regexp(t, `^points/0: offsets 1 to 12 can't be read, and don't count: the snappy record batch up to offset 12 takes 1\d{7} bytes to decompress, `+
+		`and fold_memory allows 9437184. Events of this member may be among them$`, r.Notes[0].Text)
+	environ := w.environ
+	w.environ = append(w.environ, "STANDINGS_FOLD_MEMORY=256MiB") // explain can read it
+	r = w.explains(t, 0, "global", "ann", "--limit", "0")
+	require.Equal(t, counts{Counted: 1, DeadLetters: 12}, r.Counts)
+	require.Equal(t, "dead_letter too_large", r.results()[1])
+	require.Equal(t, []string{"batch"}, r.kinds())
+	require.Equal(t, "12 events of this member in record batches that a consumer had too little memory to read (too_large): consumer rebuild counts them", r.Notes[0].Text)
+	w.environ = environ
+	w.redis.Del(t.Context(), w.home(t, "ann").Keys().Listed("global:weekly:2100-W10"))
+	require.Nil(t, w.explains(t, 1, "global", "ann").Agree)
+}
+
+func TestAQuotaIsWaitedOutAndSaidOnce(t *testing.T) {
+	w := newWorld(t)
+	w.earns(t, at(1), "ann", 1)
+	w.counts(t)
+	var fetches atomic.Int64
+	w.kafka.ControlKey(int16(kmsg.Fetch), func(q kmsg.Request) (kmsg.Response, error, bool) {
+		w.kafka.KeepControl()
+		r := q.ResponseKind().(*kmsg.FetchResponse)
+		r.ThrottleMillis = 20
+		return r, nil, fetches.Add(1)%3 > 0
+	})
+	out, errs := w.executes(t, 0, "global", "weekly", "ann", "--window", "2100-W10")
+	require.Equal(t, 1, strings.Count(errs, "a quota of Kafka's"), errs)
+	require.Contains(t, out, "1 event counted")
+}
+
 func TestWhatIsWrongWithTheCommandLineOrTheServersIsNoAnswer(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
@@ -338,20 +370,19 @@ func TestWhatIsWrongWithTheCommandLineOrTheServersIsNoAnswer(t *testing.T) {
 		{"3 arguments, not 1", []string{"global"}},
 		{"use the form 2026-W47", []string{"global", "weekly", "ann", "--window", "2100"}},
 	} {
-		code, out, errs := clitest.Execute(t, Command, w.environ, append([]string{"explain"}, c.args...)...)
-		require.Equal(t, 2, code)
+		out, errs := w.executes(t, 2, c.args...)
 		require.Contains(t, errs, c.want)
 		require.Empty(t, out)
 	}
-	for _, away := range []string{"STANDINGS_REDIS_ADDRESSES=", "STANDINGS_KAFKA_BROKERS="} {
-		environ := append(w.environ[:len(w.environ):len(w.environ)], away+clitest.ClosedPort(t), "STANDINGS_KAFKA_TIMEOUT=2s")
-		code, out, errs := clitest.Execute(t, Command, environ, "explain", "global", "weekly", "ann")
-		require.Equal(t, 2, code)
-		require.Contains(t, errs, "can't connect to")
+	own := w.environ
+	for _, try := range [][2]string{
+		{"STANDINGS_REDIS_ADDRESSES=" + clitest.ClosedPort(t), "can't connect to"},
+		{"STANDINGS_KAFKA_BROKERS=" + clitest.ClosedPort(t), "can't connect to"},
+		{"STANDINGS_KAFKA_TOPICS=nothing", "topic nothing"},
+	} {
+		w.environ = append(own[:len(own):len(own)], try[0], "STANDINGS_KAFKA_TIMEOUT=2s")
+		out, errs := w.executes(t, 2, "global", "weekly", "ann")
+		require.Contains(t, errs, try[1])
 		require.Empty(t, out)
 	}
-	w.environ = append(w.environ, "STANDINGS_KAFKA_TOPICS=nothing")
-	code, _, errs := clitest.Execute(t, Command, w.environ, "explain", "global", "weekly", "ann")
-	require.Equal(t, 2, code)
-	require.Contains(t, errs, "topic nothing")
 }

@@ -1,11 +1,13 @@
 package explain
 
 // This file reads the member's state from Redis: the standing and the ledger behind it in one call, then
-// the rules of sweeps in progress and the bans.
+// the rules, the seal and the bans.
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 
 	"github.com/standings/standings/internal/app"
 	"github.com/standings/standings/internal/ledger"
@@ -24,31 +26,10 @@ type held struct {
 	of         ledger.Shards
 
 	// The fields below are read a moment later. A window that is sealed in between has the same events.
-	seal  ranking.Seal
-	rules map[string]string // rules by fingerprint, and fingerprints by partition
-	bans  []ranking.Ban
-}
-
-// banned returns "hidden" or "erased" if the member is not shown; empty otherwise.
-func (h *held) banned() string {
-	how := ""
-	for _, b := range h.bans {
-		if b.Erased {
-			return "erased"
-		}
-		how = "hidden"
-	}
-	return how
-}
-
-// pending reports whether a ban is still being applied.
-func (h *held) pending() bool {
-	for _, b := range h.bans {
-		if b.Pending {
-			return true
-		}
-	}
-	return false
+	seal    ranking.Seal
+	rules   map[string]string // fingerprints of rules by partition
+	banned  string            // hidden or erased if the member is not shown; empty otherwise
+	pending bool              // a ban is still being applied
 }
 
 // readHeld reads Redis. An empty prefix is not an error.
@@ -83,8 +64,64 @@ func readHeld(ctx context.Context, r *app.Reader, q *question) (*held, error) {
 	if h.seal, err = home.SealOf(ctx, window.Listing()); err != nil {
 		return nil, app.ExplainRedis(ctx, err, r.Config)
 	}
-	if h.bans, err = home.BansOf(ctx, q.board, q.member); err != nil {
-		return nil, app.ExplainRedis(ctx, err, r.Config)
+	bans, err := home.BansOf(ctx, q.board, q.member)
+	for _, b := range bans {
+		h.pending = h.pending || b.Pending
+		if b.Erased {
+			h.banned = "erased"
+		} else if h.banned == "" {
+			h.banned = "hidden"
+		}
 	}
-	return h, nil
+	return h, app.ExplainRedis(ctx, err, r.Config)
+}
+
+// source returns a partition with its state in Redis.
+func (h *held) source(p ledger.Partition) (*source, error) {
+	s := &source{Partition: p, text: h.state.Ledger[p.String()]}
+	var err error
+	if s.text != "" {
+		if s.position, err = ledger.Counted(s.text); err != nil {
+			return nil, fmt.Errorf("the ledger of %v: %w", p, err)
+		}
+	}
+	if text := h.state.Origins[p.String()]; text != "" {
+		if s.began, err = ledger.ParseOrigin(text); err != nil {
+			return nil, fmt.Errorf("%v: %w", p, err)
+		}
+	}
+	for _, passed := range h.seal.Passed {
+		if err := s.pass(passed.From, passed.To); err != nil {
+			return nil, err
+		}
+	}
+	if h.seal.Ledger != nil {
+		return s, s.pass(h.seal.Ledger, nil)
+	}
+	return s, nil
+}
+
+// pass records that the window was final between two ledgers of seals; to is nil if it is still final. A partition that
+// was added later has position 0.
+func (s *source) pass(from, to map[string]string) error {
+	at := func(of map[string]string) (ledger.Position, error) {
+		if text := of[s.String()]; text != "" {
+			p, err := ledger.Counted(text)
+			if err != nil {
+				return p, fmt.Errorf("read the ledger of the seal: %w", err)
+			}
+			return p, nil
+		}
+		return ledger.At(0), nil
+	}
+	began, err := at(from)
+	if err != nil {
+		return err
+	}
+	ended := ledger.At(math.MaxInt64)
+	if to != nil {
+		ended, err = at(to)
+	}
+	s.passed = append(s.passed, between{began, ended})
+	return err
 }

@@ -1,17 +1,19 @@
 package explain
 
-// This file judges single records for the member under one set of rules. It uses the consumer's decoder,
+// This file judges single records for the member under the configured rules. It uses the consumer's decoder,
 // windows and duplicates, in the order in which a worker applies them.
 
 import (
-	"bytes"
+	"slices"
 
+	"github.com/standings/standings/cmd/consumer/cli"
+	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ingest/duplicates"
 	"github.com/standings/standings/internal/ingest/event"
 	"github.com/standings/standings/internal/ingest/fold"
+	"github.com/standings/standings/internal/ingest/rulebook"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
-	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/periods"
 	boardrules "github.com/standings/standings/internal/rules"
 )
@@ -45,24 +47,28 @@ const (
 
 // entry is an event of the member that belongs, or would belong, to the board and window.
 type entry struct {
-	partition ledger.Partition
-	offset    int64
-	recorded  int64 // the record's time in Unix ms; none if 0 or less
-	time      int64 // the event's time in Unix ms; -1 if it cannot be read
-	id        string
-	result    result
-	reason    string // set for a dead letter
-	message   string
-	tuple     codec.Tuple // what the event changes, or its tuple; unset for a dead letter
-	readable  bool        // whether tuple is set
+	Partition string           `json:"partition"`
+	Offset    int64            `json:"offset"`
+	Recorded  cli.OptionalTime `json:"record_time"`
+	Time      cli.OptionalTime `json:"time"` // null if it cannot be read
+	ID        cli.OptionalText `json:"event_id"`
+	Result    result           `json:"result"`
+	Reason    cli.OptionalText `json:"reason"` // of a dead letter
+	Message   cli.OptionalText `json:"message"`
+	// Points is what the event adds, or its value; null if it cannot be read, and on a board with its own fields.
+	Points *int64         `json:"points"`
+	Fields *fields.Values `json:"fields,omitempty"`
+
+	tuple    codec.Tuple // what the event changes, or its tuple; unset for a dead letter
+	readable bool        // whether tuple is set
 }
 
 // when returns the time by which entries are ordered.
 func (e *entry) when() int64 {
-	if e.time >= 0 {
-		return e.time
+	if e.Time >= 0 {
+		return int64(e.Time)
 	}
-	return e.recorded
+	return int64(e.Recorded)
 }
 
 // whose tells whether a record belongs to the member.
@@ -74,7 +80,7 @@ const (
 	nobodys // within the window's time, but too damaged to tell whose it is
 )
 
-// judge judges records under one set of rules. After begin, it needs the records of one partition in offset
+// judge judges records under the configured rules. After begin, it needs the records of one partition in offset
 // order.
 type judge struct {
 	*question
@@ -85,20 +91,12 @@ type judge struct {
 	event   event.Event
 }
 
-func newJudge(q *question, events event.Rules, windows fold.Rules, lookBack int64) *judge {
-	j := &judge{question: q, decoder: event.NewDecoder(events), boards: events.Others, windows: windows.By(q.settled)}
-	if lookBack > 0 {
-		j.known = duplicates.New(lookBack)
+func newJudge(q *question, c *rulebook.Counting) *judge {
+	j := &judge{question: q, decoder: event.NewDecoder(c.Events), boards: c.Events.Others, windows: c.Windows.By(q.settled)}
+	if c.Duplicates > 0 {
+		j.known = duplicates.New(c.Duplicates)
 	}
 	return j
-}
-
-// lookBack returns the number of offsets before an event in which duplicates of it are searched.
-func (j *judge) lookBack() int64 {
-	if j.known == nil {
-		return 0
-	}
-	return j.known.Records()
 }
 
 // begin forgets the previous partition; the next record is at offset or later.
@@ -111,48 +109,46 @@ func (j *judge) begin(offset int64) {
 // judge returns the outcome of a record, assuming that all earlier records are applied and no script
 // refuses it.
 func (j *judge) judge(rec *recordbatch.Record) (entry, whose) {
-	e := entry{offset: rec.Offset, recorded: rec.Time, time: -1}
+	e := entry{Offset: rec.Offset, Recorded: cli.OptionalTime(rec.Time), Time: -1}
+	if rec.Time <= 0 {
+		e.Recorded = -1
+	}
 	switch {
 	case rec.Oversize > 0:
 		return e, j.unread(rec)
 	case rec.Value == nil:
 		return e, others
 	}
-	bad := j.decode(rec)
-	if bad != nil {
+	var h event.Headers
+	rec.EachHeader(h.Note)
+	if bad := j.decoder.DecodeWith(&h, rec.Value, rec.Time, &j.event); bad != nil {
 		return j.bad(e, rec, bad)
 	}
 	if string(j.event.User) != j.member {
 		return e, others
 	}
-	e.id, e.time = string(j.decoder.ID()), j.event.Time
+	e.ID, e.Time = cli.OptionalText(j.decoder.ID()), cli.OptionalTime(j.event.Time)
 	taking, left, err := j.windows.Windows(j.event.Boards, j.event.Time, rec.Time)
 	if err != nil {
 		return j.bad(e, rec, &event.Bad{Reason: event.BadTime, Message: err.Error()})
 	}
 	repeats := j.repeats(rec.Offset)
 	at := indexOf(j.event.Boards, j.board)
-	if at < 0 || !j.concerns(e.time) {
+	if at < 0 || !j.concerns(j.event.Time) {
 		return e, others
 	}
 	e.tuple, e.readable = j.tuple(at), true
 	switch {
 	case repeats:
-		e.result = duplicate
-	case holds(taking, j.window):
-		e.result = counted
-	case left == fold.Early, e.time < j.window.Start:
-		e.result = early
+		e.Result = duplicate
+	case slices.Contains(taking, j.window):
+		e.Result = counted
+	case left == fold.Early, j.event.Time < j.window.Start:
+		e.Result = early
 	default:
-		e.result = late
+		e.Result = late
 	}
 	return e, mine
-}
-
-func (j *judge) decode(rec *recordbatch.Record) *event.Bad {
-	var h event.Headers
-	rec.EachHeader(h.Note)
-	return j.decoder.DecodeWith(&h, rec.Value, rec.Time, &j.event)
 }
 
 // repeats reports whether the last decoded event is a duplicate, and records its id.
@@ -179,11 +175,11 @@ func (j *judge) tuple(board int) codec.Tuple {
 // belongs to the member if its key is the member's id, because producers use the id as key.
 func (j *judge) bad(e entry, rec *recordbatch.Record, bad *event.Bad) (entry, whose) {
 	r := j.decoder.Remains(rec.Time)
-	e.id, e.time = string(j.decoder.ID()), r.Time
-	e.result, e.reason, e.message = deadLetter, string(bad.Reason), bad.Message
+	e.ID, e.Time = cli.OptionalText(j.decoder.ID()), cli.OptionalTime(r.Time)
+	e.Result, e.Reason, e.Message = deadLetter, cli.OptionalText(bad.Reason), cli.OptionalText(bad.Message)
 	switch {
 	case r.User == nil && string(rec.Key) == j.member:
-		e.message += " (the key is the member's)"
+		e.Message += " (the key is the member's)"
 	case r.User == nil:
 		return e, j.unread(rec)
 	case string(r.User) != j.member, r.Boards != nil && indexOf(r.Boards, j.board) < 0:
@@ -220,20 +216,6 @@ func (j *judge) concerns(at int64) bool {
 	return place == periods.After // only a season ends, and it has one window
 }
 
-func holds(all []periods.Window, w periods.Window) bool {
-	for _, one := range all {
-		if one == w {
-			return true
-		}
-	}
-	return false
-}
-
 func indexOf(boards [][]byte, name string) int {
-	for i, b := range boards {
-		if bytes.Equal(b, []byte(name)) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(boards, func(b []byte) bool { return string(b) == name })
 }

@@ -1,15 +1,22 @@
 package explain
 
-// The answer as JSON. Its JSON is an interface: fields are never omitted or renamed, and a missing value is
-// null.
+// The answer as JSON and as text. Its JSON is an interface: fields are never omitted or renamed, and a missing
+// value is null.
 
 import (
 	"fmt"
+	"io"
+	"strings"
+	"time"
 
+	"github.com/standings/standings/cmd/consumer/boardview"
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/fields"
-	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ranking"
+	boardrules "github.com/standings/standings/internal/rules"
+	"github.com/standings/standings/internal/terminal"
 	"github.com/standings/standings/internal/units"
+	"github.com/standings/standings/internal/zoneinfo"
 )
 
 type report struct {
@@ -27,15 +34,14 @@ type report struct {
 	Agree *bool  `json:"agree"` // null: unknown
 	Notes []note `json:"notes"`
 
-	Rank  *int64    `json:"rank"`     // null if the member has no standing in Redis
-	Redis *standing `json:"in_redis"` // null if the member has no standing in Redis
-	Log   *standing `json:"in_log"`   // the standing that the counted events make; null if there are none
-	// Banned is hidden or erased; null if the member is neither.
-	Banned *string `json:"banned"`
+	Rank   *int64           `json:"rank"`     // null if the member has no standing in Redis
+	Redis  *standing        `json:"in_redis"` // null if the member has no standing in Redis
+	Log    *standing        `json:"in_log"`   // the standing that the counted events make; null if there are none
+	Banned cli.OptionalText `json:"banned"`   // hidden or erased; null if the member is neither
 
 	Counts     counts      `json:"counts"`
 	Unread     int64       `json:"unread"` // records of this time that cannot be read well enough to tell whose they are
-	Events     []listed    `json:"events"` // the latest events, by time
+	Events     []entry     `json:"events"` // the latest events, by time
 	LeftOut    int64       `json:"left_out"`
 	Partitions []partition `json:"partitions"`
 }
@@ -46,28 +52,20 @@ type standing struct {
 	Fields    *fields.Values `json:"fields,omitempty"`
 }
 
-// listed is one event.
-type listed struct {
-	Partition  string  `json:"partition"`
-	Offset     int64   `json:"offset"`
-	RecordTime *string `json:"record_time"`
-	Time       *string `json:"time"` // null if it cannot be read
-	EventID    *string `json:"event_id"`
-	// Result is counted, late, final, early, duplicate, dead_letter, not_applied, before_start or erased.
-	Result  string         `json:"result"`
-	Reason  *string        `json:"reason"` // of a dead letter
-	Message *string        `json:"message"`
-	Points  *int64         `json:"points"` // what the event adds, or its value; null if it cannot be read, and on a board with its own fields
-	Fields  *fields.Values `json:"fields,omitempty"`
-}
-
 // partition describes how far a partition was read, and how far Redis has counted it.
 type partition struct {
-	Partition string  `json:"partition"`
-	Position  *string `json:"position"` // null if the ledger lacks the partition
-	From      *int64  `json:"from"`     // the first offset that can hold an event of the window; null if the partition cannot be read
-	LogEnd    *int64  `json:"log_end"`
-	Gone      bool    `json:"gone"` // events of the window may have been deleted before From
+	Partition string           `json:"partition"`
+	Position  cli.OptionalText `json:"position"` // null if the ledger lacks the partition
+	From      *int64           `json:"from"`     // the first offset that can hold an event of the window; null if the partition cannot be read
+	LogEnd    *int64           `json:"log_end"`
+	Gone      bool             `json:"gone"` // events of the window may have been deleted before From
+}
+
+func timeText(t cli.OptionalTime, zone *time.Location) string {
+	if t < 0 {
+		return "-"
+	}
+	return time.UnixMilli(int64(t)).In(zone).Format("2006-01-02 15:04:05.000")
 }
 
 func (a *answer) report(zone string) *report {
@@ -76,7 +74,8 @@ func (a *answer) report(zone string) *report {
 	r := &report{
 		Board: a.board, Period: string(w.Period), Window: w.Name, Start: units.TimeMS(w.Start), End: units.TimeMS(w.End), TimeZone: zone,
 		TickMS: a.layout.Tick, Member: a.member, Hash: fmt.Sprintf("%016x", a.hash), Agree: a.agree, Notes: append([]note{}, a.notes...),
-		Counts: a.counts, Unread: a.unread, LeftOut: a.leftOut(), Events: []listed{}, Partitions: []partition{},
+		Redis: a.standingJSON(h.standing), Banned: cli.OptionalText(h.banned),
+		Counts: a.counts, Unread: a.unread, LeftOut: a.leftOut, Events: append([]entry{}, a.entries...), Partitions: []partition{},
 	}
 	if h.of > 1 {
 		r.Shard = &h.shard
@@ -84,18 +83,11 @@ func (a *answer) report(zone string) *report {
 	if h.standing != nil {
 		r.Rank = &h.standing.Rank
 	}
-	r.Redis = a.standingJSON(h.standing)
 	if st, ok := a.standing(&a.total); ok {
 		r.Log = a.standingJSON(st)
 	}
-	if how := h.banned(); how != "" {
-		r.Banned = &how
-	}
-	for i := range a.entries {
-		r.Events = append(r.Events, a.listed(&a.entries[i]))
-	}
 	for _, s := range a.sources {
-		p := partition{Partition: s.String(), Position: orNull(s.text), Gone: s.gone}
+		p := partition{Partition: s.String(), Position: cli.OptionalText(s.text), Gone: s.gone}
 		if s.missing == "" {
 			p.From, p.LogEnd = &s.from, &s.log.End
 		}
@@ -104,44 +96,150 @@ func (a *answer) report(zone string) *report {
 	return r
 }
 
-// fields returns the fields of a board with a rule of its own; none for the default rule.
-func (a *account) fields() codec.Fields {
-	if !a.ruled {
-		return codec.Fields{}
-	}
-	return a.rule.Fields
-}
-
 func (a *account) standingJSON(st *ranking.Standing) *standing {
 	if st == nil {
 		return nil
 	}
-	s := &standing{ReachedAt: units.TimeMS(st.ReachedAt.UnixMilli()), Fields: fields.Of(a.fields(), st.Tuple)}
+	s := &standing{ReachedAt: units.TimeMS(st.ReachedAt.UnixMilli()), Fields: fields.Of(a.fields, st.Tuple)}
 	if s.Fields == nil {
 		s.Points = &st.Points
 	}
 	return s
 }
 
-func (a *account) listed(e *entry) listed {
-	j := listed{Partition: e.partition.String(), Offset: e.offset, Result: string(e.result), EventID: orNull(e.id), Reason: orNull(e.reason), Message: orNull(e.message)}
-	if e.recorded > 0 {
-		j.RecordTime = new(units.TimeMS(e.recorded))
+// write writes the answer as text.
+func (a *answer) write(out io.Writer, zoneName string) error {
+	a.latest()
+	zone, err := zoneinfo.Load(zoneName)
+	if err != nil {
+		zone = time.UTC
 	}
-	if e.time >= 0 {
-		j.Time = new(units.TimeMS(e.time))
+	width, _ := terminal.Width(out)
+	var s strings.Builder
+	const minute = "2006-01-02 15:04"
+	fmt.Fprintf(&s, "%s %s %s  [%s, %s) %s  %s\n\n", a.board, a.window.Period, a.window.Name,
+		time.UnixMilli(a.window.Start).In(zone).Format(minute), time.UnixMilli(a.window.End).In(zone).Format(minute), zone, terminal.Plain(a.member))
+	a.writeEvents(&s, zone, width)
+	a.writeStandings(&s, zone)
+	verdict := "They differ: see consumer rebuild --dry-run --diff, which compares all standings with the log."
+	if a.agree == nil {
+		verdict = "They differ, which can have these reasons:"
+	} else if *a.agree {
+		verdict = "They agree."
 	}
-	if e.readable {
-		if j.Fields = fields.Of(a.fields(), e.tuple); j.Fields == nil {
-			j.Points = &e.tuple[0]
-		}
+	s.WriteString("\n" + verdict + "\n")
+	for _, n := range a.notes {
+		s.WriteString("- " + terminal.OneLine(n.Text) + "\n")
 	}
-	return j
+	return terminal.Write(out, s.String())
 }
 
-func orNull(text string) *string {
-	if text == "" {
-		return nil
+// unit returns the head of the columns with points or fields.
+func (a *account) unit() string {
+	if a.fields.Len() > 0 {
+		return "FIELDS"
 	}
-	return &text
+	return "POINTS"
+}
+
+// writeEvents writes a row for every event in entries.
+func (a *answer) writeEvents(s *strings.Builder, zone *time.Location, width int) {
+	if a.leftOut > 0 {
+		fmt.Fprintf(s, "Left out: %s from before these (--limit).\n\n", units.Plural(a.leftOut, "event"))
+	}
+	if len(a.entries) == 0 {
+		s.WriteString("The log has no event of this member for this window.\n\n")
+		return
+	}
+	t := terminal.NewTable("RECORD", "RECORD TIME", "TIME", "EVENT ID", a.unit(), "RESULT", "WHY")
+	t.Right[4] = a.fields.Len() == 0
+	for i := range a.entries {
+		e := &a.entries[i]
+		id, change := "-", "-"
+		if e.ID != "" {
+			id = terminal.Plain(string(e.ID))
+		}
+		if e.readable {
+			change = fields.Text(a.fields, e.tuple, e.tuple[0])
+		}
+		if e.Points != nil && *e.Points > 0 && a.rule.Score == boardrules.Sum {
+			change = "+" + change
+		}
+		t.Add(fmt.Sprintf("%s@%d", e.Partition, e.Offset), timeText(e.Recorded, zone), timeText(e.Time, zone),
+			id, change, strings.ReplaceAll(string(e.Result), "_", " "), a.why(e, zone))
+	}
+	if width > 0 {
+		t.Narrow(3, width)
+		t.Narrow(6, width)
+	}
+	t.Write(s)
+	s.WriteString("\n" + a.countsText() + "\n\n")
+}
+
+// writeStandings writes the standing that the events make next to the one in Redis.
+func (a *answer) writeStandings(s *strings.Builder, zone *time.Location) {
+	t := terminal.NewTable("", "RANK", a.unit(), "REACHED AT")
+	t.Right[1], t.Right[2] = true, a.fields.Len() == 0
+	row := func(who, rank string, st *ranking.Standing) {
+		if st == nil {
+			t.Add(who, rank, "-", "-")
+			return
+		}
+		t.Add(who, rank, fields.Text(a.fields, st.Tuple, st.Points), st.ReachedAt.In(zone).Format(boardview.TimeForm(a.held.board.Tick)))
+	}
+	if st, ok := a.standing(&a.total); ok {
+		row("the events come to", "", st)
+	} else {
+		t.Add("the events come to", "", "out of range", "")
+	}
+	rank := "-"
+	if st := a.held.standing; st != nil {
+		rank = units.Thousands(st.Rank)
+	}
+	row("Redis has", rank, a.held.standing)
+	t.Write(s)
+}
+
+// why explains why an event does not count.
+func (a *answer) why(e *entry, zone *time.Location) string {
+	at := func(ms int64) string { return time.UnixMilli(ms).In(zone).Format(time.DateTime) }
+	switch e.Result {
+	case late:
+		if int64(e.Time) >= a.window.End {
+			return "the period ended at " + at(a.window.End)
+		}
+		return "the window took records until " + at(a.window.End+a.lateness.Milliseconds())
+	case final:
+		return "the window was final by then: since " + at(a.held.seal.At.UnixMilli())
+	case early:
+		return "the period begins at " + at(a.window.Start)
+	case duplicate:
+		return "its event_id was just before it"
+	case deadLetter:
+		return string(e.Reason) + ": " + terminal.OneLine(string(e.Message))
+	case notApplied:
+		return "behind the ledger"
+	case notBegun:
+		return "before the boards began"
+	case erased:
+		return "the member is erased"
+	}
+	return string(e.Message) // of a counted event
+}
+
+// countsText returns the number of events per result.
+func (a *account) countsText() string {
+	text := units.Plural(a.counts.Counted, "event") + " counted"
+	for _, other := range []struct {
+		result result
+		what   string
+	}{
+		{late, "late"}, {final, "after it was final"}, {early, "early"}, {duplicate, "duplicate"}, {deadLetter, "dead-lettered"},
+		{notApplied, "not applied yet"}, {notBegun, "from before the boards began"}, {erased, "of an erased member"},
+	} {
+		if n := *a.counts.of(other.result); n > 0 {
+			text += fmt.Sprintf(", %s %s", units.Thousands(n), other.what)
+		}
+	}
+	return text
 }

@@ -36,6 +36,8 @@ var monday = time.Date(2100, 3, 8, 0, 0, 0, 0, time.UTC)
 // at returns a time in the window, a number of seconds after its start.
 func at(seconds int) time.Time { return monday.Add(time.Duration(seconds) * time.Second) }
 
+const theWindow = "global:weekly:2100-W10"
+
 // world is a Kafka of the test's own, a Redis prefix of its own, and their clients.
 type world struct {
 	kafka   *kfake.Cluster
@@ -136,15 +138,12 @@ func (w *world) home(t *testing.T, member string) *ranking.Store {
 	return all.Shards()[all.Of().Of(xxhash.Sum64String(member))]
 }
 
-// score reads a member's score on global and returns a function that restores it.
-func (w *world) score(t *testing.T, member string) (putBack func()) {
+// score returns a member's score on global.
+func (w *world) score(t *testing.T, member string) float64 {
 	t.Helper()
-	key := w.home(t, member).Keys().Listed("global:weekly:2100-W10")
-	score, err := w.redis.ZScore(t.Context(), key, member).Result()
+	score, err := w.redis.ZScore(t.Context(), w.home(t, member).Keys().Listed(theWindow), member).Result()
 	require.NoError(t, err)
-	return func() {
-		require.NoError(t, w.redis.ZAdd(t.Context(), key, redis.Z{Score: score, Member: member}).Err())
-	}
+	return score
 }
 
 // finds sets the position of partition 0 in the ledger of a member's shard.
@@ -156,34 +155,35 @@ func (w *world) finds(t *testing.T, member, position string) {
 // explains executes the command as JSON, and verifies that the text output has the same exit code.
 func (w *world) explains(t *testing.T, code int, board, member string, args ...string) *report {
 	t.Helper()
-	args = append([]string{"explain", board, "weekly", member, "--window", "2100-W10"}, args...)
-	got, out, errs := clitest.Execute(t, Command, w.environ, append(args, "--json")...)
-	require.Equal(t, code, got, out+errs)
+	args = append([]string{board, "weekly", member, "--window", "2100-W10"}, args...)
+	out, errs := w.executes(t, code, append(args, "--json")...)
 	require.Equal(t, code != 0, errs != "")
 	var r report
 	require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 	require.Equal(t, code == 0, r.Agree != nil && *r.Agree, out)
-	got, out, errs = clitest.Execute(t, Command, w.environ, args...)
-	require.Equal(t, code, got, out+errs)
+	w.executes(t, code, args...)
 	return &r
 }
 
-// shows executes the command and compares its text output.
-func (w *world) shows(t *testing.T, code int, want string, args ...string) {
+// executes executes the command.
+func (w *world) executes(t *testing.T, code int, args ...string) (out, errs string) {
 	t.Helper()
 	got, out, errs := clitest.Execute(t, Command, w.environ, append([]string{"explain"}, args...)...)
 	require.Equal(t, code, got, out+errs)
+	return out, errs
+}
+
+// shows executes the command and compares its text output.
+func (w *world) shows(t *testing.T, want string, args ...string) {
+	t.Helper()
+	out, _ := w.executes(t, 0, args...)
 	require.Equal(t, strings.TrimPrefix(want, "\n"), out)
 }
 
 // results returns the results of the events, in order.
 func (r *report) results() (all []string) {
 	for _, e := range r.Events {
-		text := e.Result
-		if e.Reason != nil {
-			text += " " + *e.Reason
-		}
-		all = append(all, text)
+		all = append(all, strings.TrimSpace(string(e.Result)+" "+string(e.Reason)))
 	}
 	return all
 }
@@ -196,5 +196,9 @@ func (r *report) kinds() (all []string) {
 	return all
 }
 
-// scored returns a member with a score for ZADD.
-func scored(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
+// scored sets a member's score on global.
+func (w *world) scored(t *testing.T, score float64, member string) {
+	t.Helper()
+	key := w.home(t, member).Keys().Listed(theWindow)
+	require.NoError(t, w.redis.ZAdd(t.Context(), key, redis.Z{Score: score, Member: member}).Err())
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/health"
 	"github.com/standings/standings/internal/ingest/replay"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/ranking/shadow"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/internal/redisconn"
@@ -66,8 +67,6 @@ reports which are rebuilt, and each is exact by itself.
   window        the same, even before the boards began
   earliest      the start of the log
   a time        the first record of that time or later, such as 2026-11-01T00:00:00Z
-  a file        offsets, in lines of topic,partition,offset, as for
-                kafka-consumer-groups --reset-offsets --from-file
 
 A window is replaced if it starts after the first time that was read in every partition;
 others are kept and listed. Only one rebuild can run. It can be stopped or killed at any time:
@@ -98,7 +97,7 @@ report the outcome, and 2 for an invalid command line or configuration.`,
 			}
 			from, err := parseFrom(f.from)
 			if err != nil {
-				return cli.Usagef("%w", err)
+				return err
 			}
 			l, err := p.Configuration()
 			if err != nil {
@@ -112,7 +111,7 @@ report the outcome, and 2 for an invalid command line or configuration.`,
 			return run(c.Context(), p, l.Config, &f, from)
 		},
 	}
-	c.Flags().StringVar(&f.from, "from", "", "`where` to start reading: window, earliest, a time or a file of offsets")
+	c.Flags().StringVar(&f.from, "from", "", "`where` to start reading: window, earliest or a time")
 	c.Flags().StringArrayVar(&f.boards, "board", nil, "rebuild only this `board`; can be repeated")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "do everything except the swap")
 	c.Flags().BoolVar(&f.diff, "diff", false, "list the standings that differ")
@@ -122,6 +121,23 @@ report the outcome, and 2 for an invalid command line or configuration.`,
 	c.Flags().BoolVar(&f.asJSON, "json", false, "write JSON")
 	complete.Flags(c, p)
 	return c
+}
+
+// parseFrom parses --from.
+func parseFrom(text string) (replay.From, error) {
+	switch text {
+	case "":
+		return replay.From{From: start.FromWindow, SinceOrigin: true}, nil
+	case "window":
+		return replay.From{From: start.FromWindow}, nil
+	case "earliest":
+		return replay.From{From: start.FromEarliest}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return replay.From{}, cli.Usagef("--from %q must be window, earliest, or a time such as 2026-11-01T00:00:00Z", text)
+	}
+	return replay.From{From: start.FromTime, Time: at}, nil
 }
 
 // run runs the rebuild. It writes the progress to stderr and the result to stdout.
@@ -142,21 +158,21 @@ func run(ctx context.Context, p *cli.Program, cfg *config.Config, f *flags, from
 		job.List, job.Name = f.limit, cfg.Fields.Name != ""
 	}
 	result, err := job.Run(ctx)
-	if refused, ok := errors.AsType[*shadow.RefusedError](err); ok && f.asJSON {
-		// The JSON lists all windows that caused the refusal; the text names only some.
-		return errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, refused.Reasons)), result))
+	var reasons []string // the JSON lists all windows that caused a refusal; the text names only some
+	if refused, ok := errors.AsType[*shadow.RefusedError](err); ok {
+		reasons = refused.Reasons
 	}
 	if err != nil && !result.Swapped {
 		err = explain(ctx, err, cfg, result)
-		if f.asJSON && result.Partly() != "" {
-			err = errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
-		}
-		return err
 	}
-	if f.asJSON {
-		return errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, nil)), result))
+	done := err == nil || result.Swapped
+	switch {
+	case f.asJSON && (done || reasons != nil || result.Partly() != ""):
+		return errors.Join(err, unwrittenResult(cli.WriteJSON(p.Stdout, reportOf(result, f, reasons)), result))
+	case done && !f.asJSON:
+		return errors.Join(err, unwrittenResult(writeResult(p.Stdout, result, f, zone), result))
 	}
-	return errors.Join(err, unwrittenResult(writeResult(p.Stdout, result, f, zone), result))
+	return err
 }
 
 // unwrittenResult returns an error that reports what was done, if the report could not be written.
@@ -172,14 +188,6 @@ func unwrittenResult(err error, r *rebuild.Result) error {
 	return fmt.Errorf("the boards are unchanged, and the report could not be written: %w", err)
 }
 
-// ended returns the reason why a rebuild ended.
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
-	return err
-}
-
 // explain explains an error after which no board is known to have changed, except on the shards that the
 // result names.
 func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Result) error {
@@ -188,7 +196,10 @@ func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Resu
 	partly := r.Partly()
 	switch {
 	case partly != "":
-		return fmt.Errorf("%s. Each shard is exact by itself; run the rebuild again for the others: %w", partly, ended(ctx, err))
+		if ctx.Err() != nil {
+			err = errors.New("interrupted")
+		}
+		return fmt.Errorf("%s. Each shard is exact by itself; run the rebuild again for the others: %w", partly, err)
 	case r.Unsure:
 		return fmt.Errorf("it is unknown whether the boards were swapped: all or none, unless partitions halt as torn, which another rebuild fixes; "+
 			"consumer rebuild --dry-run shows what still differs: %w", err)
@@ -196,10 +207,9 @@ func explain(ctx context.Context, err error, cfg *config.Config, r *rebuild.Resu
 		return errors.New("interrupted: the boards are unchanged")
 	case errors.Is(err, shadow.ErrLost), errors.Is(err, replay.ErrShadowLost):
 		return fmt.Errorf("the boards are unchanged, and the rebuilt ones are lost: %w", err)
-	case errors.Is(err, rebuild.ErrNothing), halted:
-		if halted {
-			return halt
-		}
+	case halted:
+		return halt
+	case errors.Is(err, rebuild.ErrNothing):
 		return err
 	case answered:
 		return app.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])

@@ -6,23 +6,34 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/standings/standings/internal/config"
+	"github.com/standings/standings/internal/ingest/start"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/test/clitest"
 )
 
-func TestABoardThatCanBeNoneIsRefusedBeforeAnythingIsAsked(t *testing.T) {
+func TestAWrongCommandLineIsRefusedBeforeAnythingIsAsked(t *testing.T) {
 	environ := []string{"STANDINGS_BOARDS=eu,us"}
-	for _, try := range []struct{ board, says string }{
-		{"eu,us", `--board "eu,us" is not a board name`},
-		{"asia", "--board asia is not configured: use eu, us"},
+	for args, says := range map[string]string{
+		"--board eu --board eu,us": `--board "eu,us" is not a board name`,
+		"--board eu --board asia":  "--board asia is not configured: use eu, us",
+		"--from latest":            `--from "latest" must be window, earliest, or a time`,
+		"--from 2026-11-01":        `--from "2026-11-01" must be`,
+		"--limit 0":                "--limit must be 1 to 1000000",
+		"--max-hold 1ms":           "--max-hold must be 100ms to 1m",
 	} {
-		code, _, errs := clitest.Execute(t, Command, environ, "rebuild", "--board", "eu", "--board", try.board)
-		if code != 2 || !strings.Contains(errs, try.says) {
-			t.Errorf("exit code %d: %s", code, errs)
-		}
+		code, _, errs := clitest.Execute(t, Command, environ, append([]string{"rebuild"}, strings.Fields(args)...)...)
+		require.Equal(t, 2, code)
+		require.Contains(t, errs, says)
 	}
+	from, err := parseFrom("2026-11-01T00:00:00+01:00")
+	require.NoError(t, err)
+	require.Equal(t, start.FromTime, from.From)
+	require.True(t, from.Time.Equal(time.Date(2026, 10, 31, 23, 0, 0, 0, time.UTC)))
 }
 
 func TestAnInterruptedRebuildSaysWhatIsKnownOfTheBoards(t *testing.T) {

@@ -4,16 +4,17 @@ package rebuild
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
 
 	"github.com/standings/standings/cmd/consumer/logging"
 	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/bans"
+	"github.com/standings/standings/internal/bans/hiding"
 	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/ingest/replay"
 	"github.com/standings/standings/internal/kafkaconn"
@@ -56,11 +57,11 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 	}
 	transport := app.NewTransport(cfg, settings)
 	opened = append(opened, transport.CloseIdleConnections)
-	asked, err := metadataOf(ctx, cfg, transport)
+	cluster, partitions, err := askKafka(ctx, cfg, transport)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	all, err := app.NewBoards(cfg, client, asked.ClusterID)
+	all, err := app.NewBoards(cfg, client, cluster)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -81,10 +82,10 @@ func prepare(ctx context.Context, cfg *config.Config, shown *show) (job *rebuild
 		opened = append(opened, transport.CloseIdleConnections)
 	}
 	log := logging.Notes(shown.note)
-	if err := app.CheckDuplicates(cfg, allPartitions(asked)); err != nil {
+	if err := app.CheckDuplicates(cfg, partitions); err != nil {
 		return nil, nil, nil, err
 	}
-	app.LimitMemory(cfg, allPartitions(asked), log)
+	app.LimitMemory(cfg, partitions, log)
 	align, endBans, err := openBans(ctx, cfg, all, log)
 	if err != nil {
 		return nil, nil, nil, err
@@ -117,37 +118,50 @@ func topicsBeside(ctx context.Context, cfg *config.Config, boards *boards.Boards
 	return all, nil
 }
 
-// metadataOf returns the cluster's id and checks that the topics exist. It waits until new topics have
-// leaders.
-func metadataOf(ctx context.Context, cfg *config.Config, transport *kafkaconn.Transport) (*kafka.MetadataResponse, error) {
+// askKafka returns the cluster's id and the number of partitions of all topics. It checks that the topics exist,
+// and waits until new topics have leaders.
+func askKafka(ctx context.Context, cfg *config.Config, transport *kafkaconn.Transport) (cluster string, partitions int, err error) {
 	client := &kafka.Client{Addr: kafka.TCP(cfg.Kafka.Brokers...), Transport: transport, Timeout: cfg.Kafka.Timeout}
-	var m *kafka.MetadataResponse
-	err := kafkaconn.RetryTransient(ctx, client, func() (err error) {
-		if m, err = client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics}); err != nil {
-			return err
+	for _, topic := range cfg.Kafka.Topics {
+		n, err := kafkaconn.TopicPartitions(ctx, client, topic)
+		if err != nil {
+			return "", 0, app.ExplainKafka(ctx, err, &cfg.Kafka, topic)
 		}
-		for _, t := range m.Topics {
-			if errors.Is(t.Error, kafka.LeaderNotAvailable) {
-				return fmt.Errorf("topic %s: %w", t.Name, t.Error)
-			}
-		}
-		return nil
-	})
+		partitions += n
+	}
+	m, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: cfg.Kafka.Topics})
 	if err != nil {
-		return nil, app.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
+		return "", 0, app.ExplainKafka(ctx, err, &cfg.Kafka, cfg.Kafka.Topics[0])
 	}
-	for _, t := range m.Topics {
-		if t.Error != nil {
-			return nil, app.ExplainKafka(ctx, t.Error, &cfg.Kafka, t.Name)
-		}
-	}
-	return m, nil
+	return m.ClusterID, partitions, nil
 }
 
-func allPartitions(m *kafka.MetadataResponse) int {
-	n := 0
-	for _, t := range m.Topics {
-		n += len(t.Partitions)
+// openBans reads the bans topic and returns a function that applies the bans to the boards; nil if no topic
+// is configured. end stops reading.
+func openBans(ctx context.Context, cfg *config.Config, all *boards.Boards, log *zap.Logger) (align func(context.Context) error, end func(), err error) {
+	topic := cfg.Kafka.BansTopic
+	if topic == "" {
+		return nil, func() {}, nil
 	}
-	return n
+	client, err := app.NewKafka(&cfg.Kafka, topic, cfg.Kafka.Topics[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = kafkaconn.CheckRights(ctx, client, bans.Need(topic)); err == nil {
+		_, err = kafkaconn.TopicPartitions(ctx, client, topic)
+	}
+	var f *bans.Follower
+	var stop func()
+	if err == nil {
+		f, stop, err = app.FollowBans(ctx, client, topic)
+	}
+	if err != nil {
+		app.CloseKafka(client)
+		return nil, nil, app.ExplainKafka(ctx, err, &cfg.Kafka, topic)
+	}
+	end = func() {
+		stop()
+		app.CloseKafka(client)
+	}
+	return bans.NewKeeper(f, hiding.In(all), log).Align, end, nil
 }

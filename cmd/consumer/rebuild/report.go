@@ -4,6 +4,7 @@ package rebuild
 // renamed, and a missing value is null. docs/json.md describes them.
 
 import (
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/sides"
 	"github.com/standings/standings/internal/rebuild"
 	"github.com/standings/standings/internal/units"
@@ -33,32 +34,32 @@ type rebuiltPartition struct {
 	Partition string `json:"partition"`
 	From      int64  `json:"from"`
 	// To is the live ledger's position when the partition was started; null if the ledger lacked it then.
-	To            *int64  `json:"to"`
-	Offsets       *int64  `json:"offsets"`        // from From to To
-	CompleteSince *string `json:"complete_since"` // null: from the beginning
-	LogStart      bool    `json:"log_start"`      // true if the log does not go back further
-	Position      *string `json:"position"`       // the position up to which it was read, as in the ledger
+	To            *int64           `json:"to"`
+	Offsets       *int64           `json:"offsets"`        // from From to To
+	CompleteSince cli.OptionalText `json:"complete_since"` // null: from the beginning
+	LogStart      bool             `json:"log_start"`      // true if the log does not go back further
+	Position      cli.OptionalText `json:"position"`       // the position up to which it was read, as in the ledger
 }
 
 type rebuiltWindow struct {
-	Board      string  `json:"board"`
-	Period     string  `json:"period"`
-	Window     string  `json:"window"`
-	Start      string  `json:"start"`
-	End        string  `json:"end"`
-	Action     string  `json:"fate"`
-	Why        *string `json:"why"` // why it is not replaced; null if it is
-	Incomplete bool    `json:"incomplete"`
+	Board      string           `json:"board"`
+	Period     string           `json:"period"`
+	Window     string           `json:"window"`
+	Start      string           `json:"start"`
+	End        string           `json:"end"`
+	Action     string           `json:"fate"`
+	Why        cli.OptionalText `json:"why"` // why it is not replaced; null if it is
+	Incomplete bool             `json:"incomplete"`
 	// Shards lists the shards that this entry is about, if the window has another fate on other shards.
 	Shards []int `json:"shards,omitempty"`
 }
 
 type rebuiltShard struct {
 	Shard      int                `json:"shard"`  // from 0
-	Master     *string            `json:"master"` // host:port, if the client knows it
+	Master     cli.OptionalText   `json:"master"` // host:port, if the client knows it
 	Swapped    bool               `json:"swapped"`
 	Unsure     bool               `json:"unsure"`     // true if it is unknown whether the shard was swapped
-	SwappedAt  *string            `json:"swapped_at"` // by this machine's clock
+	SwappedAt  cli.OptionalText   `json:"swapped_at"` // by this machine's clock
 	Holds      int                `json:"holds"`
 	HeldMS     int64              `json:"held_ms"` // duration of the last hold
 	Partitions []rebuiltPartition `json:"partitions"`
@@ -78,7 +79,7 @@ type rowDifference struct {
 	Period string      `json:"period"`
 	Window string      `json:"window"`
 	Member string      `json:"member"`
-	Name   *string     `json:"name,omitempty"` // absent if it is unknown
+	Name   string      `json:"name,omitempty"` // absent if it is unknown
 	Live   *sides.Side `json:"live"`           // null if the member has no standing there
 	Log    *sides.Side `json:"log"`
 }
@@ -96,10 +97,7 @@ func reportOf(r *rebuild.Result, f *flags, refused []string) *report {
 		w := &r.Plan.Windows[i]
 		one := rebuiltWindow{
 			Board: w.Board, Period: w.Period, Window: w.Name, Start: units.TimeMS(w.Start), End: units.TimeMS(w.End),
-			Action: w.Action.String(), Incomplete: w.Incomplete,
-		}
-		if w.Why != "" {
-			one.Why = &w.Why
+			Action: w.Action.String(), Why: cli.OptionalText(w.Why), Incomplete: w.Incomplete,
 		}
 		if r.Plan.Shards != nil {
 			one.Shards = r.Plan.Shards[i]
@@ -124,7 +122,7 @@ func (all *report) addDifferences(r *rebuild.Result) {
 	for i := range r.Differences {
 		d := &r.Differences[i]
 		all.Standings = append(all.Standings, rowDifference{
-			d.Board, d.Period, d.Name, d.Member, sides.Called(d), sides.Of(d.A), sides.Of(d.B),
+			d.Board, d.Period, d.Name, d.Member, d.Called, sides.Of(d.A), sides.Of(d.B),
 		})
 	}
 }
@@ -133,15 +131,12 @@ func (all *report) addDifferences(r *rebuild.Result) {
 func partitionsOf(p *rebuild.Plan) []rebuiltPartition {
 	all := []rebuiltPartition{}
 	for _, s := range p.Starts {
-		one := rebuiltPartition{Partition: s.Field, From: s.At, LogStart: s.LogStart}
+		one := rebuiltPartition{Partition: s.Field, From: s.At, LogStart: s.LogStart, Position: cli.OptionalText(p.Shadow[s.Field])}
 		if to, ok := p.Until[s.Field]; ok {
 			one.To, one.Offsets = &to, new(to-s.At)
 		}
 		if s.Origin.Time > 0 {
-			one.CompleteSince = new(units.TimeMS(s.Origin.Time))
-		}
-		if at, ok := p.Shadow[s.Field]; ok {
-			one.Position = &at
+			one.CompleteSince = cli.OptionalText(units.TimeMS(s.Origin.Time))
 		}
 		all = append(all, one)
 	}
@@ -155,12 +150,12 @@ func (all *report) addShards(r *rebuild.Result) {
 	}
 	for i := range r.Shards {
 		s := &r.Shards[i]
-		one := rebuiltShard{Shard: i, Swapped: s.Swapped, Unsure: s.Unsure, Holds: s.Holds, HeldMS: s.Held.Milliseconds(), Partitions: []rebuiltPartition{}}
-		if s.Addr != "" {
-			one.Master = &s.Addr
+		one := rebuiltShard{
+			Shard: i, Master: cli.OptionalText(s.Addr), Swapped: s.Swapped, Unsure: s.Unsure, Holds: s.Holds, HeldMS: s.Held.Milliseconds(),
+			Partitions: []rebuiltPartition{},
 		}
 		if !s.At.IsZero() {
-			one.SwappedAt = new(units.TimeMS(s.At.UnixMilli()))
+			one.SwappedAt = cli.OptionalText(units.TimeMS(s.At.UnixMilli()))
 		}
 		if s.Plan != nil {
 			one.Partitions = partitionsOf(s.Plan)

@@ -121,18 +121,18 @@ func writeResult(w io.Writer, r *rebuild.Result, f *flags, zone *time.Location) 
 	if f.dryRun || f.diff {
 		writeDifferences(&b, r, f.diff, zone)
 	}
-	last := max(r.Held.Round(time.Millisecond), time.Millisecond)
-	held := fmt.Sprintf("Ingestion was held for %s.", last)
 	if len(r.Shards) > 1 {
 		writeShards(&b, r)
 	}
-	switch {
+	held := "Ingestion was not paused; consumers refill the last events."
+	switch last := milliseconds(r.Held); {
 	case r.Holds == 0:
-		held = "Ingestion was not paused; consumers refill the last events."
 	case len(r.Shards) > 1:
 		held = fmt.Sprintf("Ingestion was held shard by shard, for at most %s.", last)
 	case r.Holds > 1:
 		held = fmt.Sprintf("Ingestion was held %d times, the last time for %s.", r.Holds, last)
+	default:
+		held = fmt.Sprintf("Ingestion was held for %s.", last)
 	}
 	fmt.Fprintf(&b, "Read %s records in %s. %s\n", units.Thousands(r.Records), r.Took.Round(100*time.Millisecond), held)
 	if r.TooLarge > 0 {
@@ -157,7 +157,7 @@ func writeShards(b *strings.Builder, r *rebuild.Result) {
 		}
 		held := "-"
 		if s.Holds > 0 {
-			held = max(s.Held.Round(time.Millisecond), time.Millisecond).String()
+			held = milliseconds(s.Held).String()
 		}
 		t.Add(strconv.Itoa(i), s.Addr, at, held, strconv.Itoa(s.Holds))
 	}
@@ -203,6 +203,11 @@ func writeDifferences(b *strings.Builder, r *rebuild.Result, list bool, zone *ti
 		}
 		fmt.Fprintf(b, "times are those of %s\n\n", zone)
 	}
+}
+
+// milliseconds returns a duration in whole milliseconds, at least one.
+func milliseconds(d time.Duration) time.Duration {
+	return max(d.Round(time.Millisecond), time.Millisecond)
 }
 
 func thousands(n int) string { return units.Thousands(int64(n)) }

@@ -91,19 +91,6 @@ func TestADryRunSaysWhatWouldChangeAndThatNothingDid(t *testing.T) {
 	require.NotContains(t, differ, "us:yearly:2026", "a window that doesn't differ isn't listed among those that do")
 }
 
-func TestWhatMembersAreCalledReachesATerminalAsPlainText(t *testing.T) {
-	r := result()
-	r.Differences[1].Called = "\u202eEve\\\x1b[31m"
-	var b strings.Builder
-	require.NoError(t, writeResult(&b, r, &flags{dryRun: true, diff: true}, time.UTC))
-	require.Regexp(t, `WINDOW +MEMBER +NAME +LIVE +IN THE LOG\n`, b.String())
-	require.Regexp(t, `u\\x1b1 +1,025 at `, b.String(), "nothing is known of this one's name")
-	require.Contains(t, b.String(), `u2      \u202eEve\\\x1b[31m  0.1, which`)
-	all := reportOf(r, &flags{dryRun: true, diff: true}, nil)
-	require.Nil(t, all.Standings[0].Name)
-	require.Equal(t, "\u202eEve\\\x1b[31m", *all.Standings[1].Name)
-}
-
 func TestARebuildSaysWhatItDid(t *testing.T) {
 	var b strings.Builder
 	r := result()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -85,16 +84,16 @@ report the outcome, and 2 for an invalid command line or configuration.`,
 
 // report is the result as JSON. docs/json.md describes its fields.
 type report struct {
-	Switched  bool    `json:"switched"`
-	DryRun    bool    `json:"dry_run"`
-	From      int     `json:"from"`
-	To        int     `json:"to"`
-	Windows   int     `json:"windows"`
-	Standings int64   `json:"standings"`
-	Checksum  *string `json:"checksum"` // null if nothing was compared
-	HeldMS    int64   `json:"held_ms"`
-	TookMS    int64   `json:"took_ms"`
-	Removed   int     `json:"removed"`
+	Switched  bool             `json:"switched"`
+	DryRun    bool             `json:"dry_run"`
+	From      int              `json:"from"`
+	To        int              `json:"to"`
+	Windows   int              `json:"windows"`
+	Standings int64            `json:"standings"`
+	Checksum  cli.OptionalText `json:"checksum"` // null if nothing was compared
+	HeldMS    int64            `json:"held_ms"`
+	TookMS    int64            `json:"took_ms"`
+	Removed   int              `json:"removed"`
 }
 
 // run runs the reshard. It writes the progress to stderr and the result to stdout.
@@ -219,7 +218,7 @@ func write(w io.Writer, f *flags, r *reshard.Result) error {
 			HeldMS: r.Held.Milliseconds(), TookMS: r.Took.Milliseconds(), Removed: r.Removed,
 		}
 		if r.Switched {
-			all.Checksum = new(checksum(r))
+			all.Checksum = cli.OptionalText(checksum(r))
 		}
 		return cli.WriteJSON(w, all)
 	}
@@ -237,7 +236,4 @@ func write(w io.Writer, f *flags, r *reshard.Result) error {
 	return terminal.Write(w, b.String())
 }
 
-func checksum(r *reshard.Result) string {
-	text := strconv.FormatUint(r.Checksum, 16)
-	return strings.Repeat("0", 16-len(text)) + text
-}
+func checksum(r *reshard.Result) string { return fmt.Sprintf("%016x", r.Checksum) }

@@ -9,19 +9,28 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/standings/standings/internal/app"
+	"github.com/standings/standings/internal/config"
 	"github.com/standings/standings/internal/kafkaconn"
 	"github.com/standings/standings/internal/kafkaconn/fetch"
 	"github.com/standings/standings/internal/kafkaconn/recordbatch"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/retry"
+	"github.com/standings/standings/internal/terminal"
+	"github.com/standings/standings/internal/units"
 )
 
-// patience is how long a partition may return no records before scan gives up.
-const patience = 30 * time.Second
+const (
+	// patience is how long a partition may return no records before scan gives up.
+	patience = 30 * time.Second
+	// LargestRecord is the largest record that is read, in bytes. Kafka's own limits are lower.
+	LargestRecord = 64 * units.MiB
+)
 
 // Stretch is a part of a partition's log: the offsets [From, End).
 type Stretch struct {
@@ -30,30 +39,24 @@ type Stretch struct {
 	Partition int
 	From, End int64
 
-	MaxRecord int64         // maximum length of a record, in bytes
-	MaxBatch  int64         // maximum size of a batch, in bytes; 0: fetch's default
-	MaxCodec  int64         // maximum memory of a codec, in bytes; 0: recordbatch's default
-	MaxWait   time.Duration // of a fetch, like MaxBytes; 0: fetch's defaults
-	MaxBytes  int32
+	MaxBatch int64         // maximum size of a batch, in bytes; 0: fetch's default
+	MaxCodec int64         // maximum memory of a codec, in bytes; 0: recordbatch's default
+	MaxWait  time.Duration // of a fetch, like MaxBytes; 0: fetch's defaults
+	MaxBytes int32
 
 	Passed    func(offsets int64) // called with the number of offsets passed; may be nil
 	Throttled func()              // called when a quota delays the reading; may be nil
-}
 
-// takeError marks an error of take, to distinguish it from errors of Kafka.
-type takeError struct{ error }
+	// Resumed is the offset at which Each continued after Kafka had deleted a part of the stretch; 0 if it had not.
+	Resumed int64
+
+	own error // of take, which is not Kafka's
+}
 
 // Each calls take for all records in offset order. A record's bytes are valid until take returns. An error
 // of take ends the reading and is returned unchanged.
 func (s *Stretch) Each(ctx context.Context, take func(*recordbatch.Record) error) error {
-	err := s.each(ctx, take)
-	if own, ok := errors.AsType[*takeError](err); ok {
-		return own.error
-	}
-	return err
-}
-
-func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error) error {
+	s.own = nil
 	f := &fetch.Fetcher{Transport: s.Client.Transport, Addr: s.Client.Addr, ClientID: kafkaconn.ClientID,
 		Topic: s.Topic, Partition: s.Partition, MaxWait: s.MaxWait, MaxBytes: s.MaxBytes, MaxBatch: s.MaxBatch}
 	defer func() { // bounded by the time that an abandoned call may still take
@@ -61,7 +64,7 @@ func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error
 		defer cancel()
 		_ = f.Drop(ctx)
 	}()
-	records := &recordbatch.Reader{MaxRecord: s.MaxRecord, MaxCodec: s.MaxCodec}
+	records := &recordbatch.Reader{MaxRecord: LargestRecord, MaxCodec: s.MaxCodec}
 	defer records.Close()
 	wait := retry.Policy{First: 50 * time.Millisecond, Longest: 2 * time.Second, Patience: patience}.Start()
 	for at := s.From; at < s.End; {
@@ -73,8 +76,8 @@ func (s *Stretch) each(ctx context.Context, take func(*recordbatch.Record) error
 			wait.Reset()
 		}
 		switch {
-		case errors.As(err, new(*takeError)):
-			return err
+		case s.own != nil:
+			return s.own
 		case errors.Is(err, kafka.OffsetOutOfRange):
 			if next, err = s.afterRetention(ctx, at); err != nil {
 				return err
@@ -135,7 +138,8 @@ func (s *Stretch) response(ctx context.Context, f *fetch.Fetcher, records *recor
 			return at, false, fmt.Errorf("read %s/%d: %w", s.Topic, s.Partition, err)
 		}
 		if err := take(rec); err != nil {
-			return at, false, &takeError{err}
+			s.own = err
+			return at, false, err
 		}
 	}
 }
@@ -154,5 +158,89 @@ func (s *Stretch) afterRetention(ctx context.Context, at int64) (int64, error) {
 		logs, err = kafkaconn.Logs(ctx, s.Client, s.Topic, s.Partition)
 		return err
 	})
-	return max(at, logs[s.Partition].Start), err
+	if at = max(at, logs[s.Partition].Start); err == nil {
+		s.Resumed = at
+	}
+	return at, err
+}
+
+// Reading reads topics for a person who waits: it shows the progress, and reports once if a quota slows it
+// down.
+type Reading struct {
+	Client *kafka.Client
+
+	settings *config.Kafka
+	stderr   io.Writer
+	slowed   bool
+}
+
+// Open creates a client for some topics. The caller must call Close.
+func Open(stderr io.Writer, settings *config.Kafka, topics ...string) (*Reading, error) {
+	client, err := app.NewKafka(settings, topics...)
+	return &Reading{Client: client, settings: settings, stderr: stderr}, err
+}
+
+// Close closes the connections.
+func (r *Reading) Close() { app.CloseKafka(r.Client) }
+
+// Explain explains a Kafka error about a topic.
+func (r *Reading) Explain(ctx context.Context, err error, topic string) error {
+	return app.ExplainKafka(ctx, err, r.settings, topic)
+}
+
+// Readable returns the number of partitions of a topic after checking that this user may read it.
+func (r *Reading) Readable(ctx context.Context, topic, purpose string) (int, error) {
+	n, err := kafkaconn.TopicPartitions(ctx, r.Client, topic)
+	if err != nil {
+		return 0, err
+	}
+	return n, kafkaconn.CheckRights(ctx, r.Client, kafkaconn.Right{Operation: kafka.ACLOperationTypeRead, Topic: topic, For: purpose})
+}
+
+// Topic returns the whole log of every partition of a topic, after checking that this user may read it.
+func (r *Reading) Topic(ctx context.Context, topic, purpose string) ([]*Stretch, error) {
+	n, err := r.Readable(ctx, topic, purpose)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := kafkaconn.AllLogs(ctx, r.Client, topic, n)
+	var all []*Stretch
+	for p, log := range logs {
+		all = append(all, &Stretch{Client: r.Client, Topic: topic, Partition: p, From: log.Start, End: log.End})
+	}
+	return all, err
+}
+
+// Each calls take for all records of some stretches, one stretch after another, as Stretch.Each does. It
+// shows the progress if stderr is a terminal, unless quiet is set because other output is written there. An
+// error of take ends the reading and is returned unchanged.
+func (r *Reading) Each(ctx context.Context, what string, all []*Stretch, quiet bool, take func(*Stretch, *recordbatch.Record) error) error {
+	note := func(line string) { fmt.Fprintln(r.stderr, line) }
+	var passed atomic.Int64
+	if _, ok := terminal.Width(r.stderr); ok && !quiet {
+		total := int64(0)
+		for _, s := range all {
+			total += max(0, s.End-s.From)
+		}
+		shown := terminal.ShowProgress(r.stderr, what, "offsets", total, passed.Load)
+		defer shown.Stop()
+		note = shown.Note
+	}
+	for _, s := range all {
+		s.Passed = func(n int64) { passed.Add(n) }
+		s.Throttled = func() {
+			if !r.slowed {
+				note("note: a quota of Kafka's (consumer_byte_rate of this user or of client id " + kafkaconn.ClientID + ") slows this down")
+			}
+			r.slowed = true
+		}
+		err := s.Each(ctx, func(rec *recordbatch.Record) error { return take(s, rec) })
+		if err != nil && s.own == nil {
+			err = r.Explain(ctx, err, s.Topic)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/standings/standings/cmd/consumer/cli"
 	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/internal/ranking"
 	"github.com/standings/standings/internal/terminal"
@@ -14,11 +15,11 @@ import (
 
 // Side is one side as JSON. Fields are never omitted, except Fields itself; a missing value is null.
 type Side struct {
-	Points    *int64  `json:"points"`
-	ReachedAt *string `json:"reached_at"` // RFC 3339 with ms, in UTC
+	Points    *int64           `json:"points"`
+	ReachedAt cli.OptionalText `json:"reached_at"` // RFC 3339 with ms, in UTC
 	// Foreign is a score that this layout cannot have written; the other fields are then null. It is text
 	// because it can be infinite.
-	Foreign *string `json:"foreign_score"`
+	Foreign cli.OptionalText `json:"foreign_score"`
 	// Fields holds the fields of a board with a rule other than the default; such a board has no points.
 	Fields *fields.Values `json:"fields,omitempty"`
 }
@@ -29,9 +30,9 @@ func Of(r ranking.Row) *Side {
 	case !r.There:
 		return nil
 	case r.Foreign:
-		return &Side{Foreign: new(foreign(r))}
+		return &Side{Foreign: cli.OptionalText(foreign(r))}
 	}
-	s := &Side{Fields: fields.Of(r.Fields, r.Tuple), ReachedAt: new(units.TimeMS(r.ReachedAt.UnixMilli()))}
+	s := &Side{Fields: fields.Of(r.Fields, r.Tuple), ReachedAt: cli.OptionalText(units.TimeMS(r.ReachedAt.UnixMilli()))}
 	if s.Fields == nil {
 		s.Points = &r.Points
 	}
@@ -50,14 +51,6 @@ func Text(r ranking.Row, zone *time.Location) string {
 }
 
 func foreign(r ranking.Row) string { return strconv.FormatFloat(r.Score, 'g', -1, 64) }
-
-// Called returns the display name of the member of a difference as JSON; nil if it is unknown.
-func Called(d *ranking.Difference) *string {
-	if d.Called == "" {
-		return nil
-	}
-	return &d.Called
-}
 
 // Table returns the differing standings for people, with times in a zone. It has a column for names if any
 // member has one.

@@ -13,9 +13,9 @@ import (
 	"github.com/standings/standings/test/testenv"
 )
 
-func (f *fixture) closed(t *testing.T, lateness time.Duration) []Closed {
+func (f *fixture) closed(t *testing.T) []Closed {
 	t.Helper()
-	all, err := f.Closed(t.Context(), func(w ledger.Window) (time.Duration, bool) { return lateness, w.Period == "weekly" }, 0)
+	all, err := f.Closed(t.Context(), func(w ledger.Window) (time.Duration, bool) { return 24 * time.Hour, w.Period == "weekly" }, 0)
 	require.NoError(t, err)
 	return all
 }
@@ -24,7 +24,7 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 	for _, of := range []ledger.Shards{1, 3} {
 		t.Run(fmt.Sprint(of), func(t *testing.T) {
 			f := overdue(t, of, 40)
-			was := f.closed(t, 24*time.Hour)
+			was := f.closed(t)
 			require.Len(t, was, 1)
 			for _, s := range f.Shards() {
 				require.NoError(t, f.client.PExpireAt(t.Context(), s.Keys().Window(&was[0].Window), time.UnixMilli(was[0].Expires)).Err())
@@ -33,7 +33,7 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 			n, err := f.Stay(t.Context(), "archive", was, later)
 			require.NoError(t, err)
 			require.EqualValues(t, of, n)
-			now := f.closed(t, 24*time.Hour)
+			now := f.closed(t)
 			require.Equal(t, later.UnixMilli(), now[0].Expires)
 			for _, s := range f.Shards() { // the key lives a day longer than the listing
 				left := f.client.PTTL(t.Context(), s.Keys().Window(&now[0].Window)).Val()
@@ -46,7 +46,7 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 			n, err = f.Stay(t.Context(), "topic", now, later.Add(-time.Hour))
 			require.NoError(t, err)
 			require.Zero(t, n, "nothing is shortened, although it stays for two places")
-			require.Equal(t, now[0].Expires, f.closed(t, 24*time.Hour)[0].Expires)
+			require.Equal(t, now[0].Expires, f.closed(t)[0].Expires)
 			top, err := f.Top(t.Context(), f.board, f.window, 0, 50)
 			require.NoError(t, err)
 			require.Len(t, top.Standings, 40)
@@ -54,8 +54,8 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 			// Once the window is in both places it expires at the original time.
 			is := func(*Closed) bool { return true }
 			release := func(place string, least time.Time) time.Time {
-				require.NoError(t, f.Release(t.Context(), place, f.closed(t, 24*time.Hour), is, least))
-				return time.UnixMilli(f.closed(t, 24*time.Hour)[0].Expires)
+				require.NoError(t, f.Release(t.Context(), place, f.closed(t), is, least))
+				return time.UnixMilli(f.closed(t)[0].Expires)
 			}
 			require.NoError(t, f.Release(t.Context(), "archive", now, func(*Closed) bool { return false }, time.Now()))
 			require.Equal(t, later.UnixMilli(), release("archive", time.Now()).UnixMilli(), "it stays for the topic")
@@ -64,11 +64,11 @@ func TestAWindowStaysLongerOnEveryShardAndNeverShorter(t *testing.T) {
 				left := f.client.PTTL(t.Context(), s.Keys().Window(&now[0].Window)).Val()
 				require.InDelta(t, time.Until(time.UnixMilli(was[0].Expires).Add(24*time.Hour)).Seconds(), left.Seconds(), 10)
 			}
-			_, err = f.Stay(t.Context(), "topic", f.closed(t, 24*time.Hour), later)
+			_, err = f.Stay(t.Context(), "topic", f.closed(t), later)
 			require.NoError(t, err)
 			least := later.Add(-time.Hour)
 			require.Equal(t, least.UnixMilli(), release("topic", least).UnixMilli(), "another place has time to have it stay")
-			_, err = f.Stay(t.Context(), "topic", f.closed(t, 24*time.Hour), later)
+			_, err = f.Stay(t.Context(), "topic", f.closed(t), later)
 			require.NoError(t, err)
 			require.NoError(t, f.Release(t.Context(), "topic", nil, is, least), "it isn't listed any more")
 			stays, err := f.Shards()[0].Stays(t.Context())

@@ -147,9 +147,9 @@ func TestAWindowOfTwoRevisionsIsDue(t *testing.T) {
 		if record != "" {
 			require.NoError(t, f.client.HSet(t.Context(), k.Final(), w.Listing(), record).Err())
 		}
-		require.Zero(t, f.closed(t, 24*time.Hour)[0].Revision)
+		require.Zero(t, f.closed(t)[0].Revision)
 		seal()
 		require.Empty(t, f.due(t, 24*time.Hour))
-		require.Equal(t, int64(2), f.closed(t, 24*time.Hour)[0].Revision)
+		require.Equal(t, int64(2), f.closed(t)[0].Revision)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
@@ -102,7 +101,7 @@ func (c *comparison) scan(ctx context.Context, one, other *inventory.View, give 
 				return err
 			}
 			for _, m := range page {
-				if there := scores[m.Member]; c.window.a != c.window.b || !equal(m.Score, there) {
+				if there := scores[m.Member]; c.window.a != c.window.b || m.Score != there {
 					if err := give(m.Member, m.Score, there); err != nil {
 						return err
 					}
@@ -159,17 +158,6 @@ func (c *comparison) scores(ctx context.Context, of *inventory.View, members []s
 		all[m.Member] = m.Score
 	}
 	return all, nil
-}
-
-// equal reports whether two texts are the same score: servers of two versions may write a score
-// differently.
-func equal(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, err := strconv.ParseFloat(a, 64)
-	y, failed := strconv.ParseFloat(b, 64)
-	return err == nil && failed == nil && x == y
 }
 
 // same reports whether two rows may come from the same events. A member on neither side was removed from

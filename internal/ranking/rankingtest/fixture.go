@@ -48,8 +48,11 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Shard and Of are the number of the fixtures' shard, and the number of shards.
-var Shard, Of = 0, ledger.Shards(1)
+// The number of the fixtures' shard, and the number of shards.
+var (
+	Shard = 0
+	Of    = ledger.Shards(1)
+)
 
 // Alone makes the test's fixtures use the only shard, which has all members.
 func Alone(t testing.TB) {
