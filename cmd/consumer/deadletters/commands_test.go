@@ -176,6 +176,7 @@ func TestDeadLettersAreChosenByPartitionReasonAndTime(t *testing.T) {
 	exported, stderr := runs(t, environ, 0, "export", "--reason", "bad_time")
 	require.Empty(t, stderr)
 	require.Equal(t, compact.String()+"\n", exported)
+	//nolint:testifylint // the order of the fields counts
 	require.Equal(t, `{"dead_letter":{"topic":"points","partition":1,"offset":481,"reason":"bad_time","message":"points: it isn't an integer","letter":"points.dlq/1@1","written":"2026-11-21T08:15:40.000Z"},`+
 		`"time":"2026-11-21T08:15:00.123Z","key":"u481","headers":[{"key":"ce_id","value":"1"}],"value":{"user_id":"u481","points":"25"}}`+"\n", exported)
 	exported, _ = runs(t, environ, 0, "export", "--no-time", "--partition", "3")

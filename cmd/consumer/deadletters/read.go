@@ -132,7 +132,7 @@ func (r *reader) each(ctx context.Context, quiet bool, take func(*deadLetter) er
 			return err
 		}
 	}
-	return r.Reading.Each(ctx, "reading dead letters", r.dead, quiet, func(s *scan.Stretch, rec *recordbatch.Record) error {
+	return r.Each(ctx, "reading dead letters", r.dead, quiet, func(s *scan.Stretch, rec *recordbatch.Record) error {
 		l := readRecord(s.Topic, s.Partition, rec)
 		if !r.takes(l) || l.fault == "" && copied.has(l.source) {
 			return nil
@@ -164,7 +164,7 @@ func (r *reader) copies(ctx context.Context, quiet bool) (originals, error) {
 		all = append(all, partitions...)
 	}
 	found := originals{}
-	return found, r.Reading.Each(ctx, "looking for copies", all, quiet, func(_ *scan.Stretch, rec *recordbatch.Record) error {
+	return found, r.Each(ctx, "looking for copies", all, quiet, func(_ *scan.Stretch, rec *recordbatch.Record) error {
 		// Only the last header counts, which the publisher adds: a copy of a copy also carries the header of the
 		// first copy.
 		var name, last []byte
