@@ -30,7 +30,7 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 		return err
 	}
 	if raw == "1" && format != "csv" {
-		return wrong("raw", "requires format=csv; NDJSON is always exact")
+		return wrong("raw", "raw requires format=csv. NDJSON is always exact")
 	}
 	t, _, err := q.target(a)
 	if err != nil {

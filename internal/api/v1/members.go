@@ -18,7 +18,7 @@ import (
 // memberAnswer is a member's standing in a window.
 type memberAnswer struct {
 	Window   windowAnswer `json:"window"`
-	Trust    trust        `json:"trust"`
+	Status   status       `json:"status"`
 	Ranks    string       `json:"ranks"`
 	Standing standing     `json:"standing"`
 	// Percentile is the share of members that rank below, in percent; null if the member has no standing.
@@ -30,8 +30,8 @@ type memberAnswer struct {
 // above is the row with the next better rank.
 type above struct {
 	standing
-	// PointsMissing is how many more points the member needs to pass this one; null on a board that has fields.
-	PointsMissing *int64 `json:"points_missing"`
+	// PointsToNextRank is how many more points the member needs to pass this one; null on a board that has fields.
+	PointsToNextRank *int64 `json:"points_to_next_rank"`
 }
 
 // getMember handles GET …/members/{member}.
@@ -49,7 +49,7 @@ func (a *api) getMember(q *request) (*answer, error) {
 		return nil, err
 	}
 	if shadow == "true" && style != ordinal {
-		return nil, wrong("shadow", "the rank of a banned member is ordinal only")
+		return nil, wrong("shadow", "shadow=true requires ranks=ordinal")
 	}
 	t, reached, err := q.target(a)
 	if err != nil {
@@ -67,9 +67,9 @@ func (a *api) getMember(q *request) (*answer, error) {
 	if p := lostProblem(&v); p != nil {
 		return nil, p
 	}
-	body := memberAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standing: standing{Member: id}}
+	body := memberAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Standing: standing{Member: id}}
 	body.of(&v, id, style)
-	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
+	return a.keep(q, &v, answerOf(&body, &v, body.Status.Reached)), nil
 }
 
 // of fills in the member's row and the row above it.
@@ -89,7 +89,7 @@ func (m *memberAnswer) of(v *reading.View, id, style string) {
 		next := &v.Standings[at-1]
 		m.Above = &above{standing: row(v, next, style, 0)}
 		if v.Fields.Len() == 0 {
-			m.Above.PointsMissing = new(next.Points - st.Points + 1) // on equal points the earlier member is ahead
+			m.Above.PointsToNextRank = new(next.Points - st.Points + 1) // on equal points the earlier member is ahead
 		}
 	}
 }
@@ -106,7 +106,7 @@ func share(part, whole int64) float64 {
 // aroundAnswer is a member's row with the rows above and below it.
 type aroundAnswer struct {
 	Window    windowAnswer `json:"window"`
-	Trust     trust        `json:"trust"`
+	Status    status       `json:"status"`
 	Ranks     string       `json:"ranks"`
 	Member    string       `json:"member"`
 	Standings []standing   `json:"standings"`
@@ -120,7 +120,7 @@ const (
 // listAround handles GET …/around.
 func (a *api) listAround(q *request) (*answer, error) {
 	if !q.query.Has("member") {
-		return nil, wrong("member", "is required")
+		return nil, wrong("member", "member is required")
 	}
 	id, err := member("member", q.query.Get("member"))
 	if err != nil {
@@ -130,7 +130,7 @@ func (a *api) listAround(q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	absent, err := q.choice("absent", "error", "top", "bottom")
+	ifMissing, err := q.choice("if_missing", "error", "top", "bottom")
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +144,12 @@ func (a *api) listAround(q *request) (*answer, error) {
 	}
 	v, err := a.Reader.Around(q.ctx, t, id, int(n), style != ordinal)
 	if err == nil && v.Lost == "" && !slices.ContainsFunc(v.Standings, func(st ranking.Standing) bool { return st.Rank > 0 }) {
-		if absent == "error" {
-			p := problemf(notFound, "The member has no standing in %s %s %s; absent=top and absent=bottom return an end of the board instead", v.Name, v.Window.Period, v.Window.Name)
+		if ifMissing == "error" {
+			p := problemf(notFound, "The member has no standing in %s %s %s. if_missing=top and if_missing=bottom return an end of the board instead", v.Name, v.Window.Period, v.Window.Name)
 			p.Parameter = "member"
 			return nil, p
 		}
-		v, err = a.Reader.Rows(q.ctx, v.Target, reading.Page{Limit: int(2*n + 1), Bottom: absent == "bottom", Ties: style != ordinal})
+		v, err = a.Reader.Rows(q.ctx, v.Target, reading.Page{Limit: int(2*n + 1), Bottom: ifMissing == "bottom", Ties: style != ordinal})
 	}
 	if err != nil {
 		return nil, err
@@ -157,8 +157,8 @@ func (a *api) listAround(q *request) (*answer, error) {
 	if p := lostProblem(&v); p != nil {
 		return nil, p
 	}
-	body := aroundAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Member: id, Standings: rows(&v, style, nil)}
-	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
+	body := aroundAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Member: id, Standings: rows(&v, style, nil)}
+	return a.keep(q, &v, answerOf(&body, &v, body.Status.Reached)), nil
 }
 
 // lookup is the body of POST …/members/lookup.
@@ -169,7 +169,7 @@ type lookup struct {
 // lookupAnswer is the standings of the requested members, ranked among themselves.
 type lookupAnswer struct {
 	Window    windowAnswer `json:"window"`
-	Trust     trust        `json:"trust"`
+	Status    status       `json:"status"`
 	Ranks     string       `json:"ranks"`
 	Standings []standing   `json:"standings"` // by rank, each with its place among them
 	Absent    []string     `json:"absent"`    // members without a standing
@@ -196,7 +196,7 @@ func (a *api) lookUpMembers(q *request) (*answer, error) {
 	if p := lostProblem(&v); p != nil {
 		return nil, p
 	}
-	body := lookupAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standings: []standing{}, Absent: []string{}}
+	body := lookupAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Standings: []standing{}, Absent: []string{}}
 	found := slices.DeleteFunc(v.Standings, func(st ranking.Standing) bool {
 		if st.Rank == 0 {
 			body.Absent = append(body.Absent, st.Member)
@@ -289,7 +289,7 @@ func (a *api) getMemberOfBoards(q *request) (*answer, error) {
 			if p := lostProblem(&v); p != nil {
 				return p
 			}
-			m := memberAnswer{Window: windowOf(&v), Trust: trustOf(&v, nil), Ranks: style, Standing: standing{Member: id}}
+			m := memberAnswer{Window: windowOf(&v), Status: statusOf(&v, nil), Ranks: style, Standing: standing{Member: id}}
 			m.of(&v, id, style)
 			body.Standings[i] = m
 			return nil
@@ -309,7 +309,7 @@ func (a *api) targets(q *request, named string) ([]reading.Target, error) {
 		boards = a.Reader.Named
 	}
 	if len(boards) == 0 {
-		return nil, wrong("boards", "is required, since boards are not configured")
+		return nil, wrong("boards", "boards is required, since the server has no list of boards")
 	}
 	periods := q.list("periods")
 	if periods == nil {
@@ -318,7 +318,7 @@ func (a *api) targets(q *request, named string) ([]reading.Target, error) {
 		}
 	}
 	if len(boards)*len(periods) > mostWindows {
-		return nil, wrong("boards", "%d boards in %d periods exceed %d windows", len(boards), len(periods), mostWindows)
+		return nil, wrong("boards", "%d boards in %d periods are more than %d windows", len(boards), len(periods), mostWindows)
 	}
 	var all []reading.Target
 	for _, board := range boards {

@@ -4,6 +4,7 @@ package v1
 // silently ignored.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -50,24 +51,20 @@ func newRequest(r *http.Request, o *operation, client string) (*request, error) 
 	}
 	for name, values := range query {
 		if !slices.Contains(o.parameters, name) {
-			takes := "it takes none"
-			if len(o.parameters) > 0 {
-				takes = "it takes " + strings.Join(o.parameters, ", ")
-			}
-			return nil, wrong(name, "unknown parameter of %s: %s", o.path, takes)
+			return nil, wrong(name, "Unknown parameter %s. %s takes %s", quoted(name), o.path, cmp.Or(strings.Join(o.parameters, ", "), "none"))
 		}
 		if len(values) > 1 && name != "min_offset" {
-			return nil, wrong(name, "was given %d times", len(values))
+			return nil, wrong(name, "%s is given %d times", name, len(values))
 		}
 	}
 	q := &request{Request: r, ctx: r.Context(), query: query, client: client}
 	if len(query["min_offset"]) > mostOffsets {
-		return nil, wrong("min_offset", "was given %d times, at most %d are possible", len(query["min_offset"]), mostOffsets)
+		return nil, wrong("min_offset", "min_offset is given %d times. The maximum is %d", len(query["min_offset"]), mostOffsets)
 	}
 	for _, text := range query["min_offset"] {
 		o, err := reading.ParseOffset(text)
 		if err != nil {
-			return nil, wrong("min_offset", "%v", err)
+			return nil, wrong("min_offset", "min_offset must be topic/partition@offset, such as points/3@48211, not %s", quoted(text))
 		}
 		q.until = append(q.until, o)
 	}
@@ -89,7 +86,7 @@ func (q *request) number(name string, usual, least, most int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
-		return 0, wrong(name, "%s must be a whole number from %d to %d", quoted(text), least, most)
+		return 0, wrong(name, "%s must be a whole number from %d to %d, not %s", name, least, most, quoted(text))
 	}
 	return n, nil
 }
@@ -101,7 +98,7 @@ func (q *request) choice(name string, words ...string) (string, error) {
 		return words[0], nil
 	}
 	if !slices.Contains(words, text) {
-		return "", wrong(name, "%s must be one of %s", quoted(text), strings.Join(words, ", "))
+		return "", wrong(name, "%s must be one of %s, not %s", name, strings.Join(words, ", "), quoted(text))
 	}
 	return text, nil
 }
@@ -117,7 +114,7 @@ func (q *request) list(name string) []string {
 // member validates a member id.
 func member(parameter, id string) (string, error) {
 	if len(id) < 1 || len(id) > longestID {
-		return "", wrong(parameter, "a member id must have 1 to %d bytes, not %d", longestID, len(id))
+		return "", wrong(parameter, "A member id must have 1 to %d bytes, not %d", longestID, len(id))
 	}
 	return id, nil
 }

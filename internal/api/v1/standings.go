@@ -101,12 +101,12 @@ func sameTuple(a, b *ranking.Standing) bool { return a.Points == b.Points && a.T
 // standingsAnswer is a page of a window.
 type standingsAnswer struct {
 	Window    windowAnswer `json:"window"`
-	Trust     trust        `json:"trust"`
+	Status    status       `json:"status"`
 	Ranks     string       `json:"ranks"`
 	InRange   *int64       `json:"in_range,omitempty"` // the number of members between min_points and max_points
 	Standings []standing   `json:"standings"`
-	// Next is the next page's after; null on the last page.
-	Next *string `json:"next"`
+	// Next is the next page's cursor; null on the last page.
+	Next *string `json:"next_cursor"`
 }
 
 const (
@@ -141,7 +141,7 @@ func (a *api) listStandings(q *request) (*answer, error) {
 		return nil, err
 	}
 	var before *cursor
-	if text := q.query.Get("after"); q.query.Has("after") {
+	if text := q.query.Get("cursor"); q.query.Has("cursor") {
 		if before, err = readCursor(text, t); err != nil {
 			return nil, err
 		}
@@ -150,11 +150,11 @@ func (a *api) listStandings(q *request) (*answer, error) {
 	}
 	switch {
 	case before != nil && (offset > 0 || page.Bottom):
-		return nil, wrong("after", "excludes offset and from=bottom")
+		return nil, wrong("cursor", "cursor excludes offset and from=bottom")
 	case page.Points != nil && page.Bottom:
-		return nil, wrong("from", "bottom excludes min_points and max_points")
+		return nil, wrong("from", "from=bottom excludes min_points and max_points")
 	case style == dense && (offset > 0 || page.Bottom || page.Points != nil || before != nil && before.dense == 0):
-		return nil, wrong("ranks", "dense excludes offset, from=bottom and a range of points; after must be the next of a dense page")
+		return nil, wrong("ranks", "ranks=dense excludes offset, from=bottom and a range of points, and cursor must be the next_cursor of a dense page")
 	}
 	v, err := a.Reader.Rows(q.ctx, t, page)
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *api) listStandings(q *request) (*answer, error) {
 	if p := lostProblem(&v); p != nil {
 		return nil, p
 	}
-	body := standingsAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standings: rows(&v, style, before)}
+	body := standingsAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Standings: rows(&v, style, before)}
 	if page.Points != nil {
 		body.InRange = &v.InRange
 	}
@@ -175,7 +175,7 @@ func (a *api) listStandings(q *request) (*answer, error) {
 		text := next.String()
 		body.Next = &text
 	}
-	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
+	return a.keep(q, &v, answerOf(&body, &v, body.Status.Reached)), nil
 }
 
 // points reads min_points and max_points.
@@ -192,10 +192,10 @@ func (q *request) points(a *api, page *reading.Page) error {
 		return nil
 	}
 	if least > most {
-		return wrong("min_points", "%d exceeds max_points, %d", least, most)
+		return wrong("min_points", "min_points, %d, exceeds max_points, %d", least, most)
 	}
 	if a.Reader.Fields(q.PathValue("board")).Len() > 0 {
-		return wrong("min_points", "the board has fields, not points: ranges need a board with the default rule")
+		return wrong("min_points", "The board has fields, not points. Ranges require a board with the default rule")
 	}
 	page.Points = &[2]int64{least, most}
 	return nil

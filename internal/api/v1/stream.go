@@ -99,11 +99,11 @@ func (q *request) watched(a *api) (*watched, error) {
 	}
 	switch top := !q.query.Has("member"); {
 	case top && q.query.Has("n"):
-		return nil, wrong("n", "requires member")
+		return nil, wrong("n", "n requires member")
 	case top:
 		of.limit = int(limit)
 	case q.query.Has("limit"):
-		return nil, wrong("limit", "excludes member: use n")
+		return nil, wrong("limit", "limit excludes member. Use n")
 	default:
 		of.n = int(n)
 		if of.member, err = member("member", q.query.Get("member")); err != nil {
