@@ -72,10 +72,7 @@ const (
 
 // listBans handles GET /v1/bans.
 func (a *api) listBans(q *request) (*answer, error) {
-	limit, err := q.number("limit", usualBans, 1, mostBans)
-	if err != nil {
-		return nil, err
-	}
+	limit := q.number("limit", usualBans, 1, mostBans)
 	var after *bans.Key
 	if q.query.Has("cursor") {
 		k, err := bans.ParseKey(q.query.Get("cursor"))
@@ -85,6 +82,9 @@ func (a *api) listBans(q *request) (*answer, error) {
 		after = &k
 	}
 	member := q.query.Get("member")
+	if q.err != nil {
+		return nil, q.err
+	}
 	desk, err := a.Bans.desk()
 	if err != nil {
 		return nil, err

@@ -61,9 +61,9 @@ const (
 
 // listBoards handles GET /v1/boards.
 func (a *api) listBoards(q *request) (*answer, error) {
-	limit, err := q.number("limit", usualBoards, 1, mostBoards)
-	if err != nil {
-		return nil, err
+	limit := q.number("limit", usualBoards, 1, mostBoards)
+	if q.err != nil {
+		return nil, q.err
 	}
 	all, err := a.Reader.Listed(q.ctx, "")
 	if err != nil {
@@ -186,9 +186,9 @@ type windowsAnswer struct {
 
 // listWindows handles GET …/windows.
 func (a *api) listWindows(q *request) (*answer, error) {
-	limit, err := q.number("limit", usualBoards, 1, mostBoards)
-	if err != nil {
-		return nil, err
+	limit := q.number("limit", usualBoards, 1, mostBoards)
+	if q.err != nil {
+		return nil, q.err
 	}
 	board, period := q.PathValue("board"), q.PathValue("period")
 	p, err := a.Reader.Period(board, period)

@@ -123,7 +123,7 @@ func (m *memberIDs) UnmarshalJSON(text []byte) error {
 		if err := in.Decode(&id); err != nil {
 			return err
 		}
-		if _, err := member("body", id); err != nil {
+		if err := checkMember("body", id); err != nil {
 			return err
 		}
 		*m = append(*m, id)

@@ -36,18 +36,9 @@ type above struct {
 
 // getMember handles GET …/members/{member}.
 func (a *api) getMember(q *request) (*answer, error) {
-	id, err := member("member", q.PathValue("member"))
-	if err != nil {
-		return nil, err
-	}
-	style, err := q.choice("ranks", ordinal, competition, modified)
-	if err != nil {
-		return nil, err
-	}
-	shadow, err := q.choice("shadow", "false", "true")
-	if err != nil {
-		return nil, err
-	}
+	id := q.member(q.PathValue("member"))
+	style := q.choice("ranks", ordinal, competition, modified)
+	shadow := q.choice("shadow", "false", "true")
 	if shadow == "true" && style != ordinal {
 		return nil, wrong("shadow", "shadow=true requires ranks=ordinal")
 	}
@@ -61,11 +52,8 @@ func (a *api) getMember(q *request) (*answer, error) {
 	} else {
 		v, err = a.Reader.Beside(q.ctx, t, id, style != ordinal)
 	}
-	if err != nil {
+	if v, err = unlessLost(v, err); err != nil {
 		return nil, err
-	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
 	}
 	body := memberAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Standing: standing{Member: id}}
 	body.of(&v, id, style)
@@ -122,22 +110,10 @@ func (a *api) listAround(q *request) (*answer, error) {
 	if !q.query.Has("member") {
 		return nil, wrong("member", "member is required")
 	}
-	id, err := member("member", q.query.Get("member"))
-	if err != nil {
-		return nil, err
-	}
-	n, err := q.number("n", usualAround, 0, mostAround)
-	if err != nil {
-		return nil, err
-	}
-	ifMissing, err := q.choice("if_missing", "error", "top", "bottom")
-	if err != nil {
-		return nil, err
-	}
-	style, err := q.choice("ranks", ordinal, competition, modified)
-	if err != nil {
-		return nil, err
-	}
+	id := q.member(q.query.Get("member"))
+	n := q.number("n", usualAround, 0, mostAround)
+	ifMissing := q.choice("if_missing", "error", "top", "bottom")
+	style := q.choice("ranks", ordinal, competition, modified)
 	t, reached, err := q.target(a)
 	if err != nil {
 		return nil, err
@@ -151,11 +127,8 @@ func (a *api) listAround(q *request) (*answer, error) {
 		}
 		v, err = a.Reader.Rows(q.ctx, v.Target, reading.Page{Limit: int(2*n + 1), Bottom: ifMissing == "bottom", Ties: style != ordinal})
 	}
-	if err != nil {
+	if v, err = unlessLost(v, err); err != nil {
 		return nil, err
-	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
 	}
 	body := aroundAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Member: id, Standings: rows(&v, style, nil)}
 	return a.keep(q, &v, answerOf(&body, &v, body.Status.Reached)), nil
@@ -177,10 +150,7 @@ type lookupAnswer struct {
 
 // lookUpMembers handles POST …/members/lookup.
 func (a *api) lookUpMembers(q *request) (*answer, error) {
-	style, err := q.choice("ranks", ordinal, competition, modified)
-	if err != nil {
-		return nil, err
-	}
+	style := q.choice("ranks", ordinal, competition, modified)
 	ids, err := q.members()
 	if err != nil {
 		return nil, err
@@ -189,12 +159,9 @@ func (a *api) lookUpMembers(q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.Reader.Members(q.ctx, t, style != ordinal, ids...)
+	v, err := unlessLost(a.Reader.Members(q.ctx, t, style != ordinal, ids...))
 	if err != nil {
 		return nil, err
-	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
 	}
 	body := lookupAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Standings: []standing{}, Absent: []string{}}
 	found := slices.DeleteFunc(v.Standings, func(st ranking.Standing) bool {
@@ -261,18 +228,9 @@ const (
 
 // getMemberOfBoards handles GET /v1/members/{member}.
 func (a *api) getMemberOfBoards(q *request) (*answer, error) {
-	id, err := member("member", q.PathValue("member"))
-	if err != nil {
-		return nil, err
-	}
-	style, err := q.choice("ranks", ordinal, competition, modified)
-	if err != nil {
-		return nil, err
-	}
-	named, err := q.choice("window", reading.Current, reading.Previous)
-	if err != nil {
-		return nil, err
-	}
+	id := q.member(q.PathValue("member"))
+	style := q.choice("ranks", ordinal, competition, modified)
+	named := q.choice("window", reading.Current, reading.Previous)
 	targets, err := a.targets(q, named)
 	if err != nil {
 		return nil, err
@@ -282,12 +240,9 @@ func (a *api) getMemberOfBoards(q *request) (*answer, error) {
 	group.SetLimit(windowsAtOnce)
 	for i, t := range targets {
 		group.Go(func() error {
-			v, err := a.Reader.Beside(ctx, t, id, style != ordinal)
+			v, err := unlessLost(a.Reader.Beside(ctx, t, id, style != ordinal))
 			if err != nil {
 				return err
-			}
-			if p := lostProblem(&v); p != nil {
-				return p
 			}
 			m := memberAnswer{Window: windowOf(&v), Status: statusOf(&v, nil), Ranks: style, Standing: standing{Member: id}}
 			m.of(&v, id, style)
@@ -304,6 +259,9 @@ func (a *api) getMemberOfBoards(q *request) (*answer, error) {
 // targets returns the windows for the requested boards and periods. It skips periods that a board does not have,
 // unless the board has none of the requested periods.
 func (a *api) targets(q *request, named string) ([]reading.Target, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
 	boards := q.list("boards")
 	if boards == nil {
 		boards = a.Reader.Named

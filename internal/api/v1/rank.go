@@ -33,10 +33,7 @@ type percentAnswer struct {
 
 // getRank handles GET …/rank.
 func (a *api) getRank(q *request) (*answer, error) {
-	n, err := q.number("n", 0, 0, mostAround)
-	if err != nil {
-		return nil, err
-	}
+	n := q.number("n", 0, 0, mostAround)
 	given := 0
 	for _, name := range []string{"points", "fields", "percent"} {
 		if q.query.Has(name) {
@@ -57,15 +54,12 @@ func (a *api) getRank(q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.Reader.Would(q.ctx, t, values, int(n))
+	v, err := unlessLost(a.Reader.Would(q.ctx, t, values, int(n)))
 	if errors.Is(err, reading.ErrRange) {
 		return nil, wrong("points", "The values are out of range for this board: %v", err)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
 	}
 	body := rankAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Rank: v.Place + 1, Standings: rows(&v, ordinal, nil)}
 	if len(v.Counts) == 2 {
@@ -81,8 +75,7 @@ func (q *request) values(a *api) ([]int64, error) {
 		if of.Len() > 0 {
 			return nil, wrong("points", "The board has fields, not points. Use fields=%s:…", of.At(0).Name)
 		}
-		points, err := q.number("points", 0, math.MinInt64, math.MaxInt64)
-		return []int64{points}, err
+		return []int64{q.number("points", 0, math.MinInt64, math.MaxInt64)}, nil
 	}
 	if of.Len() == 0 {
 		return nil, wrong("fields", "The board has points, not fields. Use points")
@@ -125,8 +118,8 @@ func (a *api) rankOfPercent(q *request) (*answer, error) {
 			return nil, err
 		}
 	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
+	if v, err = unlessLost(v, nil); err != nil {
+		return nil, err
 	}
 	body := percentAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Percent: percent, Rank: rank}
 	if len(v.Standings) > 0 {

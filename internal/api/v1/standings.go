@@ -116,22 +116,10 @@ const (
 
 // listStandings handles GET …/standings.
 func (a *api) listStandings(q *request) (*answer, error) {
-	limit, err := q.number("limit", usualLimit, 1, mostLimit)
-	if err != nil {
-		return nil, err
-	}
-	offset, err := q.number("offset", 0, 0, math.MaxInt32)
-	if err != nil {
-		return nil, err
-	}
-	from, err := q.choice("from", "top", "bottom")
-	if err != nil {
-		return nil, err
-	}
-	style, err := q.choice("ranks", ordinal, competition, modified, dense)
-	if err != nil {
-		return nil, err
-	}
+	limit := q.number("limit", usualLimit, 1, mostLimit)
+	offset := q.number("offset", 0, 0, math.MaxInt32)
+	from := q.choice("from", "top", "bottom")
+	style := q.choice("ranks", ordinal, competition, modified, dense)
 	page := reading.Page{Limit: int(limit), Offset: int(offset), Bottom: from == "bottom", Ties: style == competition || style == modified}
 	if err := q.points(a, &page); err != nil {
 		return nil, err
@@ -156,12 +144,9 @@ func (a *api) listStandings(q *request) (*answer, error) {
 	case style == dense && (offset > 0 || page.Bottom || page.Points != nil || before != nil && before.dense == 0):
 		return nil, wrong("ranks", "ranks=dense excludes offset, from=bottom and a range of points, and cursor must be the next_cursor of a dense page")
 	}
-	v, err := a.Reader.Rows(q.ctx, t, page)
+	v, err := unlessLost(a.Reader.Rows(q.ctx, t, page))
 	if err != nil {
 		return nil, err
-	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
 	}
 	body := standingsAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Standings: rows(&v, style, before)}
 	if page.Points != nil {
@@ -180,14 +165,8 @@ func (a *api) listStandings(q *request) (*answer, error) {
 
 // points reads min_points and max_points.
 func (q *request) points(a *api, page *reading.Page) error {
-	least, err := q.number("min_points", math.MinInt64, math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return err
-	}
-	most, err := q.number("max_points", math.MaxInt64, math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return err
-	}
+	least := q.number("min_points", math.MinInt64, math.MinInt64, math.MaxInt64)
+	most := q.number("max_points", math.MaxInt64, math.MinInt64, math.MaxInt64)
 	if !q.query.Has("min_points") && !q.query.Has("max_points") {
 		return nil
 	}

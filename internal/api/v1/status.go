@@ -141,14 +141,15 @@ func statusOf(v *reading.View, reached *waited) status {
 	return s
 }
 
-// lostProblem returns the problem of a lost window, or nil. What Redis still has of a lost window is not shown.
-func lostProblem(v *reading.View) *problem {
-	if v.Lost == "" {
-		return nil
+// unlessLost returns a view as it was read. If Redis has lost the window, that is the error: what Redis still has of
+// it is not shown.
+func unlessLost(v reading.View, err error) (reading.View, error) {
+	if err != nil || v.Lost == "" {
+		return v, err
 	}
 	where := ""
 	if v.LostOn != "" {
 		where = " in " + v.LostOn
 	}
-	return problemf(boardLost, "Redis has lost %s %s %s%s (%s). Rebuild it from the log", v.Name, v.Window.Period, v.Window.Name, where, v.Lost)
+	return v, problemf(boardLost, "Redis has lost %s %s %s%s (%s). Rebuild it from the log", v.Name, v.Window.Period, v.Window.Name, where, v.Lost)
 }

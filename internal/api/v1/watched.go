@@ -69,12 +69,9 @@ func (r *watchedReader) read(ctx context.Context) (state live.State, err error) 
 	if err != nil {
 		return state, err
 	}
-	v, err := r.view(ctx, t)
+	v, err := unlessLost(r.view(ctx, t))
 	if err != nil {
 		return state, err
-	}
-	if p := lostProblem(&v); p != nil {
-		return state, p
 	}
 	if state, err = r.state(&v); err == nil && v.Archived {
 		r.past, r.until = state, time.Now().Add(pastFor)
