@@ -40,59 +40,66 @@ type Window struct {
 	// Fields are the names of a board's fields, most significant first; nil on a board that has points.
 	Fields  []string `json:"fields"`
 	Members int64    `json:"members"`
-	// Counted is false if no event has arrived yet, or the window's retention is over.
-	Counted bool `json:"counted"`
+	// HasEvents is false if no event has counted yet, or the window's retention is over.
+	HasEvents bool `json:"has_events"`
 }
 
-// State summarises [Trust] in one word.
+// State summarises [Status] in one word.
 type State string
 
 // States of a window. If several apply, the first one in this list is reported.
 const (
-	Lost       State = "lost"        // Redis has lost the window
-	Refilling  State = "refilling"   // Redis was lost or the boards were rebuilt, and Kafka is being read again
-	Behind     State = "behind"      // some events are not counted yet
-	Incomplete State = "incomplete"  // some events are missing permanently
-	Backup     State = "backup"      // an archived copy of a window that was still open
-	NotCounted State = "not_counted" // no event has arrived, or the retention is over
-	Whole      State = "whole"
+	StateLost       State = "lost"       // a key is missing in Redis
+	StateEmpty      State = "empty"      // no event has counted yet, or the retention is over
+	StateBackup     State = "backup"     // an archived copy of a window that was still open
+	StateArchived   State = "archived"   // a final window from the archive
+	StateRefilling  State = "refilling"  // Redis was lost or the boards were rebuilt, and Kafka is being read again
+	StateIncomplete State = "incomplete" // some events are missing permanently
+	StateStalled    State = "stalled"    // the events of some partitions do not count at the moment
+	StateLagging    State = "lagging"    // some events are not counted yet
+	StateCurrent    State = "current"
 )
 
-// Trust describes how current and complete an answer is.
-type Trust struct {
-	At    time.Time `json:"at"` // the time of the read, by Redis's clock; zero if Redis has no standings
-	State State     `json:"state"`
-	// Complete is false if records of the window were deleted from Kafka before they were counted.
-	Complete  bool `json:"complete"`
-	Refilling bool `json:"refilling"`
-	Final     bool `json:"final"` // no event can change the window any more
-	// Revision is the number of times that the window has become final, from 1; 0 if it is not final.
-	Revision int64 `json:"revision"`
-	// Archived: the answer shows the archive's copy of a window that Redis does not have, taken at AsOf. If
-	// Revision is 0, the copy is a backup of a window that was still open.
-	Archived bool      `json:"archived"`
-	AsOf     time.Time `json:"as_of"`
+// Status describes how current and complete an answer is.
+type Status struct {
+	State State `json:"state"`
+	// AsOf is the time of the read, by Redis's clock, or when the archive's copy was taken. It is zero if Redis has
+	// no standings.
+	AsOf time.Time `json:"as_of"`
+	// ReportedAt is the time of the earliest of the partitions' last reports, on which Stalled, Lag and BehindMS are
+	// based. It is zero if no partition has a report.
+	ReportedAt time.Time `json:"reported_at"`
 	// Lag is the number of records that are not counted yet, and BehindMS the age of the oldest of them, in ms.
 	// Both are nil if a consumer has not reported them.
 	Lag      *int64 `json:"lag"`
 	BehindMS *int64 `json:"behind_ms"`
-	// ReportedAt is the time of the earliest of the partitions' last reports, on which State, Lag and BehindMS are
-	// based. It is zero if no partition has a report.
-	ReportedAt  time.Time `json:"reported_at"`
-	NotCounting []string  `json:"not_counting"` // partitions whose events no consumer counts now
-	Incomplete  []string  `json:"incomplete"`   // partitions with missing records
+	// Complete is false if records of the window were deleted from Kafka before they were counted.
+	Complete bool `json:"complete"`
+	Final    bool `json:"final"` // no event can change the window any more
+	// Revision is the number of times that the window has become final, from 1; 0 if it is not final.
+	Revision   int64              `json:"revision"`
+	Stalled    []StalledPartition `json:"stalled_partitions"` // partitions whose events do not count at the moment
+	Incomplete []string           `json:"incomplete"`         // partitions with missing records
 	// Ledger has the position of each partition. At position 480, every record before offset 480 is counted.
 	Ledger map[string]string `json:"ledger"`
 	// Shards has an entry per shard if there are several. Each shard is read at its own instant.
-	Shards []ShardTrust `json:"shards"`
+	Shards []ShardStatus `json:"shards"`
 	// Reached reports whether all records given to [Client.WaitingFor] are counted; nil without WaitingFor.
 	Reached *bool `json:"reached"`
 }
 
-// ShardTrust is the time and the ledger of a shard's read.
-type ShardTrust struct {
+// StalledPartition is a partition whose events do not count at the moment.
+type StalledPartition struct {
+	Partition string `json:"partition"` // topic and number, such as points/3
+	// Reason is the reason of a halt or a wait, such as gap or redis_full; no_consumer; or transaction, if an open
+	// transaction holds events back.
+	Reason string `json:"reason"`
+}
+
+// ShardStatus is the time and the ledger of a shard's read.
+type ShardStatus struct {
 	Shard  int               `json:"shard"`
-	At     time.Time         `json:"at"`
+	AsOf   time.Time         `json:"as_of"`
 	Ledger map[string]string `json:"ledger"`
 }
 
@@ -111,24 +118,24 @@ type Standing struct {
 // WindowOnly is a window without rows.
 type WindowOnly struct {
 	Window Window `json:"window"`
-	Trust  Trust  `json:"trust"`
+	Status Status `json:"status"`
 }
 
 // Page is a page of a window's rows.
 type Page struct {
 	Window    Window     `json:"window"`
-	Trust     Trust      `json:"trust"`
+	Status    Status     `json:"status"`
 	Ranks     Ranks      `json:"ranks"`
 	InRange   *int64     `json:"in_range"` // number of members between MinPoints and MaxPoints; nil without a range
 	Standings []Standing `json:"standings"`
-	// Next is Query.After for the next page; empty on the last page.
-	Next string `json:"next"`
+	// NextCursor is Query.Cursor for the next page; empty on the last page.
+	NextCursor string `json:"next_cursor"`
 }
 
 // Around is a member's row with the rows above and below it.
 type Around struct {
 	Window    Window     `json:"window"`
-	Trust     Trust      `json:"trust"`
+	Status    Status     `json:"status"`
 	Ranks     Ranks      `json:"ranks"`
 	Member    string     `json:"member"`
 	Standings []Standing `json:"standings"`
@@ -137,7 +144,7 @@ type Around struct {
 // Member is a member's standing in a window.
 type Member struct {
 	Window   Window   `json:"window"`
-	Trust    Trust    `json:"trust"`
+	Status   Status   `json:"status"`
 	Ranks    Ranks    `json:"ranks"`
 	Standing Standing `json:"standing"`
 	// Percentile is the share of members that rank below, in percent; nil if the member has no standing.
@@ -149,14 +156,14 @@ type Member struct {
 type Above struct {
 	Standing
 
-	// PointsMissing is how many more points are needed to pass this member; nil on a board that has fields.
-	PointsMissing *int64 `json:"points_missing"`
+	// PointsToNextRank is how many more points are needed to pass this member; nil on a board that has fields.
+	PointsToNextRank *int64 `json:"points_to_next_rank"`
 }
 
 // Found has the members of a lookup.
 type Found struct {
 	Window    Window     `json:"window"`
-	Trust     Trust      `json:"trust"`
+	Status    Status     `json:"status"`
 	Ranks     Ranks      `json:"ranks"`
 	Standings []Standing `json:"standings"` // by rank, each with its Place
 	Absent    []string   `json:"absent"`    // members without a standing
@@ -164,18 +171,18 @@ type Found struct {
 
 // Rank is the rank that a member would have that reaches the given points now.
 type Rank struct {
-	Window    Window     `json:"window"`
-	Trust     Trust      `json:"trust"`
-	Rank      int64      `json:"rank"`      // below all members that already have as many points
-	AtLeast   int64      `json:"at_least"`  // number of members with at least as many points
-	More      int64      `json:"more"`      // number of members with more points
-	Standings []Standing `json:"standings"` // n rows above that rank, and n from that rank on
+	Window           Window     `json:"window"`
+	Status           Status     `json:"status"`
+	Rank             int64      `json:"rank"`                // below all members that already have as many points
+	MembersAtOrAbove int64      `json:"members_at_or_above"` // number of members with at least as many points
+	MembersAbove     int64      `json:"members_above"`       // number of members with more points
+	Standings        []Standing `json:"standings"`           // n rows above that rank, and n from that rank on
 }
 
 // Percent is the last member among the best given percent of the members.
 type Percent struct {
 	Window   Window    `json:"window"`
-	Trust    Trust     `json:"trust"`
+	Status   Status    `json:"status"`
 	Percent  float64   `json:"percent"`
 	Rank     int64     `json:"rank"`     // the member's rank; 0 if the window is empty
 	Standing *Standing `json:"standing"` // nil if the window is empty

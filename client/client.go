@@ -3,7 +3,7 @@
 //	c, err := client.New(client.Config{BaseURL: "http://localhost:8090", Token: token})
 //	page, err := c.Standings(ctx, client.Ref{Board: "global", Period: "weekly"}, client.Query{Limit: 10})
 //
-// Every answer about a window has a [Trust], which states the time of the read and whether the window is complete.
+// Every answer about a window has a [Status], which states the time of the read and whether the window is complete.
 // If the API refuses a request, the error wraps a [*Problem], which errors.As finds. The client repeats a request
 // that was refused temporarily (status 429 or 503 with a Retry-After header) until it succeeds or the context
 // ends. It repeats no other request.
@@ -91,7 +91,7 @@ func (r Record) String() string { return fmt.Sprintf("%s/%d@%d", r.Topic, r.Part
 
 // WaitingFor returns a client whose reads of a window wait until these records are counted, so that a producer can
 // read its own writes. There may be at most 16 records. most is the maximum wait, up to 10 s; after it a read
-// returns the current state, and [Trust.Reached] reports whether all records are counted. If a method reads
+// returns the current state, and [Status.Reached] reports whether all records are counted. If a method reads
 // several pages, only the first read waits.
 func (c *Client) WaitingFor(most time.Duration, records ...Record) *Client {
 	waiting := *c

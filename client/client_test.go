@@ -207,9 +207,9 @@ func TestBoardsGoOnAfterTheLastOneOfAPage(t *testing.T) {
 	var queries []string
 	c := by(t, func(r *http.Request) *http.Response {
 		if queries = append(queries, r.URL.RawQuery); len(queries) == 1 {
-			return answers(http.StatusOK, `{"boards":[{"board":"a"},{"board":"b c"}],"next":"b c"}`)
+			return answers(http.StatusOK, `{"boards":[{"board":"a"},{"board":"b c"}],"next_cursor":"b c"}`)
 		}
-		return answers(http.StatusOK, `{"boards":[{"board":"d"}],"next":null}`)
+		return answers(http.StatusOK, `{"boards":[{"board":"d"}],"next_cursor":null}`)
 	})
 	var names []string
 	for b, err := range c.Boards(t.Context()) {
@@ -225,9 +225,9 @@ func TestAllWaitsWithItsFirstPageAndEndsWithAnError(t *testing.T) {
 	c := by(t, func(r *http.Request) *http.Response {
 		switch queries = append(queries, r.URL.RawQuery); len(queries) {
 		case 1:
-			return answers(http.StatusOK, `{"standings":[{"rank":4,"member":"a"}],"next":"x"}`)
+			return answers(http.StatusOK, `{"standings":[{"rank":4,"member":"a"}],"next_cursor":"x"}`)
 		case 2:
-			return answers(http.StatusOK, `{"standings":[{"rank":5,"member":"b"}],"next":"y"}`)
+			return answers(http.StatusOK, `{"standings":[{"rank":5,"member":"b"}],"next_cursor":"y"}`)
 		}
 		return answers(http.StatusInternalServerError, "")
 	}).WaitingFor(time.Second, client.Record{Topic: "p", Partition: 2, Offset: 7})
@@ -285,7 +285,7 @@ func TestAMemberCanBeCalledAnything(t *testing.T) {
 		m, err := connect().Member(t.Context(), weekly, id, "")
 		require.NoError(t, err, id)
 		require.Equal(t, strings.ToValidUTF8(id, "\ufffd")[:1], m.Standing.Member[:1])
-		_, err = connect().Around(t.Context(), weekly, id, client.AroundQuery{Absent: "top"})
+		_, err = connect().Around(t.Context(), weekly, id, client.AroundQuery{IfMissing: "top"})
 		require.NoError(t, err, id)
 	}
 	for _, id := range []string{"", ".", ".."} {

@@ -145,7 +145,7 @@ func callAll(t *testing.T, c *client.Client) []string {
 			page, err := waits.Standings(ctx, weekly, client.Query{Limit: 2, Offset: 1, MinPoints: points(1), MaxPoints: points(5000), Ranks: client.Modified})
 			require.NoError(t, err)
 			require.EqualValues(t, 14, *page.InRange)
-			page, err = c.Standings(ctx, weekly, client.Query{After: page.Next})
+			page, err = c.Standings(ctx, weekly, client.Query{Cursor: page.NextCursor})
 			require.NoError(t, err)
 			require.EqualValues(t, 4, page.Standings[0].Rank)
 			page, err = c.Standings(ctx, weekly, client.Query{Bottom: true, Limit: 1})
@@ -159,7 +159,7 @@ func callAll(t *testing.T, c *client.Client) []string {
 			return nil
 		},
 		"Around": func(ctx context.Context) error {
-			_, err := waits.Around(ctx, weekly, "u42", client.AroundQuery{N: 2, Absent: "bottom", Ranks: client.Competition})
+			_, err := waits.Around(ctx, weekly, "u42", client.AroundQuery{N: 2, IfMissing: "bottom", Ranks: client.Competition})
 			return err
 		},
 		"Member": func(ctx context.Context) error {
@@ -206,7 +206,7 @@ func callAll(t *testing.T, c *client.Client) []string {
 
 // answered maps the schemas of responses to the types that read them.
 var answered = map[string]any{
-	"Window": client.Window{}, "Trust": client.Trust{}, "ShardTrust": client.ShardTrust{}, "Standing": client.Standing{},
+	"Window": client.Window{}, "Status": client.Status{}, "ShardStatus": client.ShardStatus{}, "Standing": client.Standing{},
 	"PlacedStanding": client.Standing{}, "Above": client.Above{}, "Page": client.Page{}, "Around": client.Around{},
 	"Member": client.Member{}, "MemberOfBoards": client.MemberOfBoards{}, "Found": client.Found{}, "Rank": client.Rank{},
 	"Percent": client.Percent{}, "WindowOnly": client.WindowOnly{}, "Board": client.Board{}, "Windows": client.Windows{},

@@ -34,12 +34,12 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%s, %d members, %s\n", page.Window.Window, page.Window.Members, page.Trust.State)
+	fmt.Printf("%s, %d members, %s\n", page.Window.Window, page.Window.Members, page.Status.State)
 	for _, s := range page.Standings {
 		fmt.Println(s.Rank, s.Member, s.Points)
 	}
 	// Output:
-	// 2026-W48, 15 members, whole
+	// 2026-W48, 15 members, current
 	// 1 Kalobi 4210
 	// 2 u42 4210
 	// 3 Nori 3999
@@ -104,7 +104,7 @@ func ExampleClient_Member() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("rank %d, better than %.2f %%, %d points behind %s\n", m.Standing.Rank, *m.Percentile, *m.Above.PointsMissing, m.Above.Member)
+	fmt.Printf("rank %d, better than %.2f %%, %d points behind %s\n", m.Standing.Rank, *m.Percentile, *m.Above.PointsToNextRank, m.Above.Member)
 	m, err = connect().Member(context.Background(), weekly, "nobody", client.Ordinal)
 	if err != nil {
 		log.Fatal(err)
@@ -137,7 +137,7 @@ func ExampleClient_Rank() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("2000 points would be rank %d: %d members have more\n", would.Rank, would.More)
+	fmt.Printf("2000 points would be rank %d: %d members have more\n", would.Rank, would.MembersAbove)
 	for _, s := range would.Standings {
 		fmt.Println(s.Rank, s.Member, s.Points)
 	}
@@ -200,7 +200,7 @@ func ExampleClient_WaitingFor() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(*m.Trust.Reached, m.Standing.Points)
+	fmt.Println(*m.Status.Reached, m.Standing.Points)
 	// Output: true 1980
 }
 

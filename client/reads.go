@@ -23,8 +23,8 @@ func (r Ref) below(parts ...string) (string, error) {
 // ends the sequence.
 func (c *Client) Boards(ctx context.Context) iter.Seq2[Board, error] {
 	type list struct {
-		Boards []Board `json:"boards"`
-		Next   string  `json:"next"`
+		Boards     []Board `json:"boards"`
+		NextCursor string  `json:"next_cursor"`
 	}
 	return func(yield func(Board, error) bool) {
 		p := parameters{map[string][]string{}}
@@ -40,10 +40,10 @@ func (c *Client) Boards(ctx context.Context) iter.Seq2[Board, error] {
 					return
 				}
 			}
-			if l.Next == "" {
+			if l.NextCursor == "" {
 				return
 			}
-			p.Set("after", l.Next)
+			p.Set("cursor", l.NextCursor)
 		}
 	}
 }
@@ -80,8 +80,8 @@ type Query struct {
 	Limit  int  // maximum number of rows, 1 to 1,000; 0 means 10
 	Offset int  // number of rows to skip
 	Bottom bool // select rows from the bottom; they are still in rank order
-	// After is the Next of the previous page: the page continues after that page's last row, in the same window.
-	After string
+	// Cursor is the NextCursor of the previous page: the page continues after that page's last row, in the same window.
+	Cursor string
 	// MinPoints and MaxPoints select a range of points, inclusive; nil means no limit.
 	MinPoints, MaxPoints *int64
 	Ranks                Ranks
@@ -94,7 +94,7 @@ func (q *Query) parameters() parameters {
 	if q.Bottom {
 		p.Set("from", "bottom")
 	}
-	p.text("after", q.After)
+	p.text("cursor", q.Cursor)
 	for name, points := range map[string]*int64{"min_points": q.MinPoints, "max_points": q.MaxPoints} {
 		if points != nil {
 			p.Set(name, strconv.FormatInt(*points, 10))
@@ -130,10 +130,10 @@ func (c *Client) All(ctx context.Context, r Ref, q Query) iter.Seq2[Standing, er
 					return
 				}
 			}
-			if page.Next == "" {
+			if page.NextCursor == "" {
 				return
 			}
-			q.After, q.Offset = page.Next, 0
+			q.Cursor, q.Offset = page.NextCursor, 0
 			c = c.WaitingFor(0)
 		}
 	}
@@ -142,17 +142,17 @@ func (c *Client) All(ctx context.Context, r Ref, q Query) iter.Seq2[Standing, er
 // AroundQuery selects the rows around a member.
 type AroundQuery struct {
 	N int // number of rows above and below, 1 to 500; 0 means 5
-	// Absent selects the rows for a member without a standing: top or bottom, which is an end of the board. If it
+	// IfMissing selects the rows for a member without a standing: top or bottom, which is an end of the board. If it
 	// is empty, the error is a [*Problem] with the word not-found.
-	Absent string
-	Ranks  Ranks
+	IfMissing string
+	Ranks     Ranks
 }
 
 // Around returns a member's row with the rows above and below it.
 func (c *Client) Around(ctx context.Context, r Ref, member string, q AroundQuery) (*Around, error) {
 	p := parameters{map[string][]string{"member": {member}}}
 	p.number("n", int64(q.N))
-	p.text("absent", q.Absent)
+	p.text("if_missing", q.IfMissing)
 	p.text("ranks", string(q.Ranks))
 	return read[Around](ctx, c, r, p, nil, "around")
 }

@@ -34,7 +34,7 @@ type WatchQuery struct {
 // Live is the state of a watched window at one instant.
 type Live struct {
 	Window    Window     `json:"window"`
-	Trust     Trust      `json:"trust"`
+	Status    Status     `json:"status"`
 	Ranks     Ranks      `json:"ranks"`
 	Member    string     `json:"member"` // the member whose surroundings are shown; empty for the top
 	Standings []Standing `json:"standings"`
@@ -47,7 +47,7 @@ type Live struct {
 // such as not-found. The context's error or the problem is then the last value. Watch reconnects if the connection
 // is lost or the server closes it, which it does after some minutes; the loop does not notice this. Watch yields
 // other errors and continues: a [*Problem] if the window cannot be read at the moment, and an error if the server
-// cannot be reached. The last state yielded is still valid as of its Trust.At.
+// cannot be reached. The last state yielded is still valid as of its Status.AsOf.
 func (c *Client) Watch(ctx context.Context, r Ref, q WatchQuery) iter.Seq2[*Live, error] {
 	return func(yield func(*Live, error) bool) {
 		path, err := r.below("stream")
@@ -198,8 +198,8 @@ type change struct {
 		Members     int64 `json:"members"`
 		SecondsLeft int64 `json:"seconds_left"`
 	} `json:"window"`
-	Trust     Trust      `json:"trust"`
-	Left      []string   `json:"left"`
+	Status    Status     `json:"status"`
+	Removed   []string   `json:"removed"`
 	Standings []Standing `json:"standings"`
 }
 
@@ -224,8 +224,8 @@ func (s *stream) take(e *event) error {
 		if s.live == nil {
 			return s.forget(errors.New("a change has come before a snapshot"))
 		}
-		s.live.Window.Members, s.live.Window.SecondsLeft, s.live.Trust = c.Window.Members, c.Window.SecondsLeft, c.Trust
-		for _, member := range c.Left {
+		s.live.Window.Members, s.live.Window.SecondsLeft, s.live.Status = c.Window.Members, c.Window.SecondsLeft, c.Status
+		for _, member := range c.Removed {
 			delete(s.rows, member)
 		}
 		s.put(c.Standings)

@@ -56,10 +56,10 @@ func (c *cutOff) Read(b []byte) (int, error) {
 }
 
 const (
-	snapshot = "id: e-1\nevent: snapshot\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":3},\"trust\":{\"state\":\"whole\"},\n" +
+	snapshot = "id: e-1\nevent: snapshot\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":3},\"status\":{\"state\":\"current\"},\n" +
 		"data: \"ranks\":\"ordinal\",\"standings\":[{\"rank\":2,\"member\":\"b\",\"points\":5},{\"rank\":1,\"member\":\"a\",\"points\":7}]}"
-	entered = "id: e-2\nevent: change\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":4,\"seconds_left\":9},\"trust\":{\"state\":\"behind\"},\"left\":[\"b\"],\"standings\":[{\"rank\":1,\"member\":\"c\",\"points\":8},{\"rank\":2,\"member\":\"a\",\"points\":7}]}"
-	alone   = "id: e-3\nevent: change\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":4,\"seconds_left\":8},\"trust\":{\"state\":\"whole\"},\"left\":[],\"standings\":[]}"
+	entered = "id: e-2\nevent: change\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":4,\"seconds_left\":9},\"status\":{\"state\":\"lagging\"},\"removed\":[\"b\"],\"standings\":[{\"rank\":1,\"member\":\"c\",\"points\":8},{\"rank\":2,\"member\":\"a\",\"points\":7}]}"
+	alone   = "id: e-3\nevent: change\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":4,\"seconds_left\":8},\"status\":{\"state\":\"current\"},\"removed\":[],\"standings\":[]}"
 	away    = "event: problem\ndata: {\"type\":\"/v1/problems/unavailable\",\"title\":\"Redis can't be read\",\"status\":503,\"detail\":\"later\"}"
 )
 
@@ -70,7 +70,7 @@ func seen(ctx context.Context, t *testing.T, c *client.Client, most int) (lines 
 		if last = err; err != nil {
 			lines = append(lines, "error")
 		} else {
-			line := fmt.Sprintf("%s %d %s:", live.Window.Window, live.Window.Members, live.Trust.State)
+			line := fmt.Sprintf("%s %d %s:", live.Window.Window, live.Window.Members, live.Status.State)
 			for _, s := range live.Standings {
 				line += fmt.Sprintf(" %d %s %d", s.Rank, s.Member, s.Points)
 			}
@@ -106,11 +106,11 @@ func TestAWatchHasAllThatIsShownAfterEachEvent(t *testing.T) {
 		})
 		lines, last := seen(t.Context(), t, c, 0)
 		require.Equal(t, []string{
-			"2026-W48 3 whole: 1 a 7 2 b 5",
+			"2026-W48 3 current: 1 a 7 2 b 5",
 			"error",
-			"2026-W48 4 behind: 1 c 8 2 a 7",
-			"2026-W48 4 whole: 1 c 8 2 a 7",
-			"2026-W49 3 whole: 1 a 7 2 b 5",
+			"2026-W48 4 lagging: 1 c 8 2 a 7",
+			"2026-W48 4 current: 1 c 8 2 a 7",
+			"2026-W49 3 current: 1 a 7 2 b 5",
 			"error",
 		}, lines)
 		var p *client.Problem
@@ -137,7 +137,7 @@ func TestAStreamThatIsQuietIsTakenForDead(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("that is all"))
 		defer cancel()
 		lines, last := seen(ctx, t, c, 0)
-		require.Equal(t, []string{"2026-W48 3 whole: 1 a 7 2 b 5", "2026-W48 4 whole: 1 a 7 2 b 5", "error"}, lines)
+		require.Equal(t, []string{"2026-W48 3 current: 1 a 7 2 b 5", "2026-W48 4 current: 1 a 7 2 b 5", "error"}, lines)
 		require.ErrorContains(t, last, "that is all")
 		require.Equal(t, time.Minute, time.Since(began))
 		require.Equal(t, 2, n)

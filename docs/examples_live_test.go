@@ -49,7 +49,7 @@ func TestTheExampleOfAStreamShowsABoardAsItMoves(t *testing.T) {
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
 			for _, part := range []string{ // cut where a line and a letter are
-				"retry: 10\n\nevent: heartbeat\ndata: {}\n\nid: x-2\nevent: chan", "ge\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":16},\"trust\":{\"state\":\"behind\"},\"left\":[\"Gita\"],\"standings\":[{\"rank\":2,\"member\":\"Zo\xc3",
+				"retry: 10\n\nevent: heartbeat\ndata: {}\n\nid: x-2\nevent: chan", "ge\ndata: {\"window\":{\"window\":\"2026-W48\",\"members\":16},\"status\":{\"state\":\"lagging\"},\"removed\":[\"Gita\"],\"standings\":[{\"rank\":2,\"member\":\"Zo\xc3",
 				"\xab\",\"points\":4210},{\"rank\":3,\"member\":\"u42\",\"points\":4210}]}\n\nevent: problem\ndata: {\"detail\":\"Redis is away\"}\n\n",
 			} {
 				_, _ = fmt.Fprint(w, part)
@@ -71,7 +71,7 @@ func TestTheExampleOfAStreamShowsABoardAsItMoves(t *testing.T) {
 		t.Errorf("it ends by itself: %v", err)
 	}
 	const want = `2 streams are open
-2026-W48: 15 members, whole
+2026-W48: 15 members, current
 1 Kalobi 4210
 2 u42 4210
 3 Nori 3999
@@ -82,7 +82,7 @@ func TestTheExampleOfAStreamShowsABoardAsItMoves(t *testing.T) {
 8 Emi 1980
 9 Finn 1500
 10 Gita 1210
-2026-W48: 16 members, behind
+2026-W48: 16 members, lagging
 1 Kalobi 4210
 2 Zoë 4210
 3 u42 4210

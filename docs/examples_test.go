@@ -22,7 +22,7 @@ import (
 )
 
 // exampleOutput is what the programs that read once print of Emi, and of the friends.
-const exampleOutput = `2026-W48: 15 members, whole
+const exampleOutput = `2026-W48: 15 members, current
 1 Kalobi 4210
 2 u42 4210
 3 Nori 3999
@@ -160,7 +160,7 @@ func TestTheExamplesReadABoard(t *testing.T) {
 			}
 			// And one that isn't right says what is wrong.
 			out, problems, err = inProgram(t, program, api, strings.Repeat("x", 300))
-			if err == nil || !strings.Contains(problems, "a member id must have 1 to 256 bytes, not 300") {
+			if err == nil || !strings.Contains(problems, "A member id must have 1 to 256 bytes, not 300") {
 				t.Errorf("%v\n%s%s", err, out, problems)
 			}
 		})

@@ -65,7 +65,7 @@ func TestAWindowIsExportedFromRedisOrTheArchive(t *testing.T) {
 			require.Contains(t, line, fmt.Sprintf(`{"rank":%d,"member":"%s%04d","points":%d,`, i+1, first, i, 2500-i))
 		}
 		require.Contains(t, lines[2500], `{"end":true,"rows":2500,`)
-		require.Equal(t, window == "2026-W10", strings.Contains(lines[2500], `"revision":1,"archived":true,`))
+		require.Equal(t, window == "2026-W10", strings.Contains(lines[2500], `"state":"archived"`))
 
 		code, lines, stderr = exports(t, w, "global", "weekly", window, "--format", "csv")
 		require.Equal(t, 0, code, stderr)

@@ -6,7 +6,7 @@
 // STANDINGS_TOKEN a token, where one is needed. It takes node 22.6 or later, and nothing else.
 
 interface Standing { rank: number, place?: number, member: string, points: number | null, fields?: Record<string, number> }
-interface Answer { window: { window: string, members: number }, trust: { state: string }, standings: Standing[], absent?: string[] }
+interface Answer { window: { window: string, members: number }, status: { state: string }, standings: Standing[], absent?: string[] }
 
 const base = (process.env.STANDINGS_URL ?? 'http://localhost:8090') + '/v1/boards/global/periods/weekly/windows/current'
 const [member = 'u42', ...friends] = process.argv.slice(2)
@@ -28,11 +28,11 @@ async function ask(path: string, options: RequestInit = {}): Promise<Answer> {
 }
 
 const top: Answer = await ask('/standings?limit=10')
-console.log(`${top.window.window}: ${top.window.members} members, ${top.trust.state}`)
+console.log(`${top.window.window}: ${top.window.members} members, ${top.status.state}`)
 for (const s of top.standings) console.log(s.rank, s.member, s.points)
 
 // A member who has no points yet sees the end of the board.
-const around: Answer = await ask(`/around?member=${encodeURIComponent(member)}&n=2&absent=bottom`)
+const around: Answer = await ask(`/around?member=${encodeURIComponent(member)}&n=2&if_missing=bottom`)
 console.log(`around ${member}`)
 for (const s of around.standings) console.log(s.rank, s.member, s.points)
 

@@ -41,12 +41,12 @@ def ask(path, query=None, body=None):
 
 def main(member="u42", *friends):
     top = ask("/standings", {"limit": 10})
-    print("%s: %d members, %s" % (top["window"]["window"], top["window"]["members"], top["trust"]["state"]))
+    print("%s: %d members, %s" % (top["window"]["window"], top["window"]["members"], top["status"]["state"]))
     for s in top["standings"]:
         print(s["rank"], s["member"], s["points"])
 
     # A member who has no points yet sees the end of the board.
-    around = ask("/around", {"member": member, "n": 2, "absent": "bottom"})
+    around = ask("/around", {"member": member, "n": 2, "if_missing": "bottom"})
     print("around", member)
     for s in around["standings"]:
         print(s["rank"], s["member"], s["points"])

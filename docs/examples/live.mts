@@ -6,7 +6,7 @@
 // 22.6 or later, and nothing else. A browser has EventSource, which does what is below show by
 // itself, but sends no token.
 
-interface Shown { window: { window: string, members: number }, trust: { state: string }, left?: string[], standings: { rank: number, member: string, points: number | null }[] }
+interface Shown { window: { window: string, members: number }, status: { state: string }, removed?: string[], standings: { rank: number, member: string, points: number | null }[] }
 
 const url = (process.env.STANDINGS_URL ?? 'http://localhost:8090') + '/v1/boards/global/periods/weekly/windows/current/stream?limit=10'
 const rows = new Map()
@@ -14,10 +14,10 @@ const rows = new Map()
 // show does what an event says: a snapshot is all there is, a change what is different.
 function show(event: string, data: Shown) {
   if (event === 'snapshot') rows.clear()
-  for (const member of data.left ?? []) rows.delete(member)
+  for (const member of data.removed ?? []) rows.delete(member)
   for (const row of data.standings) rows.set(row.member, row)
   console.clear()
-  console.log(`${data.window.window}: ${data.window.members} members, ${data.trust.state}`)
+  console.log(`${data.window.window}: ${data.window.members} members, ${data.status.state}`)
   for (const s of [...rows.values()].sort((a, b) => a.rank - b.rank)) console.log(s.rank, s.member, s.points)
 }
 

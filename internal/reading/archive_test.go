@@ -86,7 +86,7 @@ func TestABackupIsReadWhereRedisDoesntListAWindowThatIsntOver(t *testing.T) {
 	v, err = r.Rows(t.Context(), target, Page{Limit: 10})
 	require.NoError(t, err)
 	require.True(t, v.Archived)
-	require.Equal(t, Backup, v.State())
+	require.Equal(t, StateBackup, v.State())
 	require.False(t, v.Complete())
 	require.Zero(t, v.Revision)
 	require.True(t, v.AsOf.Equal(w.AsOf))
@@ -230,7 +230,7 @@ func TestTheNewestCopyIsReadAndABackupSaysThatItIsOne(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, revision, v.Revision)
 		require.Equal(t, points, v.Standings[0].Points)
-		require.Equal(t, map[bool]string{true: Backup, false: Whole}[revision == 0], v.State())
+		require.Equal(t, map[bool]string{true: StateBackup, false: StateArchived}[revision == 0], v.State())
 		require.Equal(t, revision > 0, v.Complete())
 	}
 	// After a reopening the window accepts events again, and Redis has it.

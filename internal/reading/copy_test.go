@@ -76,7 +76,7 @@ func sameFromBoth(t *testing.T, of ledger.Shards, kind codec.Kind, url string) {
 			require.True(rt, fromCopy.Archived)
 			require.Equal(rt, was.Revision, fromCopy.Revision)
 			require.True(rt, fromCopy.AsOf.Equal(was.AsOf))
-			require.Equal(rt, Whole, fromCopy.State())
+			require.Equal(rt, StateArchived, fromCopy.State())
 			require.Equal(rt, fromRedis.Beside.Ledger, fromCopy.Beside.Ledger)
 			require.WithinDuration(rt, time.Now(), fromCopy.Beside.Now, time.Minute)
 			if ask.after != nil {

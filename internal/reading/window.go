@@ -3,11 +3,15 @@ package reading
 // The requested window: by its name, or relative to Redis's clock.
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/standings/standings/internal/periods"
 )
@@ -31,12 +35,26 @@ func (t *Target) relative() bool { return t.Named == Current || t.Named == Previ
 // NotFoundError reports an unknown board, period or window, and names valid ones.
 type NotFoundError struct {
 	What  string   // board, period or window
-	Name  string   // the requested name
-	Why   string   // the reason, as a sentence
+	Why   string   // the reason
+	Use   string   // the valid names, if There does not have them
 	There []string // some valid names
 }
 
-func (e *NotFoundError) Error() string { return e.Why }
+func (e *NotFoundError) Error() string {
+	if e.Use == "" {
+		return e.Why
+	}
+	return e.Why + ": use " + e.Use
+}
+
+// Sentences returns the error as sentences.
+func (e *NotFoundError) Sentences() string {
+	text := strings.ToUpper(e.Why[:1]) + e.Why[1:]
+	if e.Use != "" {
+		text += ". Use " + e.Use
+	}
+	return text
+}
 
 // Target finds the requested window. The error is a *NotFoundError, or an error of Redis if its clock had to be
 // read.
@@ -72,15 +90,15 @@ func (r *Reader) Period(board, name string) (Period, error) {
 			kept = append(kept, string(is))
 		}
 	}
-	return Period{}, &NotFoundError{What: "period", Name: name, Why: fmt.Sprintf("board %s has no period %q", board, name), There: kept}
+	return Period{}, &NotFoundError{What: "period", Why: fmt.Sprintf("board %s has no period %s", board, quoted(name)), There: kept}
 }
 
 func (r *Reader) checkBoard(board string) error {
 	if err := r.CheckBoard(board); err != nil {
-		return &NotFoundError{What: "board", Name: board, Why: fmt.Sprintf("%q %v", board, err), There: r.Named}
+		return &NotFoundError{What: "board", Why: fmt.Sprintf("%s %v", quoted(board), err), There: r.Named}
 	}
 	if len(r.Named) > 0 && !slices.Contains(r.Named, board) {
-		return &NotFoundError{What: "board", Name: board, Why: fmt.Sprintf("there is no board %q", board), There: r.Named}
+		return &NotFoundError{What: "board", Why: "unknown board " + quoted(board), There: r.Named}
 	}
 	return nil
 }
@@ -98,7 +116,7 @@ func Meant(rule *periods.Rule, name string, now time.Time) (periods.Window, erro
 	if name != Current && name != Previous {
 		w, err := rule.Named(name)
 		if err != nil {
-			return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("%v, current or previous", err)}
+			return w, unknownWindow(rule.Name(), name, errors.Unwrap(err))
 		}
 		return w, nil
 	}
@@ -108,16 +126,47 @@ func Meant(rule *periods.Rule, name string, now time.Time) (periods.Window, erro
 		return w, fmt.Errorf("Redis's clock is at %s: %w", now.UTC().Format(time.RFC3339), err)
 	case !ok:
 		first, _ := rule.First() // !ok means that the period has not started yet
-		return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("%s hasn't begun: its first window, %s, starts at %s",
+		return w, &NotFoundError{What: "window", Why: fmt.Sprintf("the period %s has not begun: its first window, %s, starts at %s",
 			rule.Name(), first.Name, time.UnixMilli(first.Start).UTC().Format(time.RFC3339))}
 	case name == Current:
 		return w, nil
 	}
 	before, ok := rule.Previous(w)
 	if !ok {
-		return w, &NotFoundError{What: "window", Name: name, Why: fmt.Sprintf("there is no %s window before %s", rule.Name(), w.Name)}
+		return w, &NotFoundError{What: "window", Why: fmt.Sprintf("there is no %s window before %s", rule.Name(), w.Name)}
 	}
 	return before, nil
+}
+
+// units are the names of a window of the periods that have one.
+var units = map[periods.Period]string{
+	periods.Daily: "day", periods.Weekly: "week", periods.Monthly: "month", periods.Quarterly: "quarter", periods.Yearly: "year",
+}
+
+// unknownWindow returns the error for a name that no window has. why is a reason, a name to use, or both, such as:
+// weeks start on sunday: use 2026-11-15.
+func unknownWindow(p periods.Period, name string, why error) error {
+	e := &NotFoundError{What: "window", Why: "unknown " + cmp.Or(units[p], string(p)+" window") + " " + quoted(name), Use: "current or previous"}
+	reason, use, _ := strings.Cut(": "+why.Error(), ": use ")
+	e.Why += reason
+	if use != "" {
+		e.Use = use + ", current or previous"
+	}
+	return e
+}
+
+// quoted returns a requested name for a message: as it is if it has only letters, digits and -._:, else quoted.
+func quoted(name string) string {
+	odd := func(c rune) bool {
+		return !strings.ContainsRune("-._:", c) && (c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c))
+	}
+	if len(name) > 64 {
+		return fmt.Sprintf("%+q…", name[:64])
+	}
+	if name == "" || strings.ContainsFunc(name, odd) {
+		return fmt.Sprintf("%+q", name)
+	}
+	return name
 }
 
 // clock estimates Redis's clock from its last known value. Each read of a board returns the time, and a reader

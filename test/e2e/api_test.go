@@ -38,10 +38,10 @@ type apiPage struct {
 		Window  string `json:"window"`
 		Members int64  `json:"members"`
 	} `json:"window"`
-	Trust struct {
+	Status struct {
 		State  string            `json:"state"`
 		Ledger map[string]string `json:"ledger"`
-	} `json:"trust"`
+	} `json:"status"`
 	Standings []apiRow `json:"standings"`
 }
 

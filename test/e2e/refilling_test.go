@@ -26,7 +26,7 @@ func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
 	consumer := place.Start(t)
 	place.AwaitCaughtUp(t, within)
 	harness.Eventually(t, within, func() string {
-		if code, said := place.Says(t, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "whole"`) {
+		if code, said := place.Says(t, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "current"`) {
 			return said
 		}
 		return ""
@@ -64,7 +64,7 @@ func TestWhileALostRedisIsRefilledNoBoardLooksWhole(t *testing.T) {
 	}
 	place.AwaitCaughtUp(t, within)
 	harness.Eventually(t, within, func() string {
-		if code, said := place.Says(t, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "whole"`) {
+		if code, said := place.Says(t, nil, "top", "global", "weekly", "--json"); code != 0 || !strings.Contains(said, `"state": "current"`) {
 			return said
 		}
 		return ""

@@ -10,8 +10,8 @@ const window = '/v1/boards/{board}/periods/{period}/windows/{window}'
 const page = await client.GET(`${window}/standings`, { params: { path, query: { limit: 2, ranks: 'competition' } } })
 if (!page.data) throw new Error(page.error?.detail)
 const rows: components['schemas']['Standing'][] = page.data.standings
-const state: 'lost' | 'refilling' | 'behind' | 'incomplete' | 'backup' | 'not_counted' | 'whole' = page.data.trust.state
-console.log(page.data.window.window, state, page.data.next !== null)
+const state: 'lost' | 'empty' | 'backup' | 'archived' | 'refilling' | 'incomplete' | 'stalled' | 'lagging' | 'current' = page.data.status.state
+console.log(page.data.window.window, state, page.data.next_cursor !== null)
 for (const { rank, member, points } of rows) console.log(rank, member, points)
 
 const found = await client.POST(`${window}/members/lookup`, { params: { path }, body: { members: ['Kofi', 'somebody'] } })

@@ -68,15 +68,15 @@ func TestEverybodyCanUseThePage(t *testing.T) {
 			p.behind(0)
 			b := open(t, as, p.url())
 			b.until("document.querySelectorAll('#rows tr').length === 25")
-			b.shows("#trust", "Whole and current")
+			b.shows("#status", "Complete and current")
 			b.accessible(program, "the top")
-			// Arrows, and another state than whole.
+			// Arrows, and another state than current.
 			p.earns("u7", 500)
 			b.until("document.querySelector('#rows .up')")
 			p.earns("u7", -500)
 			lag := int64(1234)
 			p.Reports(t, 0, workers.Line{Owner: "me:1", State: workers.StateHalted, Lag: &lag})
-			b.shows("#trust", "Catching up")
+			b.shows("#status", "Stalled")
 			b.do(chromedp.SendKeys(chromedp.CSS("#member"), "u3"+kb.Enter))
 			b.shows("#member-text", "Rank 4 of 30")
 			b.accessible(program, "a member")

@@ -35,13 +35,13 @@ func TestABoardAndAWindowAreChosenAndALinkShowsThem(t *testing.T) {
 	b.picks("#board", "eu")
 	b.showsMembers("cleo")
 	b.shows("#title", "eu")
-	b.until(fmt.Sprintf("[...document.querySelector('#window').options].some((o) => o.value === %q)", p.previous))
-	b.picks("#window", p.previous)
+	b.until(fmt.Sprintf("document.querySelector('#window').textContent === 'Now (%s)Previous (%s)'", p.window.Name, p.previous)) // each window once
+	b.picks("#window", "previous")
 	b.showsMembers("dora")
 	b.until("document.querySelector('#left-text').textContent === 'Over'")
 	b.clicks("#tops", "100")
 	address := eval[string](b, "location.href")
-	require.Equal(t, p.url("#board=eu&period=weekly&window="+p.previous+"&top=100"), address)
+	require.Equal(t, p.url("#board=eu&period=weekly&window=previous&top=100"), address)
 	b.do(chromedp.NavigateBack(), chromedp.NavigateBack())
 	b.showsMembers("cleo")
 
@@ -115,6 +115,14 @@ func TestAMemberIsFoundWithTheNeighbours(t *testing.T) {
 	b.shows("#member-text", "Nobody with this id is in this window.")
 	p.earns("nobody", 5)
 	b.shows("#member-text", "Rank 61 of 61")
+	// The page scrolls to the member.
+	b.clicks("#tops", "100")
+	b.until("document.querySelectorAll('#rows tr').length === 61")
+	b.do(chromedp.SendKeys(chromedp.CSS("#member"), "u40"+kb.Enter))
+	b.shows("#member-text", "Rank 41 of 61")
+	b.until("(() => { const r = document.querySelector('#rows [aria-current]').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()")
+	b.do(chromedp.Click(chromedp.CSS("#back")))
+	b.clicks("#tops", "10")
 	// A row links to its member.
 	b.do(chromedp.Click(chromedp.CSS("#back")))
 	b.until("document.querySelectorAll('#rows tr').length === 10")
@@ -208,7 +216,7 @@ func TestALinkToAPeriodThatThereIsNotIsNotTriedForEver(t *testing.T) {
 	p.earns("ada", 30)
 	b := open(t, desktop, p.url("#board=global&period=daily"))
 	b.shows("#link", "Not found")
-	b.shows("#notice", `board global has no period "daily". Choose something else above.`)
+	b.shows("#notice", "Board global has no period daily. Choose something else above.")
 	b.clicks("#periods", "weekly")
 	b.showsMembers("ada")
 	b.shows("#link", "Live")
@@ -265,18 +273,26 @@ func TestAPageWithoutATokenAsksForOne(t *testing.T) {
 	b.showsMembers("ada")
 }
 
-func TestTrustIsInWords(t *testing.T) {
+func TestTheStatusIsInWords(t *testing.T) {
 	p := begin(t)
 	p.earns("ada", 30)
 	p.behind(0)
+	p.AddTo(t, p.previous, "global", at("ada", 5, p.window.Start-7*24*3600*1000))
 	b := open(t, desktop, p.url())
-	b.shows("#trust", "Whole and current")
+	b.shows("#status", "Complete and current")
+	b.shows("#status", "new events count as they come")
+	b.picks("#window", "previous")
+	b.shows("#status", "The window is over and nothing is missing. Late events may still count.")
+	b.do(chromedp.Navigate(p.url("#board=global&period=weekly&window=2020-W01")))
+	b.shows("#status", "No event counts in this window, or the window is too old to be kept.")
+	require.Equal(t, "Nobody is in this window.", eval[string](b, "document.querySelector('#empty:not([hidden])').textContent"))
+	b.do(chromedp.Navigate(p.url()))
 	lag := int64(1234)
-	p.Reports(t, 0, workers.Line{Owner: "me:1", State: workers.StateHalted, Lag: &lag})
-	b.shows("#trust", "Catching up")
-	b.shows("#trust", "Nobody counts the events of points/0 right now.")
+	p.Reports(t, 0, workers.Line{Owner: "me:1", State: workers.StateHalted, Reason: "gap", Lag: &lag})
+	b.shows("#status", "Stalled")
+	b.shows("#status", "1,234 events wait to be counted. Events of these partitions do not count right now: points/0 (gap).")
 	b.shows("#lag", "1,234")
-	b.shows("#said", "Catching up")
+	b.shows("#said", "Stalled")
 	require.NotEmpty(t, eval[string](b, "document.querySelector('#lag-plot .line').getAttribute('d') ?? ''"))
 }
 

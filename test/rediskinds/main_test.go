@@ -93,7 +93,7 @@ func readsBoards(t *testing.T, place *harness.Place) {
 	}
 }
 
-// awaitPage waits until an API process that is already running shows a board as whole, at the place's
+// awaitPage waits until an API process that is already running shows a board as current, at the place's
 // current ledger.
 func awaitPage(t *testing.T, place *harness.Place, api string) {
 	t.Helper()
@@ -108,14 +108,14 @@ func awaitPage(t *testing.T, place *harness.Place, api string) {
 			return seen
 		}
 		var page struct {
-			Trust struct {
+			Status struct {
 				State  string
 				Ledger map[string]string
 			}
 		}
 		harness.Must(t, json.Unmarshal(body, &page))
 		for partition, position := range place.Ledger(t) {
-			if page.Trust.State != "whole" || page.Trust.Ledger[fmt.Sprintf("%s/%d", place.Topic, partition)] != position {
+			if page.Status.State != "current" || page.Status.Ledger[fmt.Sprintf("%s/%d", place.Topic, partition)] != position {
 				return seen
 			}
 		}

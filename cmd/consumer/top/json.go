@@ -6,7 +6,7 @@ package top
 import (
 	"github.com/standings/standings/cmd/consumer/fields"
 	"github.com/standings/standings/internal/ledger"
-	"github.com/standings/standings/internal/ledger/workers"
+	"github.com/standings/standings/internal/reading"
 	"github.com/standings/standings/internal/units"
 )
 
@@ -19,30 +19,24 @@ type report struct {
 	TimeZone string `json:"time_zone"`
 	TickMS   int64  `json:"tick_ms"` // the precision of reached_at
 	Members  int64  `json:"members"`
-	// Counted is false if no event was ever counted or the retention is over.
-	Counted bool `json:"counted"`
-	// State is the first of these that applies: lost, refilling, behind, incomplete, backup, not_counted,
-	// whole.
-	State string `json:"state"`
+	// HasEvents is false if no event has counted yet or the retention is over.
+	HasEvents bool   `json:"has_events"`
+	State     string `json:"state"` // one of the states of internal/reading
+	// AsOf is the time of the read, by Redis's clock, or when the archive's copy was taken.
+	AsOf *string `json:"as_of"`
 	// Revision is set for a final window, which nothing changes any more.
-	Revision *int64 `json:"revision"`
-	// Archived means that the rows are the archive's copy, taken at AsOf, because Redis does not have the
-	// window.
-	Archived  bool                 `json:"archived"`
-	AsOf      *string              `json:"as_of"`
+	Revision  *int64               `json:"revision"`
 	Lost      *string              `json:"lost"`                 // board_lost, board_unlisted, ledger_lost, schema or shard_lost
 	LostShard *string              `json:"lost_shard,omitempty"` // with several shards: the shard concerned
 	Refilling []refillingPartition `json:"refilling"`            // partitions being read again after a loss
 	// The fields below come from the workers' last reports.
-	Lag        *int64     `json:"lag"`         // uncounted records
-	BehindMS   *int64     `json:"behind_ms"`   // age of the oldest uncounted record
-	ReportedAt *string    `json:"reported_at"` // time of the oldest of the last reports
-	Halted     []string   `json:"halted"`      // partitions
-	Waiting    []string   `json:"waiting"`
-	Unreported []string   `json:"unreported"` // partitions whose worker has not reported for 30 s
-	NotBegun   []string   `json:"not_begun"`  // topics of which no record was read yet
-	Incomplete []string   `json:"incomplete"` // partitions that lack events
-	Standings  []standing `json:"standings"`
+	Lag        *int64                     `json:"lag"`         // uncounted records
+	BehindMS   *int64                     `json:"behind_ms"`   // age of the oldest uncounted record
+	ReportedAt *string                    `json:"reported_at"` // time of the oldest of the last reports
+	Stalled    []reading.StalledPartition `json:"stalled_partitions"`
+	NotBegun   []string                   `json:"not_begun"`  // topics of which no record was read yet
+	Incomplete []string                   `json:"incomplete"` // partitions that lack events
+	Standings  []standing                 `json:"standings"`
 	// Shards is present only with --shards.
 	Shards []shardLedger `json:"shards,omitempty"`
 }
@@ -50,7 +44,7 @@ type report struct {
 // shardLedger holds the ledger of one shard.
 type shardLedger struct {
 	Shard  int               `json:"shard"` // from 0
-	At     string            `json:"at"`    // time of the reading, by the shard's server
+	AsOf   string            `json:"as_of"` // time of the reading, by the shard's server
 	Ledger map[string]string `json:"ledger"`
 }
 
@@ -74,16 +68,20 @@ func reportOf(b *board, shards bool) report {
 	r := report{
 		Board: b.Name, Period: string(b.Window.Period), Window: b.Window.Name,
 		Start: units.TimeMS(b.Window.Start), End: units.TimeMS(b.Window.End), TimeZone: b.Target.Period.Zone,
-		TickMS: b.Tick.Milliseconds(), Members: b.Members, Counted: b.Listed,
+		TickMS: b.Tick.Milliseconds(), Members: b.Members, HasEvents: b.Listed,
 		State: b.State(), Incomplete: append([]string{}, b.Incomplete...), Standings: []standing{},
-		Refilling: []refillingPartition{}, Halted: fieldsOf(b.Halted), Waiting: fieldsOf(b.Waiting), Unreported: fieldsOf(b.Silent),
+		Refilling: []refillingPartition{}, Stalled: b.Stalled(),
 		NotBegun: append([]string{}, b.NotBegun...),
 	}
 	if b.Revision > 0 {
 		r.Revision = new(b.Revision)
 	}
+	asOf := b.Beside.Now
 	if b.Archived {
-		r.Archived, r.AsOf = true, new(units.TimeMS(b.AsOf.UnixMilli()))
+		asOf = b.AsOf
+	}
+	if !asOf.IsZero() {
+		r.AsOf = new(units.TimeMS(asOf.UnixMilli()))
 	}
 	if b.Lost != "" {
 		r.Lost = &b.Lost
@@ -128,12 +126,4 @@ func ledgersOf(b *board) []shardLedger {
 		all = append(all, shardLedger{i, units.TimeMS(st.Now.UnixMilli()), st.Ledger})
 	}
 	return all
-}
-
-func fieldsOf(all []workers.Reported) []string {
-	fields := []string{}
-	for _, r := range all {
-		fields = append(fields, r.Field)
-	}
-	return fields
 }

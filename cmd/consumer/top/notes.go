@@ -1,7 +1,6 @@
 package top
 
-// This file reports whether a board is shown completely. Lost, refilling, behind and incomplete are part of
-// every answer about a board.
+// This file reports whether a board is shown completely. The state is part of every answer about a board.
 
 import (
 	"context"
@@ -82,7 +81,7 @@ func (b *board) behind() []string {
 	if b.Unread && !b.Lag.Known {
 		all = append(all, "catching up: the lag is not known yet")
 	}
-	for _, r := range slices.Concat(b.Halted, b.Waiting) {
+	for _, r := range slices.Concat(b.Halted, b.Waiting, b.Blocked) {
 		text := fmt.Sprintf("not counting: %s is %s", r.Field, terminal.Plain(r.Line.State))
 		if r.Line.Reason != "" {
 			text += " (" + terminal.Plain(r.Line.Reason) + ")"

@@ -29,7 +29,7 @@ func (w *written) states(t *testing.T, wantCode int, state string, said ...strin
 		if code != wantCode || (stderr != "") != (code != 0) {
 			t.Errorf("%v: code %d, %s", args, code, stderr)
 		}
-		if state != reading.NotCounted && strings.Contains(stdout, "has been counted in this window") {
+		if state != reading.StateEmpty && strings.Contains(stdout, "has been counted in this window") {
 			t.Errorf("%v: %s", args, stdout)
 		}
 		code, stdout, _ = execute(t, w.Environ, append(args, "--json")...)
@@ -58,9 +58,9 @@ func TestALostBoardIsAnErrorWithWhatToDo(t *testing.T) {
 	} {
 		t.Run(gone, func(t *testing.T) {
 			w := aBoard(t)
-			w.states(t, 0, reading.Whole)
+			w.states(t, 0, reading.StateCurrent)
 			w.del(t, strings.Replace(gone, "board", "global:weekly:"+clitest.Window, 1))
-			if r := w.states(t, 1, reading.Lost, said...); r.Lost == nil || gone != "ledger" && r.Standings != nil && len(r.Standings) == 1 && r.Standings[0].Rank != nil {
+			if r := w.states(t, 1, reading.StateLost, said...); r.Lost == nil || gone != "ledger" && r.Standings != nil && len(r.Standings) == 1 && r.Standings[0].Rank != nil {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -77,15 +77,15 @@ func TestABoardIsRefillingUntilTheLedgerIsPastTheLogsEnd(t *testing.T) {
 	for p := range 2 {
 		w.Reports(t, p, workers.Line{State: workers.StateRunning, Lag: new(int64)})
 	}
-	r := w.states(t, 0, reading.Refilling, "refilling after Redis was lost or the boards were rebuilt: 2 records of points/0 still to read; until then boards are partial")
+	r := w.states(t, 0, reading.StateRefilling, "refilling after Redis was lost or the boards were rebuilt: 2 records of points/0 still to read; until then boards are partial")
 	if len(r.Refilling) != 1 || r.Refilling[0] != (refillingPartition{"points/0", "0", 2}) {
 		t.Errorf("%+v", r.Refilling)
 	}
 	w.At[0] = ledger.At(0)
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
-	w.states(t, 0, reading.Refilling, "1 record of points/0 still")
+	w.states(t, 0, reading.StateRefilling, "1 record of points/0 still")
 	w.Add(t, "global", clitest.Member("Kalobi", 5, ""))
-	w.states(t, 0, reading.Whole)
+	w.states(t, 0, reading.StateCurrent)
 }
 
 func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
@@ -99,21 +99,26 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 		state string
 		said  []string
 	}{
-		{"events on their way", [2]workers.Line{{State: workers.StateRunning, Lag: records(7), Oldest: now.Add(-time.Second), At: now}, running}, reading.Whole, nil},
+		{"events on their way", [2]workers.Line{{State: workers.StateRunning, Lag: records(7), Oldest: now.Add(-time.Second), At: now}, running}, reading.StateCurrent, nil},
 		{"a backlog", [2]workers.Line{{State: workers.StateRunning, Lag: records(12_345), Oldest: now.Add(-3 * time.Minute), At: now}, {State: workers.StateRunning, Lag: records(5), Oldest: now, At: now}},
-			reading.Behind, []string{"catching up: 12,350 records, 3m0s behind, as of "}},
+			reading.StateLagging, []string{"catching up: 12,350 records, 3m0s behind, as of "}},
 		{"a halt", [2]workers.Line{{State: workers.StateHalted, Reason: "gap", What: "events are\x1b gone", Remedy: "restore them", Lag: records(3)}, running},
-			reading.Behind, []string{`not counting: points/0 is halted (gap): events are\x1b gone`, "to do: restore them"}},
-		{"a wait", [2]workers.Line{running, {State: workers.StateWaiting, Reason: "redis_full", What: "full", Lag: records(3)}}, reading.Behind, []string{"not counting: points/1 is waiting (redis_full): full"}},
+			reading.StateStalled, []string{`not counting: points/0 is halted (gap): events are\x1b gone`, "to do: restore them"}},
+		{"a wait", [2]workers.Line{running, {State: workers.StateWaiting, Reason: "redis_full", What: "full", Lag: records(3)}}, reading.StateStalled, []string{"not counting: points/1 is waiting (redis_full): full"}},
 		{"nobody there", [2]workers.Line{{State: workers.StateRunning, Lag: records(3), At: now.Add(-time.Hour)}, {State: workers.StateRunning, At: now.Add(-2 * time.Hour)}},
-			reading.Behind, []string{"no worker of points/0, points/1 has reported for 1h"}},
-		{"a worker that has not found its position yet", [2]workers.Line{running, {State: workers.StateRunning}}, reading.Behind, []string{"catching up: the lag is not known yet"}},
+			reading.StateStalled, []string{"no worker of points/0, points/1 has reported for 1h"}},
+		{"a transaction", [2]workers.Line{running, {State: workers.StateRunning, Reason: workers.ReasonTransaction, What: "a producer's transaction", Lag: records(3)}},
+			reading.StateStalled, []string{"not counting: points/1 is running (transaction): a producer's transaction"}},
+		{"a worker that has not found its position yet", [2]workers.Line{running, {State: workers.StateRunning}}, reading.StateLagging, []string{"catching up: the lag is not known yet"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for p, l := range c.lines {
 				w.Reports(t, p, l)
 			}
 			r := w.states(t, 0, c.state, c.said...)
+			if len(r.Stalled) > 0 != (c.state == reading.StateStalled) {
+				t.Errorf("%+v", r.Stalled)
+			}
 			if known := c.lines[1].Lag != nil && c.name != "nobody there"; (r.Lag != nil) != known || (r.BehindMS != nil) != known {
 				t.Errorf("%+v", r)
 			}
@@ -122,16 +127,16 @@ func TestABoardSaysHowFarWhatCountsItsEventsIsBehind(t *testing.T) {
 	w.Reports(t, 0, running)
 	w.Reports(t, 1, running)
 	w.Environ = append(w.Environ, "STANDINGS_KAFKA_TOPICS=points,extra")
-	if r := w.states(t, 0, reading.Behind, "no events have been read yet of extra"); len(r.NotBegun) != 1 {
+	if r := w.states(t, 0, reading.StateLagging, "no events have been read yet of extra"); len(r.NotBegun) != 1 {
 		t.Errorf("%+v", r)
 	}
 	require.NoError(t, w.reader.Client.Del(t.Context(), w.reader.Config.Redis.Prefix+":{0}:workers").Err())
-	w.states(t, 0, reading.Behind, "no worker of points/0, points/1 has reported: ")
+	w.states(t, 0, reading.StateStalled, "no worker of points/0, points/1 has reported: ")
 }
 
 // A wiped Redis holds only what the workers have written since.
 func TestAWipedRedisShowsWhyItIsNotRefilled(t *testing.T) {
 	w := standingsOf(t)
 	w.Reports(t, 0, workers.Line{State: workers.StateHalted, Reason: "gap", What: "the log begins only at offset 7", Remedy: "restore a backup"})
-	w.states(t, 1, reading.Behind, "points/0 is halted (gap): the log begins only at offset 7", "Redis has no keys under the prefix")
+	w.states(t, 1, reading.StateEmpty, "points/0 is halted (gap): the log begins only at offset 7", "Redis has no keys under the prefix")
 }

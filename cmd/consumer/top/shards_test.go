@@ -34,7 +34,7 @@ func TestTheLedgerOfEachShardIsShownWhereItIsAskedFor(t *testing.T) {
 		var ledgers []string
 		for _, s := range r.Shards {
 			ledgers = append(ledgers, fmt.Sprint(s.Shard, s.Ledger))
-			if s.At == "" {
+			if s.AsOf == "" {
 				t.Error("a shard isn't read at any time")
 			}
 		}

@@ -56,12 +56,15 @@ func (b *board) watchedNotes() []string {
 // show the lag of a board that is not behind.
 func whatMatters(r report, asJSON bool) report {
 	r.ReportedAt, r.BehindMS = nil, nil
-	if !asJSON && r.State != reading.Behind {
+	if r.State != reading.StateBackup && r.State != reading.StateArchived {
+		r.AsOf = nil
+	}
+	if !asJSON && r.State != reading.StateLagging && r.State != reading.StateStalled {
 		r.Lag = nil
 	}
 	r.Shards = slices.Clone(r.Shards)
 	for i := range r.Shards {
-		r.Shards[i].At = ""
+		r.Shards[i].AsOf = ""
 	}
 	return r
 }
@@ -108,7 +111,9 @@ func (d *drawing) lines(s *cli.Shown[board], width, height int) []string {
 }
 
 var stateColours = map[string]terminal.Colour{
-	reading.Whole: terminal.Green, reading.Incomplete: terminal.Yellow, reading.Behind: terminal.Yellow, reading.Refilling: terminal.Yellow, reading.Lost: terminal.Red,
+	reading.StateCurrent: terminal.Green, reading.StateArchived: terminal.Green, reading.StateRefilling: terminal.Yellow,
+	reading.StateIncomplete: terminal.Yellow, reading.StateLagging: terminal.Yellow, reading.StateStalled: terminal.Yellow,
+	reading.StateLost: terminal.Red,
 }
 
 // stateLine returns the board's state and the time left in its window. While the board cannot be read, it

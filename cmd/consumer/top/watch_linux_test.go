@@ -66,7 +66,7 @@ func (w *watching) leaves(t *testing.T) {
 func TestAWatchedBoardIsDrawnInPlace(t *testing.T) {
 	b := aBoard(t)
 	w := watchOn(t, b.Environ, "global", "weekly", "--window", clitest.Window)
-	w.shows(t, "global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members\nwhole, begins in ",
+	w.shows(t, "global weekly 2100-W10  [2100-03-08 00:00, 2100-03-15 00:00) UTC  4 members\ncurrent, begins in ",
 		"\n\nRANK  MEMBER     POINTS  REACHED AT\n   1  Kalobi  1,234,567  2100-03-09 08:15:30.12\n   2  Nebude         99  2100-03-10 00:00:00.40\n   3  Tanubo ")
 	b.Add(t, "global", clitest.Member("Tanubo", 1, "2100-03-11T00:00:00Z"), clitest.Member("\x1b]0;evil\a", 3, "2100-03-11T00:00:00Z"))
 	w.shows(t, " ▲ 2  Tanubo ", " ▼ 3  Nebude ", " ▲ 4  \\x1b]0;evil\\x07 ", "  5 members\n")
@@ -74,7 +74,7 @@ func TestAWatchedBoardIsDrawnInPlace(t *testing.T) {
 
 	w.Resize(t, 30, 6)
 	w.Await(t, "a narrow board", func(screen string) bool {
-		return strings.HasPrefix(screen, "global weekly 2100-W10\nwhole, begins in ") && strings.Count(screen, "\n") == 5 && !strings.Contains(screen, "REACHED")
+		return strings.HasPrefix(screen, "global weekly 2100-W10\ncurrent, begins in ") && strings.Count(screen, "\n") == 5 && !strings.Contains(screen, "REACHED")
 	})
 
 	w.interrupt()
@@ -126,15 +126,15 @@ func TestOnceTheCurrentWindowEndsTheNextOneIsShown(t *testing.T) {
 func TestWhileRedisIsAwayTheLastRowsStayAndALineSaysSo(t *testing.T) {
 	mini, b := standIn(t)
 	w := watchOn(t, b.Environ, "global", "weekly")
-	w.shows(t, "whole, ends in ", "   1  Kalobi")
+	w.shows(t, "current, ends in ", "   1  Kalobi")
 	address := mini.Addr()
 	mini.Close()
-	if screen := w.shows(t, "was whole ", "can't connect to Redis at "+address); !strings.Contains(screen, "   1  Kalobi") || strings.Contains(screen, "\nwhole") {
+	if screen := w.shows(t, "was current ", "can't connect to Redis at "+address); !strings.Contains(screen, "   1  Kalobi") || strings.Contains(screen, "\ncurrent") {
 		t.Error(screen)
 	}
 	require.NoError(t, mini.Restart())
 	b.Add(t, "global", clitest.Member("Tanubo", 4, ""))
-	if screen := w.shows(t, " ▲ 1  Tanubo", "\nwhole, ends in "); strings.Contains(screen, "can't connect") {
+	if screen := w.shows(t, " ▲ 1  Tanubo", "\ncurrent, ends in "); strings.Contains(screen, "can't connect") {
 		t.Error(screen)
 	}
 }

@@ -22,7 +22,7 @@ type answer struct {
 	// shows is the window that the body shows. The ETag is computed from this view without its read times, which
 	// differ at each read. So the body is encoded once, and not at all if the client already has it.
 	shows *reading.View
-	// reached is trust.reached of the body, if it has that.
+	// reached is status.reached of the body, if it has that.
 	reached *bool
 	// tagged: the body shows no window, and its ETag is a hash of all its bytes.
 	tagged bool

@@ -62,7 +62,7 @@ type banAnswer struct {
 // bansList is a page of bans.
 type bansList struct {
 	Bans []banAnswer `json:"bans"`
-	Next *string     `json:"next"` // the next page's after; null on the last page
+	Next *string     `json:"next_cursor"` // the next page's cursor; null on the last page
 }
 
 const (
@@ -72,19 +72,19 @@ const (
 
 // listBans handles GET /v1/bans.
 func (a *api) listBans(q *request) (*answer, error) {
-	limit, err := q.number("limit", usualBans, 1, mostBans)
-	if err != nil {
-		return nil, err
-	}
+	limit := q.number("limit", usualBans, 1, mostBans)
 	var after *bans.Key
-	if q.query.Has("after") {
-		k, err := bans.ParseKey(q.query.Get("after"))
+	if q.query.Has("cursor") {
+		k, err := bans.ParseKey(q.query.Get("cursor"))
 		if err != nil {
-			return nil, wrong("after", "must be the next of a page of bans; omit it for the first page")
+			return nil, wrong("cursor", "cursor must be the next_cursor of a page of bans. Omit it for the first page")
 		}
 		after = &k
 	}
 	member := q.query.Get("member")
+	if q.err != nil {
+		return nil, q.err
+	}
 	desk, err := a.Bans.desk()
 	if err != nil {
 		return nil, err
@@ -162,13 +162,13 @@ func (a *api) ban(q *request) (*answer, error) {
 	}
 	if body.Board != nil {
 		if r.Board = *body.Board; r.Board == "" {
-			return nil, wrong("board", "must not be empty; omit it for all boards")
+			return nil, wrong("board", "board must not be empty. Omit it for all boards")
 		}
 	}
 	if body.Until != nil {
 		until, err := time.Parse(time.RFC3339, *body.Until)
 		if err != nil {
-			return nil, wrong("until", "%s must be a time such as 2026-12-01T00:00:00Z", quoted(*body.Until))
+			return nil, wrong("until", "until must be a time such as 2026-12-01T00:00:00Z, not %s", quoted(*body.Until))
 		}
 		r.Until = until
 	}
@@ -178,10 +178,10 @@ func (a *api) ban(q *request) (*answer, error) {
 	}
 	r.At = desk.Now(q.ctx)
 	if err := r.Check(); err != nil {
-		return nil, wrong("body", "%v", err)
+		return nil, wrong("body", "Invalid ban: %v", err)
 	}
 	if body.Until != nil && !r.Until.After(r.At) {
-		return nil, wrong("until", "%s is in the past", quoted(*body.Until))
+		return nil, wrong("until", "until is in the past: %s", quoted(*body.Until))
 	}
 	if err := desk.Publisher.Put(q.ctx, r); err != nil {
 		return nil, banProblem(q.ctx, err)
@@ -193,7 +193,7 @@ func (a *api) ban(q *request) (*answer, error) {
 func (a *api) unban(q *request) (*answer, error) {
 	k := bans.Key{Member: q.query.Get("member"), Board: q.query.Get("board")}
 	if err := k.Check(); err != nil {
-		return nil, wrong("member", "or board is invalid: %v", err)
+		return nil, wrong("member", "Invalid member or board: %v", err)
 	}
 	desk, err := a.Bans.desk()
 	if err != nil {
@@ -204,9 +204,9 @@ func (a *api) unban(q *request) (*answer, error) {
 	case err != nil:
 		return nil, banProblem(q.ctx, err)
 	case !found && k.Board == "":
-		return nil, problemf(notFound, "There is no ban on all boards for the member; see GET /v1/bans?member=")
+		return nil, problemf(notFound, "The member has no ban on all boards. See GET /v1/bans?member=")
 	case !found:
-		return nil, problemf(notFound, "There is no ban on board %s for the member; see GET /v1/bans?member=", k.Board)
+		return nil, problemf(notFound, "The member has no ban on board %s. See GET /v1/bans?member=", k.Board)
 	}
 	return a.recorded(q, desk, &banned{Member: k.Member, Board: boardOf(k), State: "shown"}, k), nil
 }
@@ -229,7 +229,7 @@ func banProblem(ctx context.Context, err error) error {
 	case errors.Is(err, bans.ErrErased):
 		return problemf(erased, "The member is erased and cannot be banned or unbanned")
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return errors.Join(problemf(tooSlow, "Kafka did not reply in time. The ban may have been recorded: see GET /v1/bans, or send the request again").later(), err)
+		return errors.Join(problemf(tooSlow, "Kafka did not reply in time. The ban may have been recorded. See GET /v1/bans, or send the request again").later(), err)
 	}
 	return errors.Join(problemf(noBans, "The bans topic cannot be read or written. The ban may have been recorded. The server's log has the cause").later(), err)
 }

@@ -183,8 +183,8 @@ func TestBansAreListedPageByPage(t *testing.T) {
 	require.NoError(t, m.desk.Publisher.Put(t.Context(), &bans.Record{Key: bans.Key{Member: "o"}, Reason: "x", At: time.Now().Add(-time.Hour), Until: time.Now().Add(-time.Minute)}))
 	require.NoError(t, m.desk.Publisher.Put(t.Context(), &bans.Record{Key: bans.Key{Member: "gone"}, Reason: "x", At: time.Now(), Erased: true}))
 	var all []string
-	for after, n := "", 0; ; n++ {
-		page := m.list("limit=2" + after)
+	for cursor, n := "", 0; ; n++ {
+		page := m.list("limit=2" + cursor)
 		for _, b := range page.Bans {
 			board := "all"
 			if b.Board != nil {
@@ -196,10 +196,10 @@ func TestBansAreListedPageByPage(t *testing.T) {
 			require.Equal(t, 2, n)
 			break
 		}
-		after = "&after=" + url.QueryEscape(*page.Next)
+		cursor = "&cursor=" + url.QueryEscape(*page.Next)
 	}
 	require.Equal(t, []string{"a all banned", "a eu banned", "b:c all banned", "gone all erased", "o all over", "z eu banned"}, all)
-	for _, query := range []string{"limit=0", "after=x", "limit=1001", "x=1"} {
+	for _, query := range []string{"limit=0", "cursor=x", "limit=1001", "x=1"} {
 		require.Equal(t, http.StatusBadRequest, m.send(http.MethodGet, query, "", bansToken).status, query)
 	}
 }

@@ -49,7 +49,7 @@ type periodAnswer struct {
 
 type boardsList struct {
 	Boards []boardAnswer `json:"boards"`
-	Next   *string       `json:"next"` // the next page's after; null on the last page
+	Next   *string       `json:"next_cursor"` // the next page's cursor; null on the last page
 	// NoArchive: the archive cannot be read, so windows that only the archive has are missing.
 	NoArchive bool `json:"archive_unavailable,omitempty"`
 }
@@ -61,9 +61,9 @@ const (
 
 // listBoards handles GET /v1/boards.
 func (a *api) listBoards(q *request) (*answer, error) {
-	limit, err := q.number("limit", usualBoards, 1, mostBoards)
-	if err != nil {
-		return nil, err
+	limit := q.number("limit", usualBoards, 1, mostBoards)
+	if q.err != nil {
+		return nil, q.err
 	}
 	all, err := a.Reader.Listed(q.ctx, "")
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *api) listBoards(q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	after := q.query.Get("after")
+	after := q.query.Get("cursor")
 	all, past = from(all, after, listedBoard), from(past, after, keptBoard)
 	for len(all) > 0 || len(past) > 0 {
 		var name string
@@ -186,9 +186,9 @@ type windowsAnswer struct {
 
 // listWindows handles GET …/windows.
 func (a *api) listWindows(q *request) (*answer, error) {
-	limit, err := q.number("limit", usualBoards, 1, mostBoards)
-	if err != nil {
-		return nil, err
+	limit := q.number("limit", usualBoards, 1, mostBoards)
+	if q.err != nil {
+		return nil, q.err
 	}
 	board, period := q.PathValue("board"), q.PathValue("period")
 	p, err := a.Reader.Period(board, period)
@@ -273,7 +273,7 @@ func (a *api) addArchived(q *request, body *windowsAnswer, live []boards.Listed,
 // windowOnly is a window without rows.
 type windowOnly struct {
 	Window windowAnswer `json:"window"`
-	Trust  trust        `json:"trust"`
+	Status status       `json:"status"`
 }
 
 // getWindow handles GET …/windows/{window}.
@@ -286,8 +286,8 @@ func (a *api) getWindow(q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := windowOnly{windowOf(&v), trustOf(&v, reached)}
-	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
+	body := windowOnly{windowOf(&v), statusOf(&v, reached)}
+	return a.keep(q, &v, answerOf(&body, &v, body.Status.Reached)), nil
 }
 
 // getOpenAPI handles GET /v1/openapi.json.

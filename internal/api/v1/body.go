@@ -72,7 +72,7 @@ func (q *request) receive(w http.ResponseWriter, announced, most int64) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return problemf(bodyTooSlow, "The body did not arrive within %v", bodyWithin)
 	case err != nil:
-		return wrong("body", "cannot be read: %v", err)
+		return wrong("body", "The body cannot be read: %v", err)
 	case int64(b.Len()) > most:
 		return problemf(tooLarge, "The body exceeds %d bytes", most)
 	}
@@ -89,10 +89,10 @@ func (q *request) body(to any, like string) error {
 		if p, ok := errors.AsType[*problem](err); ok {
 			return p
 		}
-		return wrong("body", `must be %s: %v`, like, err)
+		return wrong("body", `The body must be %s: %v`, like, err)
 	}
 	if in.More() {
-		return wrong("body", `must be a single value`)
+		return wrong("body", "The body must be a single JSON value")
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (m *memberIDs) UnmarshalJSON(text []byte) error {
 		if err := in.Decode(&id); err != nil {
 			return err
 		}
-		if _, err := member("body", id); err != nil {
+		if err := checkMember("body", id); err != nil {
 			return err
 		}
 		*m = append(*m, id)

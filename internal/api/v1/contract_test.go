@@ -162,7 +162,7 @@ func TestTheDocumentHasEveryStateAndStyle(t *testing.T) {
 	of := func(schema, property string) []any {
 		return contract.doc.Components.Schemas[schema].Value.Properties[property].Value.Enum
 	}
-	require.ElementsMatch(t, of("Trust", "state"), []any{"lost", "refilling", "behind", "incomplete", "backup", "not_counted", "whole"})
+	require.ElementsMatch(t, of("Status", "state"), []any{"lost", "empty", "backup", "archived", "refilling", "incomplete", "stalled", "lagging", "current"})
 }
 
 // said is a response.

@@ -45,15 +45,15 @@ func checksum(b []byte, board, period string) uint32 {
 	return uint32(d.Sum64())
 }
 
-// readCursor parses the value of a page's next. The cursor keeps its window, even if current or previous names
+// readCursor parses a page's next_cursor. The cursor keeps its window, even if current or previous names
 // another one by now.
 func readCursor(text string, t reading.Target) (*cursor, error) {
 	c, ok := parseCursor(text, t)
 	if !ok {
-		return nil, wrong("after", "must be the next of a page of this board and period; omit it for the first page")
+		return nil, wrong("cursor", "cursor must be the next_cursor of a page of this board and period. Omit it for the first page")
 	}
 	if c.window.Name != t.Window.Name && (t.Named != reading.Current && t.Named != reading.Previous) {
-		return nil, wrong("after", "belongs to the window %s", c.window.Name)
+		return nil, wrong("cursor", "cursor belongs to the window %s", c.window.Name)
 	}
 	return c, nil
 }

@@ -54,7 +54,12 @@ func tagOf(v *reading.View, reached *bool) string {
 		d.flag(*reached)
 	}
 	d.texts(v.Incomplete)
-	d.texts(v.Stopped())
+	stalled := v.Stalled()
+	d.number(int64(len(stalled)))
+	for _, p := range stalled {
+		d.text(p.Partition)
+		d.text(p.Reason)
+	}
 	d.number(int64(len(v.Shards)))
 	if v.Revision == 0 { // the ledger also advances with events of other windows, and no event changes a final window
 		d.positions(v.Beside.Ledger)

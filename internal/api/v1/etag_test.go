@@ -16,14 +16,14 @@ import (
 
 // shown returns the parts of an answer about a view that do not depend on the time of the read.
 func shown(t *rapid.T, v *reading.View) string {
-	w, is := windowOf(v), trustOf(v, nil)
+	w, is := windowOf(v), statusOf(v, nil)
 	w.SecondsLeft = 0
-	is.At, is.Lag, is.BehindMS, is.ReportedAt = nil, nil, nil, nil
+	is.AsOf, is.Lag, is.BehindMS, is.ReportedAt = nil, nil, nil, nil
 	if is.Final {
 		is.Ledger = nil
 	}
 	for i := range is.Shards {
-		is.Shards[i].At = ""
+		is.Shards[i].AsOf = ""
 	}
 	text, err := json.Marshal([]any{w, is, rows(v, ordinal, nil), rows(v, competition, nil), rows(v, modified, nil), v.Place, v.Counts, v.InRange})
 	require.NoError(t, err)
@@ -43,6 +43,9 @@ func TestAnETagIsAnotherWhereTheAnswerIs(t *testing.T) {
 			v.Counts = rapid.SliceOfN(rapid.Int64Range(0, 1), 0, 2).Draw(t, name)
 			if rapid.Bool().Draw(t, name) {
 				v.Refilling = []workers.Refilling{{Field: "points/0"}}
+			}
+			if rapid.Bool().Draw(t, name) {
+				v.Halted = []workers.Reported{{Field: "points/0", Line: workers.Line{Reason: word.Draw(t, name)}}}
 			}
 			for range rapid.IntRange(0, 2).Draw(t, name) {
 				v.Standings = append(v.Standings, ranking.Standing{

@@ -21,16 +21,10 @@ const (
 
 // exportWindow handles GET …/export.
 func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
-	format, err := q.choice("format", "ndjson", "csv")
-	if err != nil {
-		return err
-	}
-	raw, err := q.choice("raw", "0", "1")
-	if err != nil {
-		return err
-	}
+	format := q.choice("format", "ndjson", "csv")
+	raw := q.choice("raw", "0", "1")
 	if raw == "1" && format != "csv" {
-		return wrong("raw", "requires format=csv; NDJSON is always exact")
+		return wrong("raw", "raw requires format=csv. NDJSON is always exact")
 	}
 	t, _, err := q.target(a)
 	if err != nil {
@@ -40,12 +34,9 @@ func (a *api) exportWindow(q *request, w http.ResponseWriter) error {
 	if q.head() {
 		first.Limit = 0 // the window without its rows
 	}
-	v, err := a.page(q, t, first)
+	v, err := unlessLost(a.page(q, t, first))
 	if err != nil {
 		return err
-	}
-	if p := lostProblem(&v); p != nil {
-		return p
 	}
 	t = v.Target
 	t.Named = v.Window.Name // stay with this window when current or previous moves on

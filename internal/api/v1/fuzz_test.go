@@ -25,7 +25,7 @@ import (
 // values, or reports that nothing is found.
 func FuzzNoRequestMakesTheAPIFail(f *testing.F) {
 	for _, path := range []string{"/v1/boards", "/v1/boards/global/periods/weekly/windows/current/standings", "/v1/members/u1", "/", "/v1/boards/global/periods/weekly/windows/current/members/lookup", "/v1/boards/global/periods/weekly/windows/current/rank", "/v1/boards/global/periods/weekly/windows/previous/stream"} {
-		for _, query := range []string{"", "limit=3&offset=1", "after=AQ", "ranks=dense", "member=u1&n=500", "min_points=-9223372036854775808", "min_offset=points/0@9&wait_ms=0", "points=1&n=3", "percent=0.0001", "boards=a,b&periods=weekly", "fields=a:1", "member=u1&n=0&interval_ms=60000", "member=%0a%0adata:&ranks=modified", "%", "a=b;c"} {
+		for _, query := range []string{"", "limit=3&offset=1", "cursor=AQ", "ranks=dense", "member=u1&n=500", "min_points=-9223372036854775808", "min_offset=points/0@9&wait_ms=0", "points=1&n=3", "percent=0.0001", "boards=a,b&periods=weekly", "fields=a:1", "member=u1&n=0&interval_ms=60000", "member=%0a%0adata:&ranks=modified", "%", "a=b;c"} {
 			f.Add(http.MethodGet, path, query, "")
 		}
 	}

@@ -25,18 +25,17 @@ func (a *api) keep(q *request, v *reading.View, is *answer) *answer {
 // keeping returns the Cache-Control of an answer about a window as it was read. It is empty if caches must
 // revalidate the answer at each use:
 //
-//   - the path names current or previous: the name will mean another window. A page read by after has the same
+//   - the path names current or previous: the name will mean another window. A page read by cursor has the same
 //     path, so this applies to it, too;
 //   - with min_offset: the client repeats the request until the record counts;
 //   - the window is not final on every shard, or may not be final any more: Redis is being refilled, or some
 //     events are not counted yet.
 func (a *api) keeping(q *request, v *reading.View) string {
-	state := v.State()
 	named := q.PathValue("window")
 	switch {
 	case named == reading.Current, named == reading.Previous, len(q.until) > 0:
 		return ""
-	case v.Revision < 1, state != reading.Whole && state != reading.Incomplete:
+	case v.Revision < 1, len(v.Refilling) > 0 || v.CatchingUp():
 		return ""
 	case a.Tokens != nil: // a proxy must not serve it to its other clients; Vary names the token
 		return fmt.Sprintf("private, max-age=%d, immutable", finalMaxAge)

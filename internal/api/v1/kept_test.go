@@ -62,7 +62,7 @@ func (f *fixture) named(rest string) string {
 }
 
 // aboutAWindow has the requests whose responses may be cached.
-var aboutAWindow = []string{"", "/standings?limit=3", "/around?member=u1", "/around?member=nobody&absent=top", "/members/u1", "/members/nobody", "/rank?points=1", "/rank?percent=50", "/export", "/export?format=csv"}
+var aboutAWindow = []string{"", "/standings?limit=3", "/around?member=u1", "/around?member=nobody&if_missing=top", "/members/u1", "/members/nobody", "/rank?points=1", "/rank?percent=50", "/export", "/export?format=csv"}
 
 // otherwise returns the Cache-Control of a response that must not be cached.
 func otherwise(path string) string {
@@ -87,11 +87,11 @@ func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
 		if of > 1 {
 			f.sealed(1, 0)
 			every(otherwise) // the other shards' parts still accept events
-			require.False(t, read[windowOnly](f, f.named("")).Trust.Final)
+			require.False(t, read[windowOnly](f, f.named("")).Status.Final)
 		}
 		f.sealed(1)
 		every(func(string) string { return "public, max-age=3600, immutable" })
-		is := read[standingsAnswer](f, f.named("/standings?limit=3")).Trust
+		is := read[standingsAnswer](f, f.named("/standings?limit=3")).Status
 		require.True(t, is.Final)
 		require.EqualValues(t, 1, is.Revision)
 
@@ -99,8 +99,8 @@ func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
 			require.Equal(t, otherwise(path), f.get(w("global")+path).header.Get("Cache-Control"), path)
 		}
 		next := read[standingsAnswer](f, w("global")+"/standings").Next
-		require.Equal(t, "no-cache", f.get(w("global")+"/standings", "after", *next).header.Get("Cache-Control"))
-		require.Equal(t, "public, max-age=3600, immutable", f.get(f.named("/standings"), "after", *next).header.Get("Cache-Control"))
+		require.Equal(t, "no-cache", f.get(w("global")+"/standings", "cursor", *next).header.Get("Cache-Control"))
+		require.Equal(t, "public, max-age=3600, immutable", f.get(f.named("/standings"), "cursor", *next).header.Get("Cache-Control"))
 		for _, offset := range []string{"points/0@9", "points/0@10"} { // the first one counts, the second does not
 			require.Equal(t, "no-cache", f.get(f.named("/standings"), "min_offset", offset, "wait_ms", "0").header.Get("Cache-Control"))
 		}
@@ -112,7 +112,7 @@ func TestAnAnswerIsKeptWhereNoEventCanChangeItsWindowAnyMore(t *testing.T) {
 		every(otherwise)
 		f.sealed(2)
 		every(func(string) string { return "public, max-age=3600, immutable" })
-		require.EqualValues(t, 2, read[windowOnly](f, f.named("")).Trust.Revision)
+		require.EqualValues(t, 2, read[windowOnly](f, f.named("")).Status.Revision)
 		require.NoError(t, f.client.Del(t.Context(), f.boards.Shards()[0].Keys().Workers()).Err())
 		every(otherwise) // no report: the consumers may be behind
 	}

@@ -46,7 +46,7 @@ type exportEnd struct {
 	End    bool         `json:"end"`
 	Rows   int64        `json:"rows"`
 	Window windowAnswer `json:"window"`
-	Trust  trust        `json:"trust"` // of the last page
+	Status status       `json:"status"` // of the last page
 }
 
 // exportDone is the last line of an export of several windows.
@@ -86,7 +86,7 @@ func (n *ndjson) Rows(v *reading.View) error {
 }
 
 func (n *ndjson) End(v *reading.View, rows int64) error {
-	return n.Encode(&exportEnd{true, rows, windowOf(v), trustOf(v, nil)})
+	return n.Encode(&exportEnd{true, rows, windowOf(v), statusOf(v, nil)})
 }
 
 func (n *ndjson) Done(windows, rows int64) error {

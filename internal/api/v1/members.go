@@ -18,7 +18,7 @@ import (
 // memberAnswer is a member's standing in a window.
 type memberAnswer struct {
 	Window   windowAnswer `json:"window"`
-	Trust    trust        `json:"trust"`
+	Status   status       `json:"status"`
 	Ranks    string       `json:"ranks"`
 	Standing standing     `json:"standing"`
 	// Percentile is the share of members that rank below, in percent; null if the member has no standing.
@@ -30,26 +30,17 @@ type memberAnswer struct {
 // above is the row with the next better rank.
 type above struct {
 	standing
-	// PointsMissing is how many more points the member needs to pass this one; null on a board that has fields.
-	PointsMissing *int64 `json:"points_missing"`
+	// PointsToNextRank is how many more points the member needs to pass this one; null on a board that has fields.
+	PointsToNextRank *int64 `json:"points_to_next_rank"`
 }
 
 // getMember handles GET …/members/{member}.
 func (a *api) getMember(q *request) (*answer, error) {
-	id, err := member("member", q.PathValue("member"))
-	if err != nil {
-		return nil, err
-	}
-	style, err := q.choice("ranks", ordinal, competition, modified)
-	if err != nil {
-		return nil, err
-	}
-	shadow, err := q.choice("shadow", "false", "true")
-	if err != nil {
-		return nil, err
-	}
+	id := q.member(q.PathValue("member"))
+	style := q.choice("ranks", ordinal, competition, modified)
+	shadow := q.choice("shadow", "false", "true")
 	if shadow == "true" && style != ordinal {
-		return nil, wrong("shadow", "the rank of a banned member is ordinal only")
+		return nil, wrong("shadow", "shadow=true requires ranks=ordinal")
 	}
 	t, reached, err := q.target(a)
 	if err != nil {
@@ -61,15 +52,12 @@ func (a *api) getMember(q *request) (*answer, error) {
 	} else {
 		v, err = a.Reader.Beside(q.ctx, t, id, style != ordinal)
 	}
-	if err != nil {
+	if v, err = unlessLost(v, err); err != nil {
 		return nil, err
 	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
-	}
-	body := memberAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standing: standing{Member: id}}
+	body := memberAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Standing: standing{Member: id}}
 	body.of(&v, id, style)
-	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
+	return a.keep(q, &v, answerOf(&body, &v, body.Status.Reached)), nil
 }
 
 // of fills in the member's row and the row above it.
@@ -89,7 +77,7 @@ func (m *memberAnswer) of(v *reading.View, id, style string) {
 		next := &v.Standings[at-1]
 		m.Above = &above{standing: row(v, next, style, 0)}
 		if v.Fields.Len() == 0 {
-			m.Above.PointsMissing = new(next.Points - st.Points + 1) // on equal points the earlier member is ahead
+			m.Above.PointsToNextRank = new(next.Points - st.Points + 1) // on equal points the earlier member is ahead
 		}
 	}
 }
@@ -106,7 +94,7 @@ func share(part, whole int64) float64 {
 // aroundAnswer is a member's row with the rows above and below it.
 type aroundAnswer struct {
 	Window    windowAnswer `json:"window"`
-	Trust     trust        `json:"trust"`
+	Status    status       `json:"status"`
 	Ranks     string       `json:"ranks"`
 	Member    string       `json:"member"`
 	Standings []standing   `json:"standings"`
@@ -120,45 +108,30 @@ const (
 // listAround handles GET …/around.
 func (a *api) listAround(q *request) (*answer, error) {
 	if !q.query.Has("member") {
-		return nil, wrong("member", "is required")
+		return nil, wrong("member", "member is required")
 	}
-	id, err := member("member", q.query.Get("member"))
-	if err != nil {
-		return nil, err
-	}
-	n, err := q.number("n", usualAround, 0, mostAround)
-	if err != nil {
-		return nil, err
-	}
-	absent, err := q.choice("absent", "error", "top", "bottom")
-	if err != nil {
-		return nil, err
-	}
-	style, err := q.choice("ranks", ordinal, competition, modified)
-	if err != nil {
-		return nil, err
-	}
+	id := q.member(q.query.Get("member"))
+	n := q.number("n", usualAround, 0, mostAround)
+	ifMissing := q.choice("if_missing", "error", "top", "bottom")
+	style := q.choice("ranks", ordinal, competition, modified)
 	t, reached, err := q.target(a)
 	if err != nil {
 		return nil, err
 	}
 	v, err := a.Reader.Around(q.ctx, t, id, int(n), style != ordinal)
 	if err == nil && v.Lost == "" && !slices.ContainsFunc(v.Standings, func(st ranking.Standing) bool { return st.Rank > 0 }) {
-		if absent == "error" {
-			p := problemf(notFound, "The member has no standing in %s %s %s; absent=top and absent=bottom return an end of the board instead", v.Name, v.Window.Period, v.Window.Name)
+		if ifMissing == "error" {
+			p := problemf(notFound, "The member has no standing in %s %s %s. if_missing=top and if_missing=bottom return an end of the board instead", v.Name, v.Window.Period, v.Window.Name)
 			p.Parameter = "member"
 			return nil, p
 		}
-		v, err = a.Reader.Rows(q.ctx, v.Target, reading.Page{Limit: int(2*n + 1), Bottom: absent == "bottom", Ties: style != ordinal})
+		v, err = a.Reader.Rows(q.ctx, v.Target, reading.Page{Limit: int(2*n + 1), Bottom: ifMissing == "bottom", Ties: style != ordinal})
 	}
-	if err != nil {
+	if v, err = unlessLost(v, err); err != nil {
 		return nil, err
 	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
-	}
-	body := aroundAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Member: id, Standings: rows(&v, style, nil)}
-	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
+	body := aroundAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Member: id, Standings: rows(&v, style, nil)}
+	return a.keep(q, &v, answerOf(&body, &v, body.Status.Reached)), nil
 }
 
 // lookup is the body of POST …/members/lookup.
@@ -169,7 +142,7 @@ type lookup struct {
 // lookupAnswer is the standings of the requested members, ranked among themselves.
 type lookupAnswer struct {
 	Window    windowAnswer `json:"window"`
-	Trust     trust        `json:"trust"`
+	Status    status       `json:"status"`
 	Ranks     string       `json:"ranks"`
 	Standings []standing   `json:"standings"` // by rank, each with its place among them
 	Absent    []string     `json:"absent"`    // members without a standing
@@ -177,10 +150,7 @@ type lookupAnswer struct {
 
 // lookUpMembers handles POST …/members/lookup.
 func (a *api) lookUpMembers(q *request) (*answer, error) {
-	style, err := q.choice("ranks", ordinal, competition, modified)
-	if err != nil {
-		return nil, err
-	}
+	style := q.choice("ranks", ordinal, competition, modified)
 	ids, err := q.members()
 	if err != nil {
 		return nil, err
@@ -189,14 +159,11 @@ func (a *api) lookUpMembers(q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.Reader.Members(q.ctx, t, style != ordinal, ids...)
+	v, err := unlessLost(a.Reader.Members(q.ctx, t, style != ordinal, ids...))
 	if err != nil {
 		return nil, err
 	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
-	}
-	body := lookupAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standings: []standing{}, Absent: []string{}}
+	body := lookupAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Standings: []standing{}, Absent: []string{}}
 	found := slices.DeleteFunc(v.Standings, func(st ranking.Standing) bool {
 		if st.Rank == 0 {
 			body.Absent = append(body.Absent, st.Member)
@@ -261,18 +228,9 @@ const (
 
 // getMemberOfBoards handles GET /v1/members/{member}.
 func (a *api) getMemberOfBoards(q *request) (*answer, error) {
-	id, err := member("member", q.PathValue("member"))
-	if err != nil {
-		return nil, err
-	}
-	style, err := q.choice("ranks", ordinal, competition, modified)
-	if err != nil {
-		return nil, err
-	}
-	named, err := q.choice("window", reading.Current, reading.Previous)
-	if err != nil {
-		return nil, err
-	}
+	id := q.member(q.PathValue("member"))
+	style := q.choice("ranks", ordinal, competition, modified)
+	named := q.choice("window", reading.Current, reading.Previous)
 	targets, err := a.targets(q, named)
 	if err != nil {
 		return nil, err
@@ -282,14 +240,11 @@ func (a *api) getMemberOfBoards(q *request) (*answer, error) {
 	group.SetLimit(windowsAtOnce)
 	for i, t := range targets {
 		group.Go(func() error {
-			v, err := a.Reader.Beside(ctx, t, id, style != ordinal)
+			v, err := unlessLost(a.Reader.Beside(ctx, t, id, style != ordinal))
 			if err != nil {
 				return err
 			}
-			if p := lostProblem(&v); p != nil {
-				return p
-			}
-			m := memberAnswer{Window: windowOf(&v), Trust: trustOf(&v, nil), Ranks: style, Standing: standing{Member: id}}
+			m := memberAnswer{Window: windowOf(&v), Status: statusOf(&v, nil), Ranks: style, Standing: standing{Member: id}}
 			m.of(&v, id, style)
 			body.Standings[i] = m
 			return nil
@@ -304,12 +259,15 @@ func (a *api) getMemberOfBoards(q *request) (*answer, error) {
 // targets returns the windows for the requested boards and periods. It skips periods that a board does not have,
 // unless the board has none of the requested periods.
 func (a *api) targets(q *request, named string) ([]reading.Target, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
 	boards := q.list("boards")
 	if boards == nil {
 		boards = a.Reader.Named
 	}
 	if len(boards) == 0 {
-		return nil, wrong("boards", "is required, since boards are not configured")
+		return nil, wrong("boards", "boards is required, since the server has no list of boards")
 	}
 	periods := q.list("periods")
 	if periods == nil {
@@ -318,7 +276,7 @@ func (a *api) targets(q *request, named string) ([]reading.Target, error) {
 		}
 	}
 	if len(boards)*len(periods) > mostWindows {
-		return nil, wrong("boards", "%d boards in %d periods exceed %d windows", len(boards), len(periods), mostWindows)
+		return nil, wrong("boards", "%d boards in %d periods are more than %d windows", len(boards), len(periods), mostWindows)
 	}
 	var all []reading.Target
 	for _, board := range boards {

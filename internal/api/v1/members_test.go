@@ -35,7 +35,7 @@ func TestAMemberIsSeenWithWhatIsMissingToTheNextRank(t *testing.T) {
 					continue
 				}
 				f.equal(all[i-1:i], all, style, []standing{m.Above.standing})
-				require.Equal(t, all[i-1].Points-all[i].Points+1, *m.Above.PointsMissing)
+				require.Equal(t, all[i-1].Points-all[i].Points+1, *m.Above.PointsToNextRank)
 			}
 		}
 		nobody := read[memberAnswer](f, w("global")+"/members/nobody")
@@ -56,8 +56,8 @@ func TestAMembersSurroundingsAreFullAtTheEnds(t *testing.T) {
 			f.equal(all[from:from+7], all, modified, a.Standings)
 		}
 		f.equal(all, all, ordinal, read[aroundAnswer](f, w("global")+"/around", "member", all[5].Member, "n", "500").Standings)
-		f.equal(all[:7], all, ordinal, read[aroundAnswer](f, w("global")+"/around", "member", "nobody", "n", "3", "absent", "top").Standings)
-		f.equal(all[33:], all, competition, read[aroundAnswer](f, w("global")+"/around", "member", "nobody", "n", "3", "absent", "bottom", "ranks", competition).Standings)
+		f.equal(all[:7], all, ordinal, read[aroundAnswer](f, w("global")+"/around", "member", "nobody", "n", "3", "if_missing", "top").Standings)
+		f.equal(all[33:], all, competition, read[aroundAnswer](f, w("global")+"/around", "member", "nobody", "n", "3", "if_missing", "bottom", "ranks", competition).Standings)
 	})
 }
 
@@ -142,7 +142,7 @@ func TestALargeLookupHoldsRedisForShortTimes(t *testing.T) {
 func TestALookupThatIsNoneIsRefused(t *testing.T) {
 	f := newFixture(t, 1, codec.Readable)
 	for body, says := range map[string]string{
-		``: "EOF", `[]`: "cannot unmarshal", `{"members":[]}`: "1 to 1000", `{"members":["a"],"x":1}`: "unknown field", `{"members":["a"]} {}`: "a single value",
+		``: "EOF", `[]`: "cannot unmarshal", `{"members":[]}`: "1 to 1000", `{"members":["a"],"x":1}`: "unknown field", `{"members":["a"]} {}`: "a single JSON value",
 		`{"members":[""]}`: "1 to 256 bytes", `{"members":["` + strings.Repeat("x", 257) + `"]}`: "257", `{"members":[1]}`: "cannot unmarshal",
 		`{"members":["x"` + strings.Repeat(`,"y"`, 1000) + `]}`: "at most 1000 ids", `{"members":null}`: "1 to 1000", `{"members":{}}`: "cannot unmarshal",
 	} {
@@ -169,7 +169,7 @@ func TestPointsHaveTheRankThatTheyWouldHaveNow(t *testing.T) {
 				}
 			}
 			r := read[rankAnswer](f, w("global")+"/rank", "points", fmt.Sprint(points), "n", "2")
-			require.Equal(t, []int64{atLeast + 1, atLeast, more}, []int64{r.Rank, r.AtLeast, r.More})
+			require.Equal(t, []int64{atLeast + 1, atLeast, more}, []int64{r.Rank, r.AtOrAbove, r.Above})
 			from := min(max(0, int(atLeast)-2), 70-4)
 			f.equal(all[from:from+len(r.Standings)], all, ordinal, r.Standings)
 		}
@@ -191,5 +191,5 @@ func TestOneMemberOnSeveralBoards(t *testing.T) {
 	require.Equal(t, int64(4), *b.Standings[0].Standing.Rank)
 	require.JSONEq(t, `{"stage":7,"revives":1}`, string(b.Standings[1].Standing.Fields))
 	require.Nil(t, b.Standings[2].Standing.Rank)
-	require.False(t, b.Standings[2].Window.Counted)
+	require.False(t, b.Standings[2].Window.HasEvents)
 }

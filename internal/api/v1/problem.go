@@ -76,7 +76,7 @@ func problemf(word, format string, args ...any) *problem {
 
 // wrong returns the problem of an invalid parameter.
 func wrong(parameter, format string, args ...any) *problem {
-	p := problemf(badRequest, "%s: %s", parameter, fmt.Sprintf(format, args...))
+	p := problemf(badRequest, format, args...)
 	p.Parameter = parameter
 	return p
 }
@@ -102,11 +102,11 @@ func problemOf(err error) *problem {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &missing):
-		p := problemf(notFound, "%s", missing.Error())
+		p := problemf(notFound, "%s", missing.Sentences())
 		p.Parameter, p.There = missing.What, missing.There[:min(mostThere, len(missing.There))]
 		return p
 	case errors.As(err, &other):
-		return problemf(badRequest, "%s: the request does not fit the rule of that window", other.Error())
+		return problemf(badRequest, "The request does not fit the rule of that window: %s", other.Error())
 	case errors.Is(err, reading.ErrArchiveBusy):
 		return problemf(noArchive, "The window is in the archive, which has too many concurrent readers").later()
 	case errors.As(err, &away):

@@ -4,6 +4,7 @@ package v1
 // silently ignored.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -28,6 +29,13 @@ type request struct {
 	// client is the token's holder, or an address.
 	client string
 	sent   []byte // the body
+	err    error  // of the first invalid parameter
+}
+
+func (q *request) fail(err error) {
+	if q.err == nil {
+		q.err = err
+	}
 }
 
 // head reports whether the request is a HEAD request.
@@ -50,60 +58,54 @@ func newRequest(r *http.Request, o *operation, client string) (*request, error) 
 	}
 	for name, values := range query {
 		if !slices.Contains(o.parameters, name) {
-			takes := "it takes none"
-			if len(o.parameters) > 0 {
-				takes = "it takes " + strings.Join(o.parameters, ", ")
-			}
-			return nil, wrong(name, "unknown parameter of %s: %s", o.path, takes)
+			return nil, wrong(name, "Unknown parameter %s. %s takes %s", quoted(name), o.path, cmp.Or(strings.Join(o.parameters, ", "), "none"))
 		}
 		if len(values) > 1 && name != "min_offset" {
-			return nil, wrong(name, "was given %d times", len(values))
+			return nil, wrong(name, "%s is given %d times", name, len(values))
 		}
 	}
 	q := &request{Request: r, ctx: r.Context(), query: query, client: client}
 	if len(query["min_offset"]) > mostOffsets {
-		return nil, wrong("min_offset", "was given %d times, at most %d are possible", len(query["min_offset"]), mostOffsets)
+		return nil, wrong("min_offset", "min_offset is given %d times. The maximum is %d", len(query["min_offset"]), mostOffsets)
 	}
 	for _, text := range query["min_offset"] {
 		o, err := reading.ParseOffset(text)
 		if err != nil {
-			return nil, wrong("min_offset", "%v", err)
+			return nil, wrong("min_offset", "min_offset must be topic/partition@offset, such as points/3@48211, not %s", quoted(text))
 		}
 		q.until = append(q.until, o)
 	}
-	ms, err := q.number("wait_ms", usualWait.Milliseconds(), 0, longestWait.Milliseconds())
-	if err != nil {
-		return nil, err
-	}
+	ms := q.number("wait_ms", usualWait.Milliseconds(), 0, longestWait.Milliseconds())
 	if len(q.until) > 0 || o.bans && slices.Contains(o.parameters, "wait_ms") {
 		q.wait = time.Duration(ms) * time.Millisecond
 	}
-	return q, nil
+	return q, q.err
 }
 
-// number reads a whole number within a range, or returns usual if the parameter is missing.
-func (q *request) number(name string, usual, least, most int64) (int64, error) {
-	text := q.query.Get(name)
-	if text == "" && !q.query.Has(name) {
-		return usual, nil
+// number reads a whole number within a range, or returns usual if the parameter is missing or wrong.
+func (q *request) number(name string, usual, least, most int64) int64 {
+	if !q.query.Has(name) {
+		return usual
 	}
+	text := q.query.Get(name)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
-		return 0, wrong(name, "%s must be a whole number from %d to %d", quoted(text), least, most)
+		q.fail(wrong(name, "%s must be a whole number from %d to %d, not %s", name, least, most, quoted(text)))
+		return usual
 	}
-	return n, nil
+	return n
 }
 
-// choice reads one of some words, or returns the first word if the parameter is missing.
-func (q *request) choice(name string, words ...string) (string, error) {
+// choice reads one of some words, or returns the first word if the parameter is missing or wrong.
+func (q *request) choice(name string, words ...string) string {
 	text := q.query.Get(name)
-	if !q.query.Has(name) {
-		return words[0], nil
+	switch {
+	case slices.Contains(words, text):
+		return text
+	case q.query.Has(name):
+		q.fail(wrong(name, "%s must be one of %s, not %s", name, strings.Join(words, ", "), quoted(text)))
 	}
-	if !slices.Contains(words, text) {
-		return "", wrong(name, "%s must be one of %s", quoted(text), strings.Join(words, ", "))
-	}
-	return text, nil
+	return words[0]
 }
 
 // list reads a comma-separated list; nil if the parameter is missing or empty.
@@ -114,12 +116,20 @@ func (q *request) list(name string) []string {
 	return strings.Split(q.query.Get(name), ",")
 }
 
-// member validates a member id.
-func member(parameter, id string) (string, error) {
+// checkMember validates a member id.
+func checkMember(parameter, id string) error {
 	if len(id) < 1 || len(id) > longestID {
-		return "", wrong(parameter, "a member id must have 1 to %d bytes, not %d", longestID, len(id))
+		return wrong(parameter, "A member id must have 1 to %d bytes, not %d", longestID, len(id))
 	}
-	return id, nil
+	return nil
+}
+
+// member validates the parameter member.
+func (q *request) member(id string) string {
+	if err := checkMember("member", id); err != nil {
+		q.fail(err)
+	}
+	return id
 }
 
 // waited is the result of waiting for records.
@@ -128,8 +138,12 @@ type waited struct {
 	ok    bool
 }
 
-// target returns the window that the path names, after it has waited for the events in min_offset.
+// target returns the window that the path names, after it has waited for the events in min_offset. If a parameter
+// is invalid, that is the error.
 func (q *request) target(a *api) (t reading.Target, reached *waited, err error) {
+	if q.err != nil {
+		return t, nil, q.err
+	}
 	if len(q.until) > 0 {
 		ok, err := a.Reader.Reached(q.ctx, q.until, q.wait)
 		if err != nil {

@@ -5,7 +5,7 @@
 //	                                                         └─▶ live ─▶ reading, once for many streams
 //
 // Every answer about a window states the time and the ledger of its read, and whether the window is complete
-// (trust). Values of one shard are read by one script at one instant. Exceptions are exports and long lookups,
+// (status). Values of one shard are read by one script at one instant. Exceptions are exports and long lookups,
 // which are read in parts. Each shard is read at its own instant.
 package v1
 
@@ -82,6 +82,8 @@ type operation struct {
 	bans bool
 	// stream writes the response itself, row by row. The response as a whole has no deadline.
 	stream func(*api, *request, http.ResponseWriter) error
+	// open: the operation requires no token.
+	open bool
 	// lasts: the response continues while the client stays connected. It has its own limit, and its duration is
 	// not observed.
 	lasts bool
@@ -91,21 +93,21 @@ const window = "/v1/boards/{board}/periods/{period}/windows/{window}"
 
 // operations are all operations of the API.
 var operations = []operation{
-	{id: "listBoards", method: http.MethodGet, path: "/v1/boards", parameters: []string{"limit", "after"}, do: (*api).listBoards},
+	{id: "listBoards", method: http.MethodGet, path: "/v1/boards", parameters: []string{"limit", "cursor"}, do: (*api).listBoards},
 	{id: "listWindows", method: http.MethodGet, path: "/v1/boards/{board}/periods/{period}/windows", parameters: []string{"limit"}, do: (*api).listWindows},
 	{id: "getWindow", method: http.MethodGet, path: window, parameters: untilParameters, do: (*api).getWindow},
-	{id: "listStandings", method: http.MethodGet, path: window + "/standings", parameters: slices.Concat([]string{"limit", "offset", "from", "after", "min_points", "max_points", "ranks"}, untilParameters), do: (*api).listStandings},
-	{id: "listAround", method: http.MethodGet, path: window + "/around", parameters: slices.Concat([]string{"member", "n", "absent", "ranks"}, untilParameters), do: (*api).listAround},
+	{id: "listStandings", method: http.MethodGet, path: window + "/standings", parameters: slices.Concat([]string{"limit", "offset", "from", "cursor", "min_points", "max_points", "ranks"}, untilParameters), do: (*api).listStandings},
+	{id: "listAround", method: http.MethodGet, path: window + "/around", parameters: slices.Concat([]string{"member", "n", "if_missing", "ranks"}, untilParameters), do: (*api).listAround},
 	{id: "getMember", method: http.MethodGet, path: window + "/members/{member}", parameters: slices.Concat([]string{"ranks", "shadow"}, untilParameters), do: (*api).getMember},
 	{id: "lookUpMembers", method: http.MethodPost, path: window + "/members/lookup", parameters: slices.Concat([]string{"ranks"}, untilParameters), do: (*api).lookUpMembers},
 	{id: "getRank", method: http.MethodGet, path: window + "/rank", parameters: slices.Concat([]string{"points", "fields", "percent", "n"}, untilParameters), do: (*api).getRank},
 	{id: "exportWindow", method: http.MethodGet, path: window + "/export", parameters: []string{"format", "raw"}, stream: (*api).exportWindow},
 	{id: "streamWindow", method: http.MethodGet, path: window + "/stream", parameters: []string{"limit", "member", "n", "ranks", "interval_ms"}, stream: (*api).streamWindow, lasts: true},
 	{id: "getMemberOfBoards", method: http.MethodGet, path: "/v1/members/{member}", parameters: []string{"boards", "periods", "window", "ranks"}, do: (*api).getMemberOfBoards},
-	{id: "listBans", method: http.MethodGet, path: "/v1/bans", parameters: []string{"limit", "after", "member"}, bans: true, do: (*api).listBans},
+	{id: "listBans", method: http.MethodGet, path: "/v1/bans", parameters: []string{"limit", "cursor", "member"}, bans: true, do: (*api).listBans},
 	{id: "ban", method: http.MethodPost, path: "/v1/bans", parameters: []string{"wait_ms"}, bans: true, do: (*api).ban},
 	{id: "unban", method: http.MethodDelete, path: "/v1/bans", parameters: []string{"member", "board", "wait_ms"}, bans: true, do: (*api).unban},
-	{id: "getOpenAPI", method: http.MethodGet, path: "/v1/openapi.json", do: (*api).getOpenAPI},
+	{id: "getOpenAPI", method: http.MethodGet, path: "/v1/openapi.json", open: true, do: (*api).getOpenAPI},
 	{id: "getProblem", method: http.MethodGet, path: "/v1/problems/{problem}", do: (*api).getProblem},
 }
 
@@ -156,7 +158,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 	})
 	switch {
 	case len(all) == 0:
-		problemf(notFound, "Unknown path %s: see /v1/openapi.json", r.URL.EscapedPath()).write(seen)
+		problemf(notFound, "Unknown path %s. See /v1/openapi.json", r.URL.EscapedPath()).write(seen)
 		return
 	case i < 0:
 		seen.Header().Set("Allow", methodsOf(all))
@@ -165,7 +167,10 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, all []operation) {
 	}
 	o = all[i]
 	tokens := a.Tokens
-	if o.bans {
+	switch {
+	case o.open:
+		tokens = nil
+	case o.bans:
 		if p := a.Bans.off(); p != nil {
 			p.write(seen)
 			return

@@ -101,12 +101,12 @@ func sameTuple(a, b *ranking.Standing) bool { return a.Points == b.Points && a.T
 // standingsAnswer is a page of a window.
 type standingsAnswer struct {
 	Window    windowAnswer `json:"window"`
-	Trust     trust        `json:"trust"`
+	Status    status       `json:"status"`
 	Ranks     string       `json:"ranks"`
 	InRange   *int64       `json:"in_range,omitempty"` // the number of members between min_points and max_points
 	Standings []standing   `json:"standings"`
-	// Next is the next page's after; null on the last page.
-	Next *string `json:"next"`
+	// Next is the next page's cursor; null on the last page.
+	Next *string `json:"next_cursor"`
 }
 
 const (
@@ -116,22 +116,10 @@ const (
 
 // listStandings handles GET …/standings.
 func (a *api) listStandings(q *request) (*answer, error) {
-	limit, err := q.number("limit", usualLimit, 1, mostLimit)
-	if err != nil {
-		return nil, err
-	}
-	offset, err := q.number("offset", 0, 0, math.MaxInt32)
-	if err != nil {
-		return nil, err
-	}
-	from, err := q.choice("from", "top", "bottom")
-	if err != nil {
-		return nil, err
-	}
-	style, err := q.choice("ranks", ordinal, competition, modified, dense)
-	if err != nil {
-		return nil, err
-	}
+	limit := q.number("limit", usualLimit, 1, mostLimit)
+	offset := q.number("offset", 0, 0, math.MaxInt32)
+	from := q.choice("from", "top", "bottom")
+	style := q.choice("ranks", ordinal, competition, modified, dense)
 	page := reading.Page{Limit: int(limit), Offset: int(offset), Bottom: from == "bottom", Ties: style == competition || style == modified}
 	if err := q.points(a, &page); err != nil {
 		return nil, err
@@ -141,7 +129,7 @@ func (a *api) listStandings(q *request) (*answer, error) {
 		return nil, err
 	}
 	var before *cursor
-	if text := q.query.Get("after"); q.query.Has("after") {
+	if text := q.query.Get("cursor"); q.query.Has("cursor") {
 		if before, err = readCursor(text, t); err != nil {
 			return nil, err
 		}
@@ -150,20 +138,17 @@ func (a *api) listStandings(q *request) (*answer, error) {
 	}
 	switch {
 	case before != nil && (offset > 0 || page.Bottom):
-		return nil, wrong("after", "excludes offset and from=bottom")
+		return nil, wrong("cursor", "cursor excludes offset and from=bottom")
 	case page.Points != nil && page.Bottom:
-		return nil, wrong("from", "bottom excludes min_points and max_points")
+		return nil, wrong("from", "from=bottom excludes min_points and max_points")
 	case style == dense && (offset > 0 || page.Bottom || page.Points != nil || before != nil && before.dense == 0):
-		return nil, wrong("ranks", "dense excludes offset, from=bottom and a range of points; after must be the next of a dense page")
+		return nil, wrong("ranks", "ranks=dense excludes offset, from=bottom and a range of points, and cursor must be the next_cursor of a dense page")
 	}
-	v, err := a.Reader.Rows(q.ctx, t, page)
+	v, err := unlessLost(a.Reader.Rows(q.ctx, t, page))
 	if err != nil {
 		return nil, err
 	}
-	if p := lostProblem(&v); p != nil {
-		return nil, p
-	}
-	body := standingsAnswer{Window: windowOf(&v), Trust: trustOf(&v, reached), Ranks: style, Standings: rows(&v, style, before)}
+	body := standingsAnswer{Window: windowOf(&v), Status: statusOf(&v, reached), Ranks: style, Standings: rows(&v, style, before)}
 	if page.Points != nil {
 		body.InRange = &v.InRange
 	}
@@ -175,27 +160,21 @@ func (a *api) listStandings(q *request) (*answer, error) {
 		text := next.String()
 		body.Next = &text
 	}
-	return a.keep(q, &v, answerOf(&body, &v, body.Trust.Reached)), nil
+	return a.keep(q, &v, answerOf(&body, &v, body.Status.Reached)), nil
 }
 
 // points reads min_points and max_points.
 func (q *request) points(a *api, page *reading.Page) error {
-	least, err := q.number("min_points", math.MinInt64, math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return err
-	}
-	most, err := q.number("max_points", math.MaxInt64, math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return err
-	}
+	least := q.number("min_points", math.MinInt64, math.MinInt64, math.MaxInt64)
+	most := q.number("max_points", math.MaxInt64, math.MinInt64, math.MaxInt64)
 	if !q.query.Has("min_points") && !q.query.Has("max_points") {
 		return nil
 	}
 	if least > most {
-		return wrong("min_points", "%d exceeds max_points, %d", least, most)
+		return wrong("min_points", "min_points, %d, exceeds max_points, %d", least, most)
 	}
 	if a.Reader.Fields(q.PathValue("board")).Len() > 0 {
-		return wrong("min_points", "the board has fields, not points: ranges need a board with the default rule")
+		return wrong("min_points", "The board has fields, not points. Ranges require a board with the default rule")
 	}
 	page.Points = &[2]int64{least, most}
 	return nil

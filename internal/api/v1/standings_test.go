@@ -15,6 +15,7 @@ import (
 	"github.com/standings/standings/internal/codec"
 	"github.com/standings/standings/internal/ledger"
 	"github.com/standings/standings/internal/ranking"
+	"github.com/standings/standings/internal/reading"
 )
 
 // kinds runs a test for each number of shards and layout.
@@ -74,8 +75,8 @@ func TestAPageIsThatOfOneSortedListByEveryStyle(t *testing.T) {
 				p := read[standingsAnswer](f, w("global")+"/standings", "limit", "7", "offset", fmt.Sprint(from), "ranks", style)
 				f.equal(all[min(from, 120):min(from+7, 120)], all, style, p.Standings)
 				require.Equal(t, int64(120), p.Window.Members)
-				require.Equal(t, "whole", stateBut(p.Trust))
-				require.Equal(t, map[string]string{"points/0": "10"}, p.Trust.Ledger)
+				require.Equal(t, "current", stateBut(p.Status))
+				require.Equal(t, map[string]string{"points/0": "10"}, p.Status.Ledger)
 				require.Equal(t, from+7 < 120, p.Next != nil)
 			}
 			bottom := read[standingsAnswer](f, w("global")+"/standings", "limit", "9", "from", "bottom", "offset", "2", "ranks", style)
@@ -85,11 +86,11 @@ func TestAPageIsThatOfOneSortedListByEveryStyle(t *testing.T) {
 }
 
 // stateBut returns the state, ignoring that no consumer reports its position.
-func stateBut(t trust) string {
-	if t.State == "behind" && slices.Equal(t.NotCounted, []string{"points/0"}) {
-		return "whole"
+func stateBut(s status) string {
+	if s.State == "stalled" && slices.Equal(s.Stalled, []reading.StalledPartition{{Partition: "points/0", Reason: "no_consumer"}}) {
+		return "current"
 	}
-	return t.State
+	return s.State
 }
 
 func TestPagesByCursorNeitherRepeatNorSkip(t *testing.T) {
@@ -106,7 +107,7 @@ func TestPagesByCursorNeitherRepeatNorSkip(t *testing.T) {
 				if p.Next == nil {
 					break
 				}
-				query = []string{"limit", "9", "ranks", style, "after", *p.Next}
+				query = []string{"limit", "9", "ranks", style, "cursor", *p.Next}
 			}
 			f.equal(all, all, style, got)
 		}
@@ -141,7 +142,7 @@ func TestARangeOfPointsHasBothEnds(t *testing.T) {
 				if p.Next == nil || len(p.Standings) == 0 {
 					break
 				}
-				after = []string{"after", *p.Next}
+				after = []string{"cursor", *p.Next}
 			}
 			f.equal(in, all, ordinal, paged)
 		}
@@ -162,7 +163,7 @@ func TestABoardWithFieldsShowsThemInOrder(t *testing.T) {
 		require.Equal(t, []string{`b1{"stage":42,"revives":0}`, `a2{"stage":42,"revives":3}`, `d2{"stage":42,"revives":3}`, `c4{"stage":40,"revives":0}`}, got)
 
 		r := read[rankAnswer](f, w("arena")+"/rank", "fields", "stage:42,revives:3")
-		require.Equal(t, []int64{4, 3, 1}, []int64{r.Rank, r.AtLeast, r.More})
+		require.Equal(t, []int64{4, 3, 1}, []int64{r.Rank, r.AtOrAbove, r.Above})
 		for _, query := range [][]string{{"points", "3"}, {"fields", "stage:42"}, {"fields", "stage:42,revives:x"}, {"fields", "stage:42,stage:42"}, {"fields", "stage:1000,revives:0"}} {
 			require.Equal(t, http.StatusBadRequest, f.get(w("arena")+"/rank", query...).status, query)
 		}
@@ -182,37 +183,37 @@ func TestWhatIsNoRequestIsRefusedWithWhatWouldBeRight(t *testing.T) {
 		parameter string
 		says      string
 	}{
-		{w("global") + "/standings", []string{"limt", "3"}, 400, "limt", "it takes limit, offset"},
-		{w("global") + "/standings", []string{"limit", "0"}, 400, "limit", "from 1 to 1000"},
+		{w("global") + "/standings", []string{"limt", "3"}, 400, "limt", `Unknown parameter "limt". /v1/boards/{board}/periods/{period}/windows/{window}/standings takes limit, offset`},
+		{w("global") + "/standings", []string{"limit", "0"}, 400, "limit", `limit must be a whole number from 1 to 1000, not "0"`},
 		{w("global") + "/standings", []string{"limit", "1001"}, 400, "limit", "from 1 to 1000"},
 		{w("global") + "/standings", []string{"limit", ""}, 400, "limit", "from 1 to 1000"},
 		{w("global") + "/standings", []string{"limit", "3", "limit", "4"}, 400, "limit", "2 times"},
 		{w("global") + "/standings", []string{"offset", "-1"}, 400, "offset", "from 0"},
-		{w("global") + "/standings", []string{"from", "middle"}, 400, "from", "top, bottom"},
+		{w("global") + "/standings", []string{"from", "middle"}, 400, "from", `from must be one of top, bottom, not "middle"`},
 		{w("global") + "/standings", []string{"ranks", "olympic"}, 400, "ranks", "competition"},
 		{w("global") + "/standings", []string{"ranks", "dense", "offset", "3"}, 400, "ranks", "dense excludes offset"},
-		{w("global") + "/standings", []string{"ranks", "dense", "after", next}, 400, "ranks", "next of a dense page"},
-		{w("global") + "/standings", []string{"after", "x"}, 400, "after", "first page"},
-		{w("other") + "/standings", []string{"after", next}, 400, "after", "first page"},
-		{w("global") + "/standings", []string{"after", next, "offset", "1"}, 400, "after", "excludes offset"},
+		{w("global") + "/standings", []string{"ranks", "dense", "cursor", next}, 400, "ranks", "next_cursor of a dense page"},
+		{w("global") + "/standings", []string{"cursor", "x"}, 400, "cursor", "cursor must be the next_cursor of a page of this board and period. Omit it for the first page"},
+		{w("other") + "/standings", []string{"cursor", next}, 400, "cursor", "first page"},
+		{w("global") + "/standings", []string{"cursor", next, "offset", "1"}, 400, "cursor", "excludes offset"},
 		{w("global") + "/standings", []string{"min_points", "3", "max_points", "2"}, 400, "min_points", "exceeds"},
 		{w("global") + "/standings", []string{"min_offset", "points"}, 400, "min_offset", "topic/partition@offset"},
 		{w("global") + "/standings", []string{"wait_ms", "10001"}, 400, "wait_ms", "10000"},
 		{w("global") + "/around", nil, 400, "member", "is required"},
-		{w("global") + "/around", []string{"member", "nobody"}, 404, "member", "absent=top"},
+		{w("global") + "/around", []string{"member", "nobody"}, 404, "member", "if_missing=top"},
 		{w("global") + "/around", []string{"member", strings.Repeat("x", 257)}, 400, "member", "256"},
 		{w("global") + "/members/u1", []string{"shadow", "true", "ranks", "modified"}, 400, "shadow", "ordinal"},
-		{w("global") + "/rank", nil, 400, "points", "one of"},
+		{w("global") + "/rank", nil, 400, "points", "Give exactly one of points, fields and percent"},
 		{w("global") + "/rank", []string{"points", "3", "percent", "4"}, 400, "points", "one of"},
 		{w("global") + "/rank", []string{"points", "1000001"}, 400, "points", "out of range for this board"},
 		{w("global") + "/rank", []string{"percent", "101"}, 400, "percent", "100"},
 		{w("global") + "/rank", []string{"percent", "NaN"}, 400, "percent", "100"},
-		{w("global") + "/rank", []string{"fields", "stage:1"}, 400, "fields", "use points"},
+		{w("global") + "/rank", []string{"fields", "stage:1"}, 400, "fields", "Use points"},
 		{w("global") + "/export", []string{"format", "xml"}, 400, "format", "csv"},
 		{w("a%20b"), nil, 404, "board", "isn't a board's name"},
 		{"/v1/boards/global/periods/monthly/windows/current", nil, 404, "period", "no period"},
-		{"/v1/boards/global/periods/hourly/windows", nil, 404, "period", "no period"},
-		{"/v1/boards/global/periods/weekly/windows/2026-W54", nil, 404, "window", "current or previous"},
+		{"/v1/boards/global/periods/hourly/windows", nil, 404, "period", "Board global has no period hourly"},
+		{"/v1/boards/global/periods/weekly/windows/2026-W54", nil, 404, "window", "Unknown week 2026-W54. Use 2026-W01 to 2026-W53, current or previous"},
 		{"/v1/members/u1", nil, 400, "boards", "is required"},
 		{"/v1/members/u1", []string{"boards", strings.Repeat("b,", 40)}, 400, "boards", "50"},
 		{"/v1/members/u1", []string{"boards", "global", "periods", "monthly"}, 404, "period", "monthly"},

@@ -53,11 +53,8 @@ type stream struct {
 
 // streamWindow handles GET …/stream.
 func (a *api) streamWindow(q *request, w http.ResponseWriter) error {
+	ms := q.number("interval_ms", leastInterval, leastInterval, longestInterval)
 	of, err := q.watched(a)
-	if err != nil {
-		return err
-	}
-	ms, err := q.number("interval_ms", leastInterval, leastInterval, longestInterval)
 	if err != nil {
 		return err
 	}
@@ -86,33 +83,25 @@ func (a *api) streamWindow(q *request, w http.ResponseWriter) error {
 // Redis is not: the stream reports it.
 func (q *request) watched(a *api) (*watched, error) {
 	of := &watched{board: q.PathValue("board"), period: q.PathValue("period"), window: q.PathValue("window")}
-	limit, err := q.number("limit", usualLimit, 1, mostStreamed)
-	if err != nil {
-		return nil, err
-	}
-	n, err := q.number("n", usualAround, 0, mostStreamedAround)
-	if err != nil {
-		return nil, err
-	}
-	if of.ranks, err = q.choice("ranks", ordinal, competition, modified); err != nil {
-		return nil, err
-	}
+	limit := q.number("limit", usualLimit, 1, mostStreamed)
+	n := q.number("n", usualAround, 0, mostStreamedAround)
+	of.ranks = q.choice("ranks", ordinal, competition, modified)
 	switch top := !q.query.Has("member"); {
 	case top && q.query.Has("n"):
-		return nil, wrong("n", "requires member")
+		return nil, wrong("n", "n requires member")
 	case top:
 		of.limit = int(limit)
 	case q.query.Has("limit"):
-		return nil, wrong("limit", "excludes member: use n")
+		return nil, wrong("limit", "limit excludes member. Use n")
 	default:
-		of.n = int(n)
-		if of.member, err = member("member", q.query.Get("member")); err != nil {
-			return nil, err
-		}
+		of.n, of.member = int(n), q.member(q.query.Get("member"))
+	}
+	if q.err != nil {
+		return nil, q.err
 	}
 	ctx, cancel := context.WithTimeout(q.ctx, a.Timeout)
 	defer cancel()
-	_, err = a.Reader.Target(ctx, of.board, of.period, of.window)
+	_, err := a.Reader.Target(ctx, of.board, of.period, of.window)
 	if p := problemOf(err); err != nil && p.word == notFound {
 		return nil, p
 	}

@@ -87,7 +87,7 @@ type viewer struct {
 
 	arrived chan sent // events read by follow
 
-	window, trust string
+	window, state string
 	rows          map[string]standing
 	events        []string // names
 	id            string
@@ -175,20 +175,20 @@ func (v *viewer) take(e sent) {
 	}
 	var data struct {
 		Window    struct{ Window string }
-		Trust     trust
-		Left      []string
+		Status    status
+		Removed   []string
 		Standings []standing
 	}
-	require.NoError(v.t, json.Unmarshal([]byte(e.data), &data))
-	switch e.name {
-	case live.Problem:
+	if e.name == live.Problem {
 		require.Empty(v.t, e.id)
 		return
-	case live.Snapshot:
+	}
+	require.NoError(v.t, json.Unmarshal([]byte(e.data), &data))
+	if e.name == live.Snapshot {
 		v.rows = map[string]standing{}
 	}
 	require.NotEmpty(v.t, e.id)
-	for _, member := range data.Left {
+	for _, member := range data.Removed {
 		require.Contains(v.t, v.rows, member, "who leaves was there")
 		delete(v.rows, member)
 	}
@@ -198,7 +198,7 @@ func (v *viewer) take(e sent) {
 		}
 		v.rows[s.Member] = s
 	}
-	v.window, v.trust = data.Window.Window, data.Trust.State
+	v.window, v.state = data.Window.Window, data.Status.State
 }
 
 // shown returns the rows sorted by rank. Rows of equal rank are sorted by member, since shared ranks do not define

@@ -435,7 +435,7 @@ func TestStreamsHaveALimitOfTheirOwn(t *testing.T) {
 		// There may be two sources, and one per client.
 		a := from(w("arena")+"/stream", "10.0.0.1:2")
 		require.Equal(t, http.StatusTooManyRequests, a.status, "%s", a.body)
-		require.Contains(t, string(a.body), "Limit of 2 different boards and members")
+		require.Contains(t, string(a.body), "Too many different boards and members in streams of this client: the rest of the limit of 2")
 		second := stay(w("arena")+"/stream", "10.0.0.2:1")
 		a = from(w("global")+"/stream?limit=3", "10.0.0.3:1")
 		require.Equal(t, http.StatusServiceUnavailable, a.status)

@@ -124,7 +124,7 @@ func (t *Tokens) Look() error {
 func (t *Tokens) holder(r *http.Request) (string, *problem) {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok || given == "" {
-		return "", problemf(unauthorized, "Bearer token required: Authorization: Bearer …")
+		return "", problemf(unauthorized, "A bearer token is required: Authorization: Bearer …")
 	}
 	t.mu.Lock()
 	if now := time.Now(); now.Sub(t.looked) > TokensEvery {

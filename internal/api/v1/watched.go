@@ -69,12 +69,9 @@ func (r *watchedReader) read(ctx context.Context) (state live.State, err error) 
 	if err != nil {
 		return state, err
 	}
-	v, err := r.view(ctx, t)
+	v, err := unlessLost(r.view(ctx, t))
 	if err != nil {
 		return state, err
-	}
-	if p := lostProblem(&v); p != nil {
-		return state, p
 	}
 	if state, err = r.state(&v); err == nil && v.Archived {
 		r.past, r.until = state, time.Now().Add(pastFor)
@@ -94,16 +91,19 @@ func (r *watchedReader) view(ctx context.Context, t reading.Target) (reading.Vie
 
 // state returns a view as pieces of JSON.
 func (r *watchedReader) state(v *reading.View) (live.State, error) {
-	w, t := windowOf(v), trustOf(v, nil)
+	w, current := windowOf(v), statusOf(v, nil)
 	b := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)
 	var texts [3]string
-	timeless := t
-	timeless.At, timeless.Ledger, timeless.Shards = nil, nil, nil // these change with every event of any board
-	timeless.ReportedAt = nil                                     // this changes every second
+	timeless := current
+	timeless.Ledger, timeless.Shards = nil, nil // these change with every event of any board
+	timeless.ReportedAt = nil                   // this changes every second
+	if !v.Archived {
+		timeless.AsOf = nil
+	}
 	lasting := w
 	lasting.SecondsLeft = 0
-	for i, of := range [][2]any{{w, t}, {changeWindow{w.Window, w.Members, w.SecondsLeft}, t}, {lasting, timeless}} {
+	for i, of := range [][2]any{{w, current}, {changeWindow{w.Window, w.Members, w.SecondsLeft}, current}, {lasting, timeless}} {
 		if err := encode(b, of[0]); err != nil {
 			return live.State{}, err
 		}
@@ -111,7 +111,7 @@ func (r *watchedReader) state(v *reading.View) (live.State, error) {
 		if err := encode(b, of[1]); err != nil {
 			return live.State{}, err
 		}
-		texts[i] = fmt.Sprintf(`"window":%s,"trust":%s`, window, bytes.TrimSpace(b.Bytes()))
+		texts[i] = fmt.Sprintf(`"window":%s,"status":%s`, window, bytes.TrimSpace(b.Bytes()))
 	}
 	s := live.State{Of: w.Start + " " + w.Window, Beside: texts[2], Change: []byte("{" + texts[1])}
 	snapshot := fmt.Sprintf(`{%s,"ranks":"%s"`, texts[0], r.of.ranks)
@@ -166,9 +166,9 @@ func (a *api) watch(of *watched, client string, s *stream) error {
 	s.watch, err = a.live.Watch(*of, client, s.interval, r.read)
 	switch {
 	case errors.Is(err, live.ErrFull):
-		return a.Metrics.refused(ofShown, problemf(overloaded, "Limit of %d different boards and members in streams reached", a.live.Sources).later())
+		return a.Metrics.refused(ofShown, problemf(overloaded, "Too many different boards and members in streams: the limit is %d", a.live.Sources).later())
 	case errors.Is(err, live.ErrClient):
-		return a.Metrics.refused(ofShown, problemf(tooMany, "Limit of %d different boards and members in streams reached for this client; the rest is reserved for others", a.live.Sources).later())
+		return a.Metrics.refused(ofShown, problemf(tooMany, "Too many different boards and members in streams of this client: the rest of the limit of %d is reserved for others", a.live.Sources).later())
 	case err != nil:
 		return problemf(unavailable, "The server is shutting down").later()
 	}

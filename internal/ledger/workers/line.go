@@ -74,6 +74,9 @@ const ReportEvery = time.Second
 // HaltTorn is the reason of a halt because a piece was written in part.
 const HaltTorn = "torn"
 
+// ReasonTransaction is the reason of a running worker if an open transaction holds records back.
+const ReasonTransaction = "transaction"
+
 // Text returns the line as it is written.
 func (l Line) Text() string {
 	text, err := json.Marshal(l)

@@ -23,6 +23,8 @@ type Progress struct {
 	Refilling []Refilling
 	Halted    []Reported
 	Waiting   []Reported
+	// Blocked are the partitions in which an open transaction holds back the records behind it.
+	Blocked []Reported
 	// Silent are the partitions whose worker hasn't reported within StaleAfter.
 	Silent []Reported
 	// NotBegun are topics without any partition in the ledger.
@@ -54,7 +56,7 @@ type Reported struct {
 
 // CatchingUp reports whether the boards are behind by more than the events that are always in flight.
 func (p *Progress) CatchingUp() bool {
-	return len(p.Halted)+len(p.Waiting)+len(p.Silent)+len(p.NotBegun) > 0 || p.Unread || p.Behind > behindAfter
+	return len(p.Halted)+len(p.Waiting)+len(p.Blocked)+len(p.Silent)+len(p.NotBegun) > 0 || p.Unread || p.Behind > behindAfter
 }
 
 // Left returns the number of records to be read again.
@@ -127,11 +129,13 @@ func (p *Progress) add(lines *Lines, field string, st *ledger.State) {
 		// complete.
 		r.Line.State, r.Line.Reason = StateHalted, HaltTorn
 	}
-	switch r.Line.State {
-	case StateHalted:
+	switch {
+	case r.Line.State == StateHalted:
 		p.Halted = append(p.Halted, r)
-	case StateWaiting:
+	case r.Line.State == StateWaiting:
 		p.Waiting = append(p.Waiting, r)
+	case r.Line.Reason == ReasonTransaction:
+		p.Blocked = append(p.Blocked, r)
 	}
 	if r.Line.Lag == nil {
 		p.Lag.Known, p.Unread = false, true

@@ -95,6 +95,12 @@ func TestHowFarTheBoardsAreIsWhatStandsBesideThem(t *testing.T) {
 			want:       Progress{Halted: as("a/0", StateHalted, time.Second, 3, never), Lag: Lag{Known: true, Records: 3}, ReportedAt: ago(2 * time.Second)},
 			catchingUp: true,
 		},
+		"an open transaction holds records back": {
+			state:      ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": `{"written":` + fmt.Sprint(ago(0).UnixMilli()) + `,"state":"running","reason":"transaction","lag":40}`}},
+			topics:     []string{"a"},
+			want:       Progress{Blocked: []Reported{{Field: "a/0", Line: Line{Written: ago(0).UnixMilli(), State: StateRunning, Reason: ReasonTransaction, Lag: new(int64(40))}}}, Lag: Lag{Known: true, Records: 40}, ReportedAt: ago(0)},
+			catchingUp: true,
+		},
 		"waiting": {
 			state:      ledger.State{Ledger: map[string]string{"a/0": "5"}, Workers: map[string]string{"a/0": text(StateWaiting, time.Second, 0, never)}},
 			topics:     []string{"a"},

@@ -1,10 +1,10 @@
-// The page: what is chosen, which is in the address after #; one stream of that; and what is shown of
-// it. All that comes from the server is shown as text.
+// The page: one stream of what is chosen, and what is shown of it. All that comes from the server is shown as text.
 
 import * as text from './text.js'
 import { Stream, Refused, get } from './stream.js'
 import { Table, value } from './table.js'
 import { Plot, counted } from './plot.js'
+import { link, options, pills, read, tops, windowPath } from './choices.js'
 
 const $ = (id) => document.getElementById(id)
 const api = new URL('v1/', document.baseURI)
@@ -12,29 +12,9 @@ const tokenKey = 'standings-token'
 
 // --- what is chosen -----------------------------------------------------------
 
-const tops = [10, 25, 100]
-const usual = { board: '', period: '', window: 'current', top: 25, member: '' }
-
-function read() {
-  const given = new URLSearchParams(location.hash.slice(1))
-  const top = Number(given.get('top'))
-  return {
-    board: given.get('board') ?? '', period: given.get('period') ?? '', window: given.get('window') || 'current',
-    top: tops.includes(top) ? top : usual.top, member: given.get('member') ?? '',
-  }
-}
-
-function link(of) {
-  const all = new URLSearchParams({ board: of.board, period: of.period })
-  for (const name of ['window', 'top', 'member']) if (of[name] !== usual[name]) all.set(name, of[name])
-  return '#' + all
-}
-
 let chosen = read()
 let boards = [] // as v1/boards lists them
 let windows = null // of the board and period that are chosen
-
-const windowPath = (of) => ['boards', of.board, 'periods', of.period, 'windows', of.window].map(encodeURIComponent).join('/')
 
 // choose changes some of it, as a step that Back takes back.
 function choose(change) {
@@ -48,10 +28,11 @@ function choose(change) {
 
 const table = new Table($('table'), $('columns'), $('rows'))
 const rate = new Plot($('rate-plot')), lag = new Plot($('lag-plot'))
-let state = null // of the stream: {window, trust, rows by member, at}
+let state = null // of the stream: {window, status, rows by member, at}
 let stream = null
 let drawing = 0
 let problem = ''
+let sought = false // the chosen member's row is not in view yet
 
 // put changes a text only if it is another one: what is the same costs nothing.
 function put(e, words) {
@@ -114,10 +95,14 @@ function connected(word, why, wait) {
   }
 }
 
+// secondsLeft is the time until the window's end: an event may have come a while ago.
+const secondsLeft = () => state.window.seconds_left - (performance.now() - state.at) / 1000
+const isOver = () => secondsLeft() <= 0
+
 function render() {
   drawing = 0
   if (!state) return
-  const { window: w, trust } = state
+  const { window: w, status } = state
   const fields = w.fields ?? [null]
   const rows = [...state.rows.values()].filter((r) => r.rank !== null).sort((a, b) => a.rank - b.rank || (a.position ?? 0) - (b.position ?? 0))
   table.show(rows, fields, chosen.member, (member) => link({ ...chosen, member }))
@@ -128,15 +113,20 @@ function render() {
   put($('about'), w.period + ' · ' + w.window + ' · ' + text.bounds(w) + ' · ' + text.plural(w.members, 'member').replace(' ', '\u00a0'))
   put($('caption'), 'The standings of ' + name + ', ' + w.period + ', ' + w.window)
   $('empty').hidden = rows.length > 0 || chosen.member !== ''
+  put($('empty'), isOver() ? 'Nobody is in this window.' : 'Nobody is in this window yet.')
   showMember(rows, fields)
-  const [tone, title, meaning] = text.trust(trust)
-  const card = $('trust')
-  if (card.dataset.tone !== tone) card.dataset.tone = tone
-  if ($('trust-title').textContent !== title) {
-    if (tone !== 'good' && $('trust-title').textContent) say(title + '. ' + meaning, 5000)
-    $('trust-title').textContent = title
+  if (sought && $('rows').querySelector('[aria-current]')) {
+    $('rows').querySelector('[aria-current]').scrollIntoView({ block: 'nearest' })
+    sought = false
   }
-  put($('trust-text'), meaning)
+  const [tone, title, meaning] = text.status(status, isOver())
+  const card = $('status')
+  if (card.dataset.tone !== tone) card.dataset.tone = tone
+  if ($('status-title').textContent !== title) {
+    if (tone !== 'good' && $('status-title').textContent) say(title + '. ' + meaning, 5000)
+    $('status-title').textContent = title
+  }
+  put($('status-text'), meaning)
   const leader = rows[0]
   if (leader?.rank === 1 && leader.member !== state.leader) {
     if (state.leader !== undefined) say(text.visible(leader.name || leader.member) + ' leads now.', 30e3)
@@ -182,13 +172,13 @@ function take(name, data) {
     const other = state?.window.window !== data.window.window
     if (other) table.clear()
     const first = state?.leader === undefined || other
-    state = { ...(first ? {} : state), window: data.window, trust: data.trust, rows: new Map() }
+    state = { ...(first ? {} : state), window: data.window, status: data.status, rows: new Map() }
     if (windows && windows.current !== null && chosen.window === 'current' && windows.current !== data.window.window) loadWindows()
     if (first) say(chosen.member ? 'Shown: the surroundings of ' + text.visible(chosen.member) : 'Shown: ' + text.visible(data.window.board) + ', ' + data.window.period + ', ' + data.window.window)
   } else if (name === 'change' && state) {
     state.window = { ...state.window, ...data.window }
-    state.trust = data.trust
-    for (const member of data.left) state.rows.delete(member)
+    state.status = data.status
+    for (const member of data.removed) state.rows.delete(member)
   } else return
   for (const row of data.standings) state.rows.set(row.member, row)
   state.at = performance.now()
@@ -200,13 +190,13 @@ let past = [] // of the ledger's growth
 function second() {
   if (document.hidden) return
   const live = connection === 'live' && state
-  const sum = live ? counted(state.trust.ledger) : null
+  const sum = live ? counted(state.status.ledger) : null
   past.push({ at: performance.now(), sum })
   if (past.length > 4) past.shift()
   const [from, to] = [past[0], past.at(-1)]
   const known = past.length > 1 && past.every((p) => p.sum !== null)
   const events = known ? Math.max(0, to.sum - from.sum) * 1000 / (to.at - from.at) : null
-  const behind = live ? state.trust.lag : null
+  const behind = live ? state.status.lag : null
   const show = (plot, v, id) => {
     const most = plot.push(v)
     put($(id), v === null ? '–' : v >= 1e6 ? text.short(v) : text.number(Math.round(v)))
@@ -217,8 +207,8 @@ function second() {
   const w = state?.window
   $('left').hidden = !w
   if (!w) return
-  const seconds = w.seconds_left - (performance.now() - state.at) / 1000
-  const over = w.seconds_left <= 0 || seconds <= 0
+  const seconds = secondsLeft(), over = isOver()
+  if (over && $('left-text').textContent !== 'Over') draw() // the status and an empty board have other words
   put($('left-text'), over ? 'Over' : text.left(seconds))
   $('left-word').hidden = over
   const gone = over ? 1 : 1 - seconds * 1000 / (new Date(w.end) - new Date(w.start))
@@ -270,12 +260,12 @@ async function load() {
   loading = true
   try {
     const all = []
-    let after = null
+    let cursor = null
     do {
-      const page = await get(new URL('boards?' + new URLSearchParams({ limit: 1000, ...(after !== null && { after }) }), api), token())
+      const page = await get(new URL('boards?' + new URLSearchParams({ limit: 1000, ...(cursor !== null && { cursor }) }), api), token())
       all.push(...page.boards)
-      after = page.next
-    } while (after !== null && all.length < 10000)
+      cursor = page.next_cursor
+    } while (cursor !== null && all.length < 10000)
     loading = false
     boards = all
     $('token').hidden = true
@@ -307,33 +297,10 @@ async function loadWindows() {
   fillWindows()
 }
 
-function options(select, all, now) {
-  if (!all.some(([v]) => v === now)) all = [...all, [now, now]]
-  const same = select.options.length === all.length && all.every(([v, words], i) => select.options[i].value === v && select.options[i].text === words)
-  if (!same) select.replaceChildren(...all.map(([v, words]) => new Option(words, v)))
-  select.value = now
-}
-
 function fillWindows() {
   const named = (word, name) => name ? word + ' (' + name + ')' : word
   options($('window'), [['current', named('Now', windows?.current)], ['previous', named('Previous', windows?.previous)],
-    ...(windows?.windows ?? []).map((w) => [w.window, w.window])], chosen.window)
-}
-
-function pills(id, all, now, pick) {
-  const box = $(id).querySelector('.pills')
-  const name = id + '-choice'
-  const same = box.children.length === all.length && all.every((v, i) => box.children[i].firstChild.value === String(v))
-  if (!same) {
-    box.replaceChildren(...all.map((v) => {
-      const label = document.createElement('label')
-      const input = label.appendChild(Object.assign(document.createElement('input'), { type: 'radio', name, value: v }))
-      input.addEventListener('change', () => pick(input.value))
-      label.appendChild(document.createElement('span')).textContent = v
-      return label
-    }))
-  }
-  for (const label of box.children) label.firstChild.checked = label.firstChild.value === String(now)
+    ...(windows?.windows ?? []).map((w) => [w.window, w.window]).filter(([name]) => name !== windows.current && name !== windows.previous)], chosen.window)
 }
 
 // follow shows what the address says.
@@ -352,8 +319,8 @@ function follow() {
   }
   if (location.hash !== link(chosen)) history.replaceState(null, '', link(chosen))
   options($('board'), boards.map((b) => [b.board, b.board]), chosen.board)
-  pills('periods', periods.includes(chosen.period) ? periods : [...periods, chosen.period], chosen.period, (period) => choose({ period, window: 'current' }))
-  pills('tops', tops, chosen.top, (top) => choose({ top: Number(top) }))
+  pills($('periods').lastElementChild, 'periods-choice', periods.includes(chosen.period) ? periods : [...periods, chosen.period], chosen.period, (period) => choose({ period, window: 'current' }))
+  pills($('tops').lastElementChild, 'tops-choice', tops, chosen.top, (top) => choose({ top: Number(top) }))
   const before = shown
   shown = link(chosen)
   if (before === shown) {
@@ -367,6 +334,7 @@ function follow() {
   }
   fillWindows()
   $('member').value = chosen.member
+  sought = chosen.member !== ''
   state = null
   past = []
   problem = ''

@@ -76,27 +76,36 @@ export function moment(text) {
   return (at.getFullYear() === now.getFullYear() ? day : year).format(at)
 }
 
-// trust puts in words whether a window is whole: a tone, a title, and what it means.
-export function trust(t) {
-  const nobody = t.not_counting.length > 0 ? ' Nobody counts the events of ' + t.not_counting.join(', ') + ' right now.' : ''
-  const old = t.behind_ms > 0 ? ', the oldest for ' + age(t.behind_ms) : ''
-  switch (t.state) {
-    case 'refilling':
-      return ['warn', 'Being refilled', 'Redis was lost or the board was rebuilt, and events are being read again. Points rise until all of them are in.']
-    case 'behind':
-      return ['warn', 'Catching up', (t.lag > 0 ? plural(t.lag, 'event') + ' still ' + (t.lag === 1 ? 'waits' : 'wait') + ' to be counted' + old + '.' : 'Some events don’t count yet.') + nobody]
-    case 'incomplete':
-      return ['warn', 'Incomplete', 'Some events of this window were gone before they could be counted. Points may be missing for good.' + nobody]
-    case 'backup':
-      return ['warn', 'A backup', 'This is how the board was on ' + moment(t.as_of) + '. What came later isn’t in it.']
-    case 'not_counted':
-      return ['calm', 'Nothing counted', 'No event has come for this window, or it is too old to be kept.']
+// status puts in words whether a window is complete and current: a tone, a title, and what it means.
+// over: the window has ended.
+export function status(s, over) {
+  const stalled = s.stalled_partitions.map((p) => p.partition + ' (' + p.reason.replaceAll('_', ' ') + ')').join(', ')
+  const stands = stalled && ' Events of these partitions do not count right now: ' + stalled + '.'
+  const old = s.behind_ms > 0 ? ', the oldest for ' + age(s.behind_ms) : ''
+  const waits = s.lag > 0 ? plural(s.lag, 'event') + ' ' + (s.lag === 1 ? 'waits' : 'wait') + ' to be counted' + old + '.' : 'Some events do not count yet.'
+  switch (s.state) {
     case 'lost':
       return ['bad', 'Lost', 'Redis has lost this board. It has to be rebuilt from the log.']
-    case 'whole':
-      if (t.archived) return ['good', 'Final', 'From the archive: nothing can change this window any more.']
-      return t.final ? ['good', 'Final', 'All events count, and nothing can change this window any more.'] :
-        ['good', 'Whole and current', 'Nothing is missing, and new events count as they come.' + nobody]
+    case 'empty':
+      return over ? ['calm', 'No events', 'No event counts in this window, or the window is too old to be kept.' + stands] :
+        ['calm', 'No events yet', 'The first event brings the first member.' + stands]
+    case 'backup':
+      return ['warn', 'A backup', 'This is how the board was on ' + moment(s.as_of) + '. Later events are not in it.']
+    case 'archived':
+      return s.complete ? ['good', 'Final', 'From the archive: nothing can change this window any more.'] :
+        ['warn', 'Final, incomplete', 'From the archive: nothing can change this window any more, and some events are missing.']
+    case 'refilling':
+      return ['warn', 'Being refilled', 'Redis was lost or the board was rebuilt, and events are being read again. Points rise until all of them count.']
+    case 'incomplete':
+      return ['warn', 'Incomplete', 'Some events of this window were deleted before they counted. Points may be missing for good.' + stands]
+    case 'stalled':
+      return ['warn', 'Stalled', waits + stands]
+    case 'lagging':
+      return ['warn', 'Catching up', waits]
+    case 'current':
+      if (s.final) return ['good', 'Final', 'All events count, and nothing can change this window any more.']
+      return over ? ['good', 'Complete', 'The window is over and nothing is missing. Late events may still count.'] :
+        ['good', 'Complete and current', 'Nothing is missing, and new events count as they come.']
   }
-  return ['calm', String(t.state), '']
+  return ['calm', String(s.state), '']
 }

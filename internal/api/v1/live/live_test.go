@@ -75,7 +75,7 @@ func (c *client) take() string {
 	}
 	var data struct {
 		At        string
-		Left      []string
+		Removed   []string
 		Standings []struct {
 			Member string
 			Points int
@@ -85,7 +85,7 @@ func (c *client) take() string {
 	if e.Name == Snapshot {
 		c.rows = map[string]int{}
 	}
-	for _, member := range data.Left {
+	for _, member := range data.Removed {
 		require.Contains(c.t, c.rows, member)
 		delete(c.rows, member)
 	}

@@ -153,7 +153,7 @@ func (v *version) snapshotRows() []byte {
 	return v.all
 }
 
-// changedRows returns the rows that differ from an earlier version, and the members that have left since, as the
+// changedRows returns the rows that differ from an earlier version, and the members that are no longer shown, as the
 // end of a JSON object.
 func (v *version) changedRows(from *version) []byte {
 	if text := v.changes[from.number]; text != nil {
@@ -170,17 +170,17 @@ func (v *version) changedRows(from *version) []byte {
 		}
 		delete(before, row.Member)
 	}
-	left := []string{}
+	removed := []string{}
 	for _, row := range from.rows { // in the rows' order
 		if _, ok := before[row.Member]; ok {
-			left = append(left, row.Member)
+			removed = append(removed, row.Member)
 		}
 	}
-	text, err := json.Marshal(left)
+	text, err := json.Marshal(removed)
 	if err != nil {
 		panic(err) // strings can always be encoded
 	}
-	text = append(append([]byte(`,"left":`), text...), `,"standings":[`...)
+	text = append(append([]byte(`,"removed":`), text...), `,"standings":[`...)
 	text = append(appendRows(text, changed), "]}"...)
 	v.changes[from.number] = text
 	return text

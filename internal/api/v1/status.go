@@ -56,9 +56,9 @@ type windowAnswer struct {
 	TimeZone    string `json:"time_zone"`
 	TickMS      int64  `json:"tick_ms"` // the precision of reached_at
 	// Fields are the fields of a board with its own rule, most significant first.
-	Fields  []string `json:"fields,omitempty"`
-	Members int64    `json:"members"`
-	Counted bool     `json:"counted"` // false: no event has arrived, or the retention is over
+	Fields    []string `json:"fields,omitempty"`
+	Members   int64    `json:"members"`
+	HasEvents bool     `json:"has_events"` // false: no event has counted yet, or the retention is over
 }
 
 func windowOf(v *reading.View) windowAnswer {
@@ -69,7 +69,7 @@ func windowOf(v *reading.View) windowAnswer {
 	}
 	a := windowAnswer{
 		Board: v.Name, Period: string(w.Period), Window: w.Name, Start: timeMS(w.Start), End: timeMS(w.End), SecondsLeft: left,
-		TimeZone: v.Target.Period.Zone, TickMS: v.Tick.Milliseconds(), Members: v.Members, Counted: v.Listed,
+		TimeZone: v.Target.Period.Zone, TickMS: v.Tick.Milliseconds(), Members: v.Members, HasEvents: v.Listed,
 	}
 	for _, f := range v.Fields.List() {
 		a.Fields = append(a.Fields, f.Name)
@@ -77,81 +77,79 @@ func windowOf(v *reading.View) windowAnswer {
 	return a
 }
 
-// trust describes how current and complete an answer is.
-type trust struct {
-	At    *string `json:"at"` // by Redis's clock; null if Redis has no standings
-	State string  `json:"state"`
+// status describes how current and complete an answer is.
+type status struct {
+	State string `json:"state"`
+	// AsOf is the time of the read, by Redis's clock, or when the archive's copy was taken; null if Redis has no
+	// standings.
+	AsOf       *string `json:"as_of"`
+	ReportedAt *string `json:"reported_at"` // the earliest of the consumers' last reports; null if there are none
+	// Lag is the number of records that are not counted yet, by the consumers' last reports; null if a report is
+	// missing.
+	Lag      *int64 `json:"lag"`
+	BehindMS *int64 `json:"behind_ms"` // age of the oldest of these records
 	// Complete is false if records of the window were deleted before they were counted.
-	Complete  bool `json:"complete"`
-	Refilling bool `json:"refilling"`
+	Complete bool `json:"complete"`
 	// Final is true once no event can change the window any more.
 	Final bool `json:"final"`
 	// Revision is the number of times that the window became final. A reopening makes it not final; the next
 	// sealing increments the revision.
-	Revision int64 `json:"revision,omitempty"`
-	// Archived: the answer shows the archive's copy of a window that Redis does not have, taken at AsOf. Without a
-	// revision the copy is of a window that was still open.
-	Archived bool    `json:"archived,omitempty"`
-	AsOf     *string `json:"as_of,omitempty"`
-	// Lag is the number of records that are not counted yet, by the consumers' last reports; null if a report is
-	// missing.
-	Lag        *int64   `json:"lag"`
-	BehindMS   *int64   `json:"behind_ms"`    // age of the oldest of these records
-	ReportedAt *string  `json:"reported_at"`  // the earliest of the last reports; null if there are none
-	NotCounted []string `json:"not_counting"` // partitions whose events no consumer counts now
-	Incomplete []string `json:"incomplete"`   // partitions with missing records
+	Revision   int64                      `json:"revision,omitempty"`
+	Stalled    []reading.StalledPartition `json:"stalled_partitions"` // partitions whose events do not count now
+	Incomplete []string                   `json:"incomplete"`         // partitions with missing records
 	// Ledger has the position of each partition: with several shards, the lowest of their positions.
 	Ledger map[string]string `json:"ledger"`
 	// Shards has an entry per shard if there are several, each with its own instant.
-	Shards []shardTrust `json:"shards,omitempty"`
+	Shards []shardStatus `json:"shards,omitempty"`
 	// Reached reports whether the event of min_offset counts; present only if requested.
 	Reached *bool `json:"reached,omitempty"`
 }
 
-type shardTrust struct {
+type shardStatus struct {
 	Shard  int               `json:"shard"`
-	At     string            `json:"at"`
+	AsOf   string            `json:"as_of"`
 	Ledger map[string]string `json:"ledger"`
 }
 
-func trustOf(v *reading.View, reached *waited) trust {
-	t := trust{
-		State: v.State(), Complete: v.Complete(), Refilling: len(v.Refilling) > 0, Final: v.Revision > 0, Revision: v.Revision,
-		NotCounted: append([]string{}, v.Stopped()...), Incomplete: append([]string{}, v.Incomplete...), Ledger: v.Beside.Ledger,
+func statusOf(v *reading.View, reached *waited) status {
+	s := status{
+		State: v.State(), Complete: v.Complete(), Final: v.Revision > 0, Revision: v.Revision,
+		Stalled: v.Stalled(), Incomplete: append([]string{}, v.Incomplete...), Ledger: v.Beside.Ledger,
 	}
 	if reached != nil {
-		t.Reached = new(reached.ok && v.Reached(reached.until))
+		s.Reached = new(reached.ok && v.Reached(reached.until))
 	}
+	if s.Ledger == nil {
+		s.Ledger = map[string]string{}
+	}
+	asOf := v.Beside.Now
 	if v.Archived {
-		t.Archived, t.AsOf = true, new(timeMS(v.AsOf.UnixMilli()))
+		asOf = v.AsOf
 	}
-	if t.Ledger == nil {
-		t.Ledger = map[string]string{}
-	}
-	if now := v.Beside.Now; !now.IsZero() {
-		text := timeMS(now.UnixMilli())
-		t.At = &text
+	if !asOf.IsZero() {
+		s.AsOf = new(timeMS(asOf.UnixMilli()))
 	}
 	if v.Lag.Known {
-		t.Lag, t.BehindMS = new(v.Lag.Records), new(v.Behind.Milliseconds())
+		s.Lag, s.BehindMS = new(v.Lag.Records), new(v.Behind.Milliseconds())
 	}
 	if at := v.ReportedAt; !at.IsZero() {
-		t.ReportedAt = new(timeMS(at.UnixMilli()))
+		s.ReportedAt = new(timeMS(at.UnixMilli()))
 	}
-	for i, s := range v.Shards {
-		t.Shards = append(t.Shards, shardTrust{i, timeMS(s.Now.UnixMilli()), s.Ledger})
+	for i, shard := range v.Shards {
+		s.Shards = append(s.Shards, shardStatus{i, timeMS(shard.Now.UnixMilli()), shard.Ledger})
 	}
-	return t
+	return s
 }
 
-// lostProblem returns the problem of a lost window, or nil. What Redis still has of a lost window is not shown.
-func lostProblem(v *reading.View) *problem {
-	if v.Lost == "" {
-		return nil
+// unlessLost returns a view as it was read. If Redis has lost the window, that is the error: what Redis still has of
+// it is not shown.
+func unlessLost(v reading.View, err error) (reading.View, error) {
+	if err != nil || v.Lost == "" {
+		return v, err
 	}
 	where := ""
 	if v.LostOn != "" {
 		where = " in " + v.LostOn
 	}
-	return problemf(boardLost, "Redis has lost %s %s %s%s (%s): rebuild it from the log", v.Name, v.Window.Period, v.Window.Name, where, v.Lost)
+	return v, problemf(boardLost, "Redis has lost %s %s %s%s (%s). Rebuild it from the log", v.Name, v.Window.Period, v.Window.Name, where, v.Lost)
 }
