@@ -3,6 +3,7 @@ package archive
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -38,6 +39,18 @@ func TestAnErasedMemberIsErasedFromEveryRevision(t *testing.T) {
 	f.MakeFinal()
 	require.NoError(t, f.archiver(nil).Pass(t.Context(), fence(2)))
 	f.hasNot(member, 3)
+}
+
+func TestAnErasedMemberIsErasedFromABackup(t *testing.T) {
+	f := newFixture(t, 3, "")
+	f.Fill(50)
+	a := f.archiver(nil)
+	a.Interval = time.Hour
+	require.NoError(t, a.Pass(t.Context(), fence(1)))
+	member := f.Rows()[7].Member
+	f.Erase(member)
+	require.NoError(t, a.Pass(t.Context(), fence(1)))
+	f.hasNot(member, 0)
 }
 
 // A copy of a window that was sealed again is compared without the member.

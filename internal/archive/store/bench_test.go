@@ -80,6 +80,28 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
+func BenchmarkPage(b *testing.B) {
+	benchmarkOnBoth(b, func(b *testing.B, s *Store) {
+		w := written(b, s, final(benchmarkedRows))
+		b.ResetTimer()
+		for b.Loop() {
+			_, err := s.Rows(b.Context(), w.ID, benchmarkedRows/2, benchmarkedRows/2+99)
+			require.NoError(b, err)
+		}
+	})
+}
+
+func BenchmarkPlaceOfScore(b *testing.B) {
+	benchmarkOnBoth(b, func(b *testing.B, s *Store) {
+		w := written(b, s, final(benchmarkedRows))
+		b.ResetTimer()
+		for b.Loop() {
+			_, err := s.PlaceOfScore(b.Context(), w.ID, benchmarkedRows/7)
+			require.NoError(b, err)
+		}
+	})
+}
+
 // BenchmarkLarge writes, verifies and removes one copy of STANDINGS_TEST_LARGE rows, and reports the process's
 // peak memory (Linux only). It uses STANDINGS_TEST_LARGE_URL or, if that is not set, the tests' PostgreSQL. It is
 // too slow to run always.
@@ -95,8 +117,11 @@ func BenchmarkLarge(b *testing.B) {
 	s := open(b, url)
 	require.NoError(b, s.Migrate(b.Context()))
 	for b.Loop() {
+		used := cpuTime(url)
 		took := func(what string, since time.Time) {
-			b.Logf("%s: %.1f s, %.0f rows/s", what, time.Since(since).Seconds(), float64(members)/time.Since(since).Seconds())
+			now := cpuTime(url)
+			b.Logf("%s: %.1f s, %.0f rows/s, %.1f s of a processor", what, time.Since(since).Seconds(), float64(members)/time.Since(since).Seconds(), (now - used).Seconds())
+			used = now
 		}
 		start := time.Now()
 		w := written(b, s, final(members))

@@ -15,7 +15,7 @@
 //
 // A crash at any point leaves one of these states, and the next leader continues from it: Begin finds either the
 // complete copy, or an unfinished copy of the same seal and its last row. The copy of an open window always starts
-// again. After a call whose outcome is unknown, the leader calls Begin again.
+// again. A call whose outcome is unknown is repeated.
 //
 // # Fencing
 //

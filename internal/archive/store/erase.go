@@ -9,18 +9,15 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 )
 
 // Erasures returns the erased members that have no row in any copy.
 func (s *Store) Erasures(ctx context.Context) (map[string]bool, error) {
-	var members []string
-	err := s.each(ctx, column(&members), `SELECT member FROM erasures WHERE done`)
-	all := make(map[string]bool, len(members))
-	for _, member := range members {
-		all[memberOf(member)] = true
-	}
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	all := map[string]bool{}
+	err := scanEach(ctx, s.read, func(member string) { all[memberOf(member)] = true }, `SELECT member FROM erasures WHERE done`)
 	return all, s.fail(err, "read which members were erased")
 }
 
@@ -43,7 +40,7 @@ func (s *Store) erase(ctx context.Context, f Fence, stored string) (rows int64, 
 		return 0, err
 	}
 	var copies []int64
-	err = scanEach(ctx, s.read, column(&copies),
+	err = scanEach(ctx, s.read, func(id int64) { copies = append(copies, id) },
 		`SELECT w.id FROM windows w JOIN members m ON m.window_id = w.id AND m.member = $1 WHERE w.state = 'whole' ORDER BY w.id`, stored)
 	if err != nil {
 		return 0, err
@@ -63,7 +60,7 @@ func (s *Store) erase(ctx context.Context, f Fence, stored string) (rows int64, 
 // eraseFrom removes the rows of all erased members from a copy.
 func eraseFrom(ctx context.Context, tx *sql.Tx, id int64) error {
 	var members []string
-	err := scanEach(ctx, tx, column(&members),
+	err := scanEach(ctx, tx, func(member string) { members = append(members, member) },
 		`SELECT e.member FROM erasures e JOIN members m ON m.window_id = $1 AND m.member = e.member`, id)
 	for _, member := range members {
 		if err == nil {
@@ -76,11 +73,9 @@ func eraseFrom(ctx context.Context, tx *sql.Tx, id int64) error {
 // eraseRow removes a member's row from a complete copy and updates the copy's counts and checksum. It does nothing
 // if the copy was dropped meanwhile or has no such row.
 func eraseRow(ctx context.Context, tx *sql.Tx, id int64, stored string) error {
-	row, err := scanRow(tx.QueryRowContext(ctx, `SELECT `+rowColumns+ofWhole+` AND `+ofMembers(1), id, stored).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
+	var row *Row
+	err := scanRows(ctx, tx, func(r *Row) error { row = r; return nil }, `SELECT `+rowColumns+ofWhole+` AND `+ofMembers(`$2`), id, stored)
+	if err != nil || row == nil {
 		return err
 	}
 	w, err := scanWindow(tx.QueryRowContext(ctx, `SELECT `+windowColumns+` FROM windows WHERE id = $1`, id).Scan)
@@ -117,7 +112,27 @@ func (s *Store) UnshownPlaces(ctx context.Context, id int64, hidden bool) ([]int
 	if hidden {
 		which = `(member IS NULL OR rank IS NULL)`
 	}
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
 	var all []int64
-	err := s.each(ctx, column(&all), `SELECT place FROM standings WHERE window_id = $1 AND `+which+` ORDER BY place`, id)
+	err := scanEach(ctx, s.read, func(place int64) { all = append(all, place) },
+		`SELECT place FROM standings WHERE window_id = $1 AND `+which+` ORDER BY place`, id)
 	return all, s.fail(err, "find rows that aren't shown")
+}
+
+// scanEach calls each with the single column of every row.
+func scanEach[T any](ctx context.Context, from querier, each func(T), query string, args ...any) error {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err reports all errors
+	for rows.Next() {
+		var value T
+		if err := rows.Scan(&value); err != nil {
+			return err
+		}
+		each(value)
+	}
+	return rows.Err()
 }

@@ -92,3 +92,27 @@ func TestWhatWasChangedInTheDatabaseIsFound(t *testing.T) {
 		}
 	})
 }
+
+// In SQLite members are found by a table of their own, which is also verified.
+func TestMembersThatAreFoundElsewhereInSQLiteAreNoticed(t *testing.T) {
+	s := open(t, sqliteURL(t))
+	require.NoError(t, s.Migrate(t.Context()))
+	for name, change := range map[string]string{
+		"another place": `UPDATE members SET place = 8 WHERE place = 7`,
+		"missing":       `DELETE FROM members WHERE place = 7`,
+		"one more":      `INSERT INTO members SELECT window_id, 'another', 7 FROM members LIMIT 1`,
+	} {
+		w := archived(t, s, first, final(0), ranked(1, 100))
+		require.NoError(t, s.Verify(t.Context(), w.ID))
+		_, err := s.write.ExecContext(t.Context(), change)
+		require.NoError(t, err)
+		require.ErrorIs(t, s.Verify(t.Context(), w.ID), ErrDiffers, name)
+		_, err = s.write.ExecContext(t.Context(), `UPDATE windows SET state = 'removing'`)
+		require.NoError(t, err)
+		_, err = s.Sweep(t.Context(), first)
+		require.NoError(t, err)
+	}
+	var left int
+	require.NoError(t, s.one(t.Context(), `SELECT count(*) FROM members`, nil, &left))
+	require.Zero(t, left)
+}

@@ -27,7 +27,7 @@ func (w *Writing) finish(ctx context.Context) error {
 		}
 	}
 	// No transaction adds rows to a copy that has all of them, so they can be read outside the transaction.
-	is, err := w.store.sum(ctx, &w.window)
+	is, _, err := w.store.sum(ctx, &w.window)
 	if err != nil {
 		return err
 	}

@@ -98,11 +98,11 @@ func (l *leader) step(t *rapid.T, s *Store, wanted Window, rows []Row) (wrote bo
 		l.writing = nil
 		return false, nil
 	case "append":
-		return l.append(t, wanted, rows)
+		return l.append(t, rows)
 	case "unknown": // the call succeeds, but its reply is lost
 		before := *l.writing
 		defer func() { *l.writing = before }()
-		return l.append(t, wanted, rows)
+		return l.append(t, rows)
 	case "finish":
 		if l.writing.Whole() {
 			return false, l.writing.Finish(t.Context())
@@ -126,15 +126,12 @@ func (l *leader) begin(t *rapid.T, s *Store, wanted Window) (err error) {
 	return err
 }
 
-func (l *leader) append(t *rapid.T, wanted Window, rows []Row) (wrote bool, err error) {
+func (l *leader) append(t *rapid.T, rows []Row) (wrote bool, err error) {
 	if is := l.writing.Window(); !is.Final() && l.writing.Whole() { // its rows have other ranks by now
 		return false, nil
 	}
-	from := l.writing.Written()
+	written := l.writing.Written()
+	from := rapid.Int64Range(0, written).Draw(t, "from")
 	to := rapid.Int64Range(from, int64(len(rows))).Draw(t, "to")
-	err = l.writing.Append(t.Context(), rows[from:to])
-	if errors.Is(err, ErrDiffers) { // rows are in of which it does not know: Begin finds them
-		return false, l.begin(t, l.writing.store, wanted)
-	}
-	return to > from, err
+	return to > from, l.writing.Append(t.Context(), rows[from:to])
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -36,5 +37,24 @@ func TestABackupHasEachMemberOnceByTheRanksThatRedisGives(t *testing.T) {
 			require.True(r, slices.Equal(byRank(rows), found), "%v instead of %v", found, byRank(rows))
 			require.NoError(r, s.Verify(t.Context(), w.ID))
 		})
+	})
+}
+
+func TestABackupOfMoreRowsThanAPageHasRanks(t *testing.T) {
+	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
+		writing, err := s.Begin(t.Context(), first, backup(0, 1))
+		require.NoError(t, err)
+		var rows []Row
+		for i := range int64(readAtOnce + 600) {
+			rows = append(rows, Row{Place: i + 1, Rank: i + 1, Member: fmt.Sprint("m", i*7919%(readAtOnce+100)), Score: float64(i * 31 % 100), ReachedAt: week.UnixMilli()})
+		}
+		for some := range slices.Chunk(rows, 4000) {
+			require.NoError(t, writing.Append(t.Context(), some))
+		}
+		require.NoError(t, writing.Finish(t.Context()))
+		require.Equal(t, byRank(rows), all(t, s, writing.Window().ID))
+		_, err = s.Sweep(t.Context(), first)
+		require.NoError(t, err)
+		require.Equal(t, 0, states(t, s, false))
 	})
 }

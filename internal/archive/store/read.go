@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 const rowColumns = `place, rank, member, points, fields, score, reached_at`
@@ -21,74 +23,45 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// scanner reads the columns of a row.
-type scanner = func(columns ...any) error
-
-// scanEach calls scan for every row of a query.
-func scanEach(ctx context.Context, from querier, scan func(scanner) error, query string, args ...any) error {
+// scanRows reads rowColumns and calls each; each must not retain the row.
+func scanRows(ctx context.Context, from querier, each func(*Row) error, query string, args ...any) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.Close() }() // Err reports all errors
 	for rows.Next() {
-		if err := scan(rows.Scan); err != nil {
+		var r Row
+		var rank, points sql.NullInt64
+		var member, fields sql.NullString
+		var score sql.NullFloat64
+		var reached instant
+		if err := rows.Scan(&r.Place, &rank, &member, &points, &fields, &score, &reached); err != nil {
+			return err
+		}
+		r.Rank, r.Member, r.Score, r.ReachedAt = rank.Int64, memberOf(member.String), score.Float64, reached.ms
+		if points.Valid {
+			r.Tuple[0] = points.Int64
+		} else if member.Valid {
+			if r.Tuple, err = parseTuple(fields.String); err != nil {
+				return fmt.Errorf("place %d: %w", r.Place, err)
+			}
+		}
+		if err := each(&r); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
 }
 
-// each is scanEach outside of a transaction, within readLimit.
-func (s *Store) each(ctx context.Context, scan func(scanner) error, query string, args ...any) error {
+// list reads rows of a copy, within readLimit. If there are none and the copy is not complete, the error is
+// ErrGone.
+func (s *Store) list(ctx context.Context, id int64, query string, args ...any) ([]Row, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	return scanEach(ctx, s.read, scan, query, args...)
-}
-
-// column returns a function for scanEach that appends the single column of every row.
-func column[T any](all *[]T) func(scanner) error {
-	return func(scan scanner) error {
-		var value T
-		err := scan(&value)
-		*all = append(*all, value)
-		return err
-	}
-}
-
-// scanRow reads rowColumns.
-func scanRow(scan scanner) (r Row, err error) {
-	var rank, points sql.NullInt64
-	var member, fields sql.NullString
-	var score sql.NullFloat64
-	var reached instant
-	if err := scan(&r.Place, &rank, &member, &points, &fields, &score, &reached); err != nil {
-		return r, err
-	}
-	r.Rank, r.Member, r.Score, r.ReachedAt = rank.Int64, memberOf(member.String), score.Float64, reached.ms
-	if points.Valid {
-		r.Tuple[0] = points.Int64
-	} else if member.Valid {
-		if r.Tuple, err = parseTuple(fields.String); err != nil {
-			return r, fmt.Errorf("place %d: %w", r.Place, err)
-		}
-	}
-	return r, nil
-}
-
-// rows appends rows of a copy to all, within readLimit. from is ofCopy or ofWhole.
-func (s *Store) rows(ctx context.Context, all []Row, from string, args ...any) ([]Row, error) {
-	err := s.each(ctx, func(scan scanner) error {
-		r, err := scanRow(scan)
-		all = append(all, r)
-		return err
-	}, `SELECT `+rowColumns+from, args...)
-	return all, err
-}
-
-// list reads rows of a complete copy. If there are none and the copy is not complete, the error is ErrGone.
-func (s *Store) list(ctx context.Context, id int64, query string, args ...any) ([]Row, error) {
-	all, err := s.rows(ctx, nil, ofWhole+query, args...)
+	var all []Row
+	err := scanRows(ctx, s.read, func(r *Row) error { all = append(all, *r); return nil },
+		`SELECT `+rowColumns+ofWhole+query, append([]any{id}, args...)...)
 	if err == nil && len(all) == 0 {
 		err = s.whole(ctx, id)
 	}
@@ -108,7 +81,7 @@ func (s *Store) whole(ctx context.Context, id int64) error {
 // Rows returns the rows of a complete copy between two places, inclusive. The error is ErrGone if the copy is
 // missing or not complete.
 func (s *Store) Rows(ctx context.Context, id, from, to int64) ([]Row, error) {
-	all, err := s.list(ctx, id, ` AND place BETWEEN $2 AND $3 ORDER BY place`, id, from, to)
+	all, err := s.list(ctx, id, ` AND place BETWEEN $2 AND $3 ORDER BY place`, from, to)
 	return all, s.fail(err, "read standings")
 }
 
@@ -119,11 +92,8 @@ const membersAtOnce = 500
 func (s *Store) Members(ctx context.Context, id int64, members []string) ([]Row, error) {
 	var all []Row
 	for some := range slices.Chunk(members, membersAtOnce) {
-		args := []any{id}
-		for _, member := range some {
-			args = append(args, storedMember(member))
-		}
-		rows, err := s.list(ctx, id, ` AND `+ofMembers(len(some)), args...)
+		in, args := parameters(id, some)
+		rows, err := s.list(ctx, id, ` AND `+ofMembers(in), args[1:]...)
 		if err != nil {
 			return nil, s.fail(err, "read members' standings")
 		}
@@ -131,6 +101,49 @@ func (s *Store) Members(ctx context.Context, id int64, members []string) ([]Row,
 	}
 	slices.SortFunc(all, func(a, b Row) int { return int(a.Place - b.Place) })
 	return slices.CompactFunc(all, func(a, b Row) bool { return a.Place == b.Place }), nil
+}
+
+// PlacesOf returns the places of members in a complete copy. Members without a row are omitted.
+func (s *Store) PlacesOf(ctx context.Context, id int64, members []string) (map[string]int64, error) {
+	all := make(map[string]int64, len(members))
+	for some := range slices.Chunk(members, membersAtOnce) {
+		in, args := parameters(id, some)
+		err := s.placesOf(ctx, all, `SELECT member, place FROM members WHERE window_id = $1 AND member IN (`+in+`)`, args)
+		if err != nil {
+			return nil, s.fail(err, "find members' places")
+		}
+	}
+	return all, nil
+}
+
+func (s *Store) placesOf(ctx context.Context, all map[string]int64, query string, args []any) error {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err reports all errors
+	for rows.Next() {
+		var member string
+		var place int64
+		if err := rows.Scan(&member, &place); err != nil {
+			return err
+		}
+		all[memberOf(member)] = place
+	}
+	return rows.Err()
+}
+
+// parameters returns placeholders from $2 on for a query about members of window $1, and the arguments.
+func parameters(id int64, members []string) (in string, args []any) {
+	texts := make([]string, len(members))
+	args = append(make([]any, 0, len(members)+1), id)
+	for i, member := range members {
+		texts[i] = "$" + strconv.Itoa(i+2)
+		args = append(args, storedMember(member))
+	}
+	return strings.Join(texts, ","), args
 }
 
 // readAtOnce is the number of rows per query when a whole copy is read.
@@ -172,8 +185,12 @@ func (s *Store) pages(ctx context.Context, id int64, from string) iter.Seq2[Row,
 	return func(yield func(Row, error) bool) {
 		var page []Row
 		for n, ranks := int64(0), int64(0); ; {
-			var err error
-			if page, err = s.rows(ctx, page[:0], from+` AND place > $2 AND place <= $3 ORDER BY place`, id, n, n+readAtOnce); err != nil {
+			page = page[:0]
+			limited, cancel := context.WithTimeout(ctx, readLimit)
+			err := scanRows(limited, s.read, func(r *Row) error { page = append(page, *r); return nil },
+				`SELECT `+rowColumns+from+` AND place > $2 AND place <= $3 ORDER BY place`, id, n, n+readAtOnce)
+			cancel()
+			if err != nil {
 				yield(Row{}, err)
 				return
 			}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -33,6 +34,23 @@ const maxMember = 256
 
 // Erased reports whether the member was erased.
 func (r *Row) Erased() bool { return r.Member == "" }
+
+func (r *Row) check() error {
+	switch {
+	case r.Rank < 0 || r.Rank > r.Place:
+		return fmt.Errorf("%w: the rank of place %d: %d", ErrInvalid, r.Place, r.Rank)
+	case r.Member == "" || len(r.Member) > maxMember || !utf8.ValidString(r.Member):
+		return fmt.Errorf("%w: the member of place %d: %q", ErrInvalid, r.Place, r.Member)
+	case math.IsNaN(r.Score) || math.IsInf(r.Score, 0):
+		return fmt.Errorf("%w: the score of place %d: %v", ErrInvalid, r.Place, r.Score)
+	case r.ReachedAt < 0 || r.ReachedAt > maxTime:
+		return fmt.Errorf("%w: the time of place %d: %d", ErrInvalid, r.Place, r.ReachedAt)
+	}
+	return nil
+}
+
+// maxTime is the end of the year 9999, in Unix ms. Every database supports times up to it.
+const maxTime = 253402300799999
 
 // rank returns the value of the column rank: null for a hidden member.
 func (r *Row) rank() any {

@@ -10,7 +10,7 @@ import (
 )
 
 // Errors that callers handle. Any other error is the database's: it is temporary, or an operator must act. Every
-// failed call can be repeated, except Append: Begin finds where the copy continues.
+// failed call can be repeated.
 var (
 	// ErrFenced: a leader with a larger token, or another one with the same token, has written since.
 	ErrFenced = errors.New("another leader writes to the archive")
@@ -20,7 +20,7 @@ var (
 	ErrGone = errors.New("this copy isn't in the archive any more")
 	// ErrDiffers: the rows written before, or stored, are not the rows expected.
 	ErrDiffers = errors.New("the copy in the archive differs")
-	// ErrInvalid: the archive's URL, the leader or the state of the copy does not allow the call.
+	// ErrInvalid: the archive cannot store this window or row.
 	ErrInvalid = errors.New("invalid")
 )
 

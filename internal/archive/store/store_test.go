@@ -76,7 +76,49 @@ func TestRowsComeBackBitForBit(t *testing.T) {
 			some, err := s.Members(t.Context(), copied.ID, append([]string{"nobody", "\x00", "\x00"}, members...))
 			require.NoError(t, err)
 			require.Equal(t, rows, some)
+			places, err := s.PlacesOf(t.Context(), copied.ID, append([]string{"nobody", "\x00"}, members...))
+			require.NoError(t, err)
+			require.Len(t, places, len(rows))
+			for i := range rows {
+				require.Equal(t, rows[i].Place, places[rows[i].Member])
+			}
 		}
+	})
+}
+
+func TestRowsOfAWindowAreReadByPlaceAndByScore(t *testing.T) {
+	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
+		rows := ranked(1, 1000)
+		w := archived(t, s, first, final(0), rows)
+		read := func(from, to int64) []Row {
+			got, err := s.Rows(t.Context(), w.ID, from, to)
+			require.NoError(t, err)
+			return got
+		}
+		require.Equal(t, rows[:10], read(1, 10))
+		require.Equal(t, rows[994:], read(995, 1004))
+		require.Empty(t, read(1001, 1010))
+
+		for _, score := range []float64{rows[0].Score, rows[1].Score + 0.01, rows[500].Score, rows[999].Score, 0, math.MaxFloat64, -1} {
+			var least, above int64
+			for i := range rows {
+				if rows[i].Score >= score {
+					least++
+				}
+				if rows[i].Score > score {
+					above++
+				}
+			}
+			got, err := s.PlaceOfScore(t.Context(), w.ID, score)
+			require.NoError(t, err)
+			require.Equal(t, Places{above, least}, got, score)
+		}
+
+		none := archived(t, s, first, backup(0, 1), nil)
+		require.Empty(t, all(t, s, none.ID))
+		place, err := s.PlaceOfScore(t.Context(), none.ID, 0)
+		require.NoError(t, err)
+		require.Zero(t, place)
 	})
 }
 

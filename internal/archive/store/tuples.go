@@ -71,6 +71,8 @@ func (s *Store) PlaceOfScore(ctx context.Context, id int64, score float64) (Plac
 // points or scores. All rows up to place lo are better, and no row after hi is. The row of an erased member has no
 // values, so the next row decides. If no row with values follows, the place counts as not better.
 func (s *Store) places(ctx context.Context, id int64, columns []compared, values []any) ([]Places, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
 	args := []any{id}
 	n := len(values) / len(columns)
 	wanted := make([]string, 0, 2*n)
@@ -88,12 +90,22 @@ func (s *Store) places(ctx context.Context, id int64, columns []compared, values
 	}
 	higher := `coalesce((SELECT CASE WHEN wanted.i % 2 = 0 THEN ` + better(columns, false) + ` ELSE ` + better(columns, true) +
 		` END FROM standings WHERE window_id = $1 AND place >= (lo + hi + 1) / 2 AND member IS NOT NULL ORDER BY place LIMIT 1), FALSE)`
+	rows, err := s.read.QueryContext(ctx, `WITH RECURSIVE wanted (`+names+`) AS (VALUES `+strings.Join(wanted, ", ")+`), half (n, lo, hi) AS (
+			SELECT i, CAST(0 AS bigint), rows_written FROM wanted, windows WHERE id = $1 AND state = 'whole'
+			UNION ALL
+			SELECT n, CASE WHEN `+higher+` THEN (lo + hi + 1) / 2 ELSE lo END, CASE WHEN `+higher+` THEN hi ELSE (lo + hi + 1) / 2 - 1 END
+			FROM half JOIN wanted ON wanted.i = half.n WHERE lo < hi)
+		SELECT n, lo FROM half WHERE lo = hi`, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // Err reports all errors
 	all, count := make([]Places, n), 0
-	err := s.each(ctx, func(scan scanner) error {
+	for rows.Next() {
 		var i int
 		var above int64
-		if err := scan(&i, &above); err != nil {
-			return err
+		if err := rows.Scan(&i, &above); err != nil {
+			return nil, err
 		}
 		if i%2 == 0 {
 			all[i/2].Better = above
@@ -101,14 +113,8 @@ func (s *Store) places(ctx context.Context, id int64, columns []compared, values
 			all[i/2].AtLeast = above
 		}
 		count++
-		return nil
-	}, `WITH RECURSIVE wanted (`+names+`) AS (VALUES `+strings.Join(wanted, ", ")+`), half (n, lo, hi) AS (
-			SELECT i, CAST(0 AS bigint), rows_written FROM wanted, windows WHERE id = $1 AND state = 'whole'
-			UNION ALL
-			SELECT n, CASE WHEN `+higher+` THEN (lo + hi + 1) / 2 ELSE lo END, CASE WHEN `+higher+` THEN hi ELSE (lo + hi + 1) / 2 - 1 END
-			FROM half JOIN wanted ON wanted.i = half.n WHERE lo < hi)
-		SELECT n, lo FROM half WHERE lo = hi`, args...)
-	if err != nil {
+	}
+	if err := rows.Err(); err != nil {
 		return nil, err
 	}
 	if count != 2*n {

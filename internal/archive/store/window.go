@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/standings/standings/internal/codec"
 )
@@ -70,6 +72,59 @@ func (w *Window) String() string {
 		return fmt.Sprintf("%s, revision %d", text, w.Revision)
 	}
 	return text + ", a backup as of " + w.AsOf.UTC().Format(time.RFC3339Nano)
+}
+
+func (w *Window) check() error {
+	bad := func(what string) error { return fmt.Errorf("%w: %s of %s", ErrInvalid, what, w) }
+	for _, text := range []string{w.Board, w.Period, w.Name, w.Zone} {
+		if text == "" || len(text) > 512 || !storable(text) {
+			return bad(fmt.Sprintf("%q as a name", text))
+		}
+	}
+	instants := []time.Time{w.Start, w.End, w.AsOf}
+	if w.Final() {
+		instants = append(instants, w.SealedAt)
+	}
+	for _, t := range instants {
+		if ms := t.UnixMilli(); ms < 0 || ms > maxTime {
+			return bad(fmt.Sprintf("the time %v", t))
+		}
+	}
+	switch {
+	case !w.Start.Before(w.End):
+		return bad("an end that isn't after the start")
+	case w.Revision < 0:
+		return bad("the revision")
+	case !w.Final() && !w.SealedAt.IsZero():
+		return bad("a seal")
+	case w.MaxPoints < 0 || w.MaxPoints > 0 && w.Fields != nil:
+		return bad("the most points")
+	case w.Tick < time.Millisecond || w.Tick%time.Millisecond != 0:
+		return bad(fmt.Sprintf("the tick %v", w.Tick))
+	case w.Members < 0 || w.Hidden < 0 || w.Erased != 0:
+		return bad("the number of members")
+	case !storable(w.ReopenedWhy):
+		return bad("the reason")
+	}
+	for partition, position := range w.Ledger {
+		if !storable(partition) || !storable(position) {
+			return bad("the ledger")
+		}
+	}
+	if !storable(strings.Join(w.Incomplete, "")) {
+		return bad("the incomplete partitions")
+	}
+	if w.Fields != nil {
+		if _, err := codec.NewFields(w.Fields...); err != nil {
+			return bad(err.Error())
+		}
+	}
+	return nil
+}
+
+// storable reports whether every database can store a text.
+func storable(text string) bool {
+	return utf8.ValidString(text) && !slices.Contains([]byte(text), 0)
 }
 
 // continues reports whether an unfinished copy has rows of the same standings as o: both have the same seal and
@@ -172,7 +227,7 @@ func (s *Store) values(w *Window) ([]any, error) {
 }
 
 // scanWindow reads windowColumns.
-func scanWindow(scan scanner) (*Window, error) {
+func scanWindow(scan func(...any) error) (*Window, error) {
 	var w Window
 	var start, end, asOf, sealed instant
 	var most sql.NullInt64

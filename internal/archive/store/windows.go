@@ -66,14 +66,21 @@ func (s *Store) Windows(ctx context.Context, f Filter, after Place, limit int) (
 }
 
 func (s *Store) windows(ctx context.Context, query string, args ...any) (all []Window, err error) {
-	err = s.each(ctx, func(scan scanner) error {
-		w, err := scanWindow(scan)
-		if err == nil {
-			all = append(all, *w)
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // Err reports all errors
+	for rows.Next() {
+		w, err := scanWindow(rows.Scan)
+		if err != nil {
+			return nil, err
 		}
-		return err
-	}, query, args...)
-	return all, err
+		all = append(all, *w)
+	}
+	return all, rows.Err()
 }
 
 // Window returns the newest complete copy of a window: its latest revision, else its backup.

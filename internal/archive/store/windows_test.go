@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -81,6 +82,36 @@ func TestTheViewShowsWholeCopiesAlone(t *testing.T) {
 		require.Equal(t, 6, count(`final AND revision = 2 AND members = 6`))
 		require.Equal(t, 6, count(`start_at = '2026-11-16 00:00:00.000' AND end_at > '2026-11-22'`))
 		require.Equal(t, 1, count(`reached_at = '2026-11-16 00:00:02.002' AND rank = 1 AND points = 1000000`))
+	})
+}
+
+func TestAWindowThatNoArchiveTakesIsRefused(t *testing.T) {
+	onBothMigrated(t, func(t *testing.T, s *Store, _ string) {
+		for name, change := range map[string]func(*Window){
+			"no board":    func(w *Window) { w.Board = "" },
+			"NUL":         func(w *Window) { w.Name = "a\x00" },
+			"UTF-8":       func(w *Window) { w.Zone = "\xff" },
+			"end":         func(w *Window) { w.End = w.Start },
+			"early":       func(w *Window) { w.Start = time.Time{} },
+			"late":        func(w *Window) { w.End = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) },
+			"no seal":     func(w *Window) { w.SealedAt = time.Time{} },
+			"seal":        func(w *Window) { w.Revision = 0 },
+			"revision":    func(w *Window) { w.Revision = -1 },
+			"tick":        func(w *Window) { w.Tick = 1500 * time.Microsecond },
+			"no tick":     func(w *Window) { w.Tick = 0 },
+			"members":     func(w *Window) { w.Members = -1 },
+			"the reason":  func(w *Window) { w.ReopenedWhy = "\x00" },
+			"the ledger":  func(w *Window) { w.Ledger = map[string]string{"a": "\x00"} },
+			"the fields":  func(w *Window) { w.Fields = append(w.Fields, w.Fields...); w.Fields = w.Fields[:0:0] },
+			"field twice": func(w *Window) { w.Fields = append(twoFields(), twoFields()...) },
+		} {
+			w := final(1)
+			w.Fields = twoFields()
+			change(&w)
+			_, err := s.Begin(t.Context(), first, w)
+			require.ErrorIs(t, err, ErrInvalid, name)
+		}
+		require.Zero(t, states(t, s, false))
 	})
 }
 

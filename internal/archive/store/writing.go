@@ -28,6 +28,9 @@ func (w *Writing) Written() int64 { return w.window.Written }
 // starts one. It drops any other unfinished copy of the revision, and Sweep removes it. The archive sets ID,
 // Written, Checksum and State.
 func (s *Store) Begin(ctx context.Context, f Fence, wanted Window) (*Writing, error) {
+	if err := wanted.check(); err != nil {
+		return nil, s.fail(err, "begin a copy")
+	}
 	w := &Writing{store: s, fence: f}
 	err := s.transaction(ctx, f, func(_ *sql.Conn, tx *sql.Tx) error {
 		there, err := s.begun(ctx, tx, &wanted, Whole)
@@ -64,7 +67,8 @@ func (s *Store) Begin(ctx context.Context, f Fence, wanted Window) (*Writing, er
 func (w *Writing) Last(ctx context.Context) (last Row, shown int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	last, err = scanRow(w.store.read.QueryRowContext(ctx, `SELECT `+rowColumns+ofCopy+` AND place = $2`, w.window.ID, w.window.Written).Scan)
+	err = scanRows(ctx, w.store.read, func(r *Row) error { last = *r; return nil },
+		`SELECT `+rowColumns+ofCopy+` AND place = $2`, w.window.ID, w.window.Written)
 	if err == nil {
 		err = w.store.one(ctx, `SELECT coalesce(max(rank), 0) FROM standings WHERE window_id = $1`, []any{w.window.ID}, &shown)
 	}
@@ -93,9 +97,10 @@ func (s *Store) insertWindow(ctx context.Context, tx *sql.Tx, w Window) (Window,
 	return w, err
 }
 
-// Append adds rows, or none of them. The first row's place must follow the last place written; otherwise the error
-// is ErrDiffers. So after a call whose outcome is unknown, Begin finds where the copy continues. About ten thousand
-// rows per call are best.
+// Append adds rows. The first row's place must follow the last place written, or must be written already: then the
+// rows must be the same as before, or the error is ErrDiffers. So a call whose outcome is unknown can be repeated,
+// and no row is added twice or omitted. Either all of the rows are added, or none. About ten thousand rows per
+// call are best.
 //
 // Rows of an open window come in any order, and a member may occur several times. Their places are consecutive
 // numbers from 1, as are the ranks of shown members; Finish assigns the real ones.
@@ -103,21 +108,60 @@ func (w *Writing) Append(ctx context.Context, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	if err := w.checkRows(rows); err != nil {
+		return w.fail(err, rows)
+	}
 	var now *Window
 	err := w.store.transaction(ctx, w.fence, func(conn *sql.Conn, tx *sql.Tx) error {
 		var err error
 		if now, err = w.current(ctx, tx); err != nil {
 			return err
 		}
-		if now.State != Unfinished || rows[0].Place != now.Written+1 {
-			return fmt.Errorf("%w: %d rows are in", ErrDiffers, now.Written)
+		first := rows[0].Place
+		if first > now.Written+1 {
+			return fmt.Errorf("%w: %d rows are in, and the next are from place %d on", ErrInvalid, now.Written, first)
 		}
-		return w.add(ctx, conn, tx, now, rows)
+		again := min(now.Written-first+1, int64(len(rows)))
+		if again > 0 {
+			if err := w.same(ctx, tx, rows[:again]); err != nil {
+				return err
+			}
+		}
+		fresh := rows[again:]
+		if len(fresh) == 0 {
+			return nil
+		}
+		if now.State != Unfinished {
+			return fmt.Errorf("%w: it is whole with %d rows", ErrDiffers, now.Written)
+		}
+		return w.add(ctx, conn, tx, now, fresh)
 	})
 	if err != nil {
-		return w.store.fail(err, fmt.Sprintf("add the places %d to %d of %s", rows[0].Place, rows[len(rows)-1].Place, &w.window))
+		return w.fail(err, rows)
 	}
 	w.window = *now
+	return nil
+}
+
+func (w *Writing) fail(err error, rows []Row) error {
+	return w.store.fail(err, fmt.Sprintf("add the places %d to %d of %s", rows[0].Place, rows[len(rows)-1].Place, &w.window))
+}
+
+// checkRows refuses impossible rows: places with gaps, and rising scores in a final window.
+func (w *Writing) checkRows(rows []Row) error {
+	last := rows[len(rows)-1].Place
+	if rows[0].Place < 1 || w.window.Final() && last > w.window.Places() {
+		return fmt.Errorf("%w: it has %d rows", ErrInvalid, w.window.Places())
+	}
+	for i := range rows {
+		if err := rows[i].check(); err != nil {
+			return err
+		}
+		if i > 0 && (rows[i].Place != rows[i-1].Place+1 || w.window.Final() && rows[i].Score > rows[i-1].Score) {
+			return fmt.Errorf("%w: place %d with score %v follows place %d with %v", ErrInvalid,
+				rows[i].Place, rows[i].Score, rows[i-1].Place, rows[i-1].Score)
+		}
+	}
 	return nil
 }
 
@@ -130,8 +174,35 @@ func (w *Writing) current(ctx context.Context, tx *sql.Tx) (*Window, error) {
 	return now, err
 }
 
+// same compares rows with the rows written before.
+func (w *Writing) same(ctx context.Context, tx *sql.Tx, rows []Row) error {
+	i := 0
+	err := scanRows(ctx, tx, func(r *Row) error {
+		if *r != rows[i] {
+			return fmt.Errorf("%w: place %d is %+v, and was to be %+v", ErrDiffers, r.Place, *r, rows[i])
+		}
+		i++
+		return nil
+	}, `SELECT `+rowColumns+` FROM standings WHERE window_id = $1 AND place BETWEEN $2 AND $3 ORDER BY place`,
+		w.window.ID, rows[0].Place, rows[len(rows)-1].Place)
+	if err == nil && i != len(rows) {
+		return fmt.Errorf("%w: of the places %d to %d there are %d", ErrDiffers, rows[0].Place, rows[len(rows)-1].Place, i)
+	}
+	return err
+}
+
 // add adds rows and updates the copy's row count and checksum.
 func (w *Writing) add(ctx context.Context, conn *sql.Conn, tx *sql.Tx, now *Window, rows []Row) error {
+	if now.Final() && now.Written > 0 {
+		var above float64
+		err := tx.QueryRowContext(ctx, `SELECT score FROM standings WHERE window_id = $1 AND place = $2`, now.ID, now.Written).Scan(&above)
+		if err != nil {
+			return fmt.Errorf("read the row above: %w", found(err))
+		}
+		if rows[0].Score > above {
+			return fmt.Errorf("%w: place %d with score %v follows one with %v", ErrInvalid, rows[0].Place, rows[0].Score, above)
+		}
+	}
 	if err := w.store.dialect.insert(ctx, conn, tx, now.ID, now.names(), rows); err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Package child runs a server as a child process that does not outlive its parent, however the parent ends:
 // an exit, a panic, a kill -9.
 //
-// On Unix a small shell waits for the end of a pipe that closes with the parent. It then kills the child and
-// removes its directory.
+// On Linux the kernel kills the child (PR_SET_PDEATHSIG). On every Unix a small shell also waits for the
+// end of a pipe that closes with the parent. It then kills the child and removes its directory.
 package child
 
 import (
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -33,16 +34,28 @@ func Start(cmd *exec.Cmd, scratch string) (*Process, error) {
 		own.Credential = cmd.SysProcAttr.Credential
 	}
 	cmd.SysProcAttr = own
-	if err := cmd.Start(); err != nil {
+	started := make(chan error, 1)
+	go p.run(started, scratch)
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
-	p.guard = watch(cmd.Process.Pid, scratch)
-	go func() {
-		p.err = cmd.Wait()
-		p.guard.dismiss()
-		close(p.done)
-	}()
 	return p, nil
+}
+
+// run keeps one operating system thread for the lifetime of the child. The kernel ties the child to the
+// thread that started it, not to the process, and would kill a healthy child when Go ends that thread.
+func (p *Process) run(started chan<- error, scratch string) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := p.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	p.guard = watch(p.cmd.Process.Pid, scratch)
+	started <- nil
+	p.err = p.cmd.Wait()
+	p.guard.dismiss()
+	close(p.done)
 }
 
 // Pid returns the child's process id.

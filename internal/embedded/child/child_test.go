@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,24 +34,33 @@ func parent(dir string) {
 		os.Exit(1)
 	}
 	fmt.Println(p.Pid())
+	if os.Getenv("CHILD_TEST_END") == "panic" {
+		panic("on purpose")
+	}
 	time.Sleep(time.Hour)
 }
 
 func TestAChildDiesWithAParentThatIsKilled(t *testing.T) {
-	dir, pid := orphan(t)
+	dir, pid := orphan(t, "kill")
+	gone(t, pid)
+	removed(t, dir)
+}
+
+func TestAChildDiesWithAParentThatPanics(t *testing.T) {
+	dir, pid := orphan(t, "panic")
 	gone(t, pid)
 	removed(t, dir)
 }
 
 // orphan runs a parent with a child and ends the parent, so that the parent does not end the child.
-func orphan(t *testing.T) (dir string, pid int) {
+func orphan(t *testing.T, end string) (dir string, pid int) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "scratch")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "CHILD_TEST_SCRATCH="+dir)
+	cmd.Env = append(os.Environ(), "CHILD_TEST_SCRATCH="+dir, "CHILD_TEST_END="+end)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -65,13 +75,40 @@ func orphan(t *testing.T) (dir string, pid int) {
 	if pid, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+	if end == "kill" {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if cmd.Wait() == nil {
 		t.Fatal("the parent ended well, which it was not to")
 	}
 	return dir, pid
+}
+
+func TestAChildSurvivesTheThreadOfWhoeverStartedIt(t *testing.T) {
+	var p *Process
+	ended := make(chan error, 1)
+	go func() {
+		// A goroutine that ends while it is locked to its thread ends the thread, and the kernel kills the
+		// thread's children.
+		runtime.LockOSThread()
+		var err error
+		p, err = Start(exec.Command("sleep", "600"), "")
+		ended <- err
+	}()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+		t.Fatalf("the child ended: %v", p.Err())
+	case <-time.After(200 * time.Millisecond):
+	}
+	p.Kill()
+	if p.Err() == nil {
+		t.Fatal("a killed child reports a good end")
+	}
 }
 
 func TestStopKillsAChildThatDoesNotListen(t *testing.T) {
@@ -112,6 +149,16 @@ func TestAProgramThatIsNotThereIsAnErrorThatNamesIt(t *testing.T) {
 	_, err := Start(exec.Command("/nowhere/redis-server"), "")
 	if err == nil || !strings.Contains(err.Error(), "/nowhere/redis-server") {
 		t.Fatalf("got %v", err)
+	}
+}
+
+func TestAFreePortCanBeListenedOn(t *testing.T) {
+	port, err := FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if port < lowestPort || port > highestPort {
+		t.Fatalf("port %d", port)
 	}
 }
 

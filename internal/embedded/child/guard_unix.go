@@ -21,15 +21,13 @@ rm -rf -- "$2" 2>/dev/null
 sleep 1
 rm -rf -- "$2"`
 
-// attributes put a child in a group of its own.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
 type guard struct {
 	shell *exec.Cmd
 	line  *os.File // nothing is written to it: it closes when the parent dies
 }
 
-// watch starts the shell. On a machine that has no sh, only Stop and Kill end the child.
+// watch starts the shell. Without a shell (a machine that has no sh) the kernel still kills the child on
+// Linux, and Close ends it everywhere.
 func watch(pid int, scratch string) guard {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -40,7 +38,7 @@ func watch(pid int, scratch string) guard {
 	shell.Stdin = read
 	shell.Dir = "/" // so that it does not block the removal of a directory
 	// Its own group, so that a Ctrl-C does not end the shell before the child.
-	shell.SysProcAttr = attributes()
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := shell.Start(); err != nil {
 		_ = write.Close()
 		return guard{}
