@@ -217,7 +217,7 @@ func TestBoardsGoOnAfterTheLastOneOfAPage(t *testing.T) {
 		names = append(names, b.Board)
 	}
 	require.Equal(t, []string{"a", "b c", "d"}, names)
-	require.Equal(t, []string{"limit=1000", "after=b+c&limit=1000"}, queries)
+	require.Equal(t, []string{"limit=1000", "cursor=b+c&limit=1000"}, queries)
 }
 
 func TestAllWaitsWithItsFirstPageAndEndsWithAnError(t *testing.T) {
@@ -243,7 +243,7 @@ func TestAllWaitsWithItsFirstPageAndEndsWithAnError(t *testing.T) {
 	var p *client.Problem
 	require.ErrorAs(t, failed, &p)
 	require.Equal(t, []int64{4, 5}, ranks)
-	require.Equal(t, []string{"limit=1&min_offset=p%2F2%407&offset=3&wait_ms=1000", "after=x&limit=1", "after=y&limit=1"}, queries)
+	require.Equal(t, []string{"limit=1&min_offset=p%2F2%407&offset=3&wait_ms=1000", "cursor=x&limit=1", "cursor=y&limit=1"}, queries)
 }
 
 func TestAnExportThatIsCutOffIsAnError(t *testing.T) {

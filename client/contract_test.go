@@ -39,7 +39,7 @@ var notCovered = map[string]string{
 var notSent = map[string]string{
 	"exportWindow format": "rows are read as NDJSON, which says at its end that it is complete",
 	"exportWindow raw":    "it is of CSV",
-	"listBoards after":    "Boards sends it from the second page on: TestBoardsGoOnAfterTheLastOneOfAPage",
+	"listBoards cursor":   "Boards sends it from the second page on: TestBoardsGoOnAfterTheLastOneOfAPage",
 }
 
 func document(t *testing.T) *openapi3.T {
