@@ -150,12 +150,12 @@ func (c *Consumer) forgetRules(ctx context.Context) {
 	err := c.shards.Each(func(i int, s shards.Standings) error {
 		removed, err := s.ForgetRules(ctx, own)
 		if removed > 0 {
-			c.Log.Info("rules that nothing is by any more are no longer kept"+shards.On(i, c.shards.Count()), zap.Int("removed", removed))
+			c.Log.Info("removed unused rules"+shards.On(i, c.shards.Count()), zap.Int("removed", removed))
 		}
 		return err
 	})
 	if err != nil {
-		c.Log.Debug("rules that nothing is by any more are still kept", zap.Error(err))
+		c.Log.Debug("could not remove unused rules", zap.Error(err))
 	}
 }
 

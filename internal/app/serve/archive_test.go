@@ -38,6 +38,6 @@ func TestServeStartsWithoutItsArchiveAndFindsItLater(t *testing.T) {
 	require.NoError(t, a.Close())
 	require.Eventually(t, func() bool {
 		status, body := past()
-		return status == http.StatusOK && strings.Contains(body, `"counted":false`)
+		return status == http.StatusOK && strings.Contains(body, `"has_events":false`)
 	}, 20*time.Second, 50*time.Millisecond)
 }

@@ -32,7 +32,7 @@ let state = null // of the stream: {window, status, rows by member, at}
 let stream = null
 let drawing = 0
 let problem = ''
-let sought = false // the chosen member's row is not in view yet
+let sought = false // a member was chosen, and the stream of its rows has sent nothing yet
 
 // put changes a text only if it is another one: what is the same costs nothing.
 function put(e, words) {
@@ -115,9 +115,11 @@ function render() {
   $('empty').hidden = rows.length > 0 || chosen.member !== ''
   put($('empty'), isOver() ? 'Nobody is in this window.' : 'Nobody is in this window yet.')
   showMember(rows, fields)
-  if (sought && $('rows').querySelector('[aria-current]')) {
-    $('rows').querySelector('[aria-current]').scrollIntoView({ block: 'nearest' })
-    sought = false
+  const own = state.seeks && $('rows').querySelector('[aria-current]')
+  if (own) {
+    state.seeks = false
+    // A row that moves is elsewhere until its animation ends.
+    Promise.allSettled(own.getAnimations().map((a) => a.finished)).then(() => own.scrollIntoView({ block: 'nearest' }))
   }
   const [tone, title, meaning] = text.status(status, isOver())
   const card = $('status')
@@ -172,7 +174,8 @@ function take(name, data) {
     const other = state?.window.window !== data.window.window
     if (other) table.clear()
     const first = state?.leader === undefined || other
-    state = { ...(first ? {} : state), window: data.window, status: data.status, rows: new Map() }
+    state = { ...(first ? {} : state), window: data.window, status: data.status, seeks: sought, rows: new Map() }
+    sought = false
     if (windows && windows.current !== null && chosen.window === 'current' && windows.current !== data.window.window) loadWindows()
     if (first) say(chosen.member ? 'Shown: the surroundings of ' + text.visible(chosen.member) : 'Shown: ' + text.visible(data.window.board) + ', ' + data.window.period + ', ' + data.window.window)
   } else if (name === 'change' && state) {
