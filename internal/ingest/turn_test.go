@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/standings/standings/internal/ingest/fold"
 	"github.com/standings/standings/internal/ledger/workers"
 )
 
@@ -131,13 +133,46 @@ func TestATakeoverThatNeedsATurnGetsThroughWhileOnlySomeFetchesAreAnswered(t *te
 				for i := range fetches {
 					b.send(0, some(fmt.Sprintf("%0200d-%d-", 0, i), each, 5)...)
 				}
-				var n atomic.Int64
-				b.logs.answer = func(context.Context, int32, int64) int16 {
-					if n.Add(1)%int64(of) == 0 {
-						return 0
-					}
-					return int16(kafka.NotLeaderForPartition)
+				n := b.answersOne(of)
+				stop := b.run()
+				defer stop()
+				b.counts(time.Minute)
+				require.Less(t, n.Load(), int64(40*fetches), "of %d fetches one in %d", fetches, of)
+			})
+		}
+	}
+}
+
+// answersOne makes the broker answer one of so many fetches. It returns the number of fetches.
+func (b *bubble) answersOne(of int) *atomic.Int64 {
+	n := new(atomic.Int64)
+	b.logs.answer = func(context.Context, int32, int64) int16 {
+		if n.Add(1)%int64(of) == 0 {
+			return 0
+		}
+		return int16(kafka.NotLeaderForPartition)
+	}
+	return n
+}
+
+// The members of the first response count already, so the worker holds nothing after that answer, and the next fetch fails.
+func TestATakeoverKeepsItsTurnAfterAnAnswerOfWhichItHoldsNothing(t *testing.T) {
+	const from = uint64(1) << 60
+	for _, fetches := range []int{20, 21, 22, 23} {
+		for of := 2; of <= 3; of++ {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, 1, func(c *Config) { c.FoldMemory, c.FetchBytes = 6<<20, 200<<10 })
+				b.standings.stands(field(0), fmt.Sprintf("0..%d@%016x", fetches*500, from))
+				counted := func(e earned) bool { return fold.Hash([]byte(e.User)) < from }
+				first := slices.DeleteFunc(some(fmt.Sprintf("%0200d-first-", 0), 20_000, 5), func(e earned) bool { return !counted(e) })
+				b.send(0, first[:500]...)
+				b.want = 0
+				for i := range fetches - 1 {
+					all := some(fmt.Sprintf("%0200d-%d-", 0, i), 500, 5)
+					b.send(0, all...)
+					b.want -= int64(len(slices.DeleteFunc(all, func(e earned) bool { return !counted(e) })))
 				}
+				n := b.answersOne(of)
 				stop := b.run()
 				defer stop()
 				b.counts(time.Minute)

@@ -167,6 +167,7 @@ var failedOnce = []int64{
 	19388129498438, // all masters were wiped, a border was settled again, and one master went back to an earlier value
 	36980315567543, // a ban died before it had set the expiry of the hidden set, and never set it
 	1795943480130,  // a shard was lost and begun again while the leader of a partition did not know the log's end
+	2895472824192,  // the first record of a sweep was of no member that a takeover with little memory read, and every second fetch failed
 	2895462056262,  // Redis evicted the ledger before anything counted, and the origin of a start that counts less remained
 	72164676928761, // a process without the added period had to know its windows when it refilled a lost Redis
 }

@@ -123,7 +123,7 @@ func (s *Source) throttled(d time.Duration) {
 // once, thousands of times a second: answered then waits.
 func (s *Source) answered(ctx context.Context, offset int64, resp *fetch.Response, asked time.Time) error {
 	s.Waits(nil)
-	s.Turn.answered()
+	s.Turn.answered(len(resp.Records) == 0)
 	s.Status.CaughtUp.Store(len(resp.Records) == 0)
 	s.End.Seen(offset, len(resp.Records) == 0)
 	s.Lag.Ends(resp.LastStable, resp.HighWatermark)

@@ -23,7 +23,7 @@ type Turn struct {
 	Holds   func() bool                 // reports folded data that would have to be read again; nil: there is never any
 	Taken   bool
 	Used    bool // a batch was handed over during the turn
-	unused  bool // the last turn ended before a broker answered
+	unused  bool // the last turn ended before the reader held anything
 }
 
 // ErrNoMemory reports that the reader must wait for a turn, after what it has folded is swept.
@@ -40,8 +40,13 @@ func (t *Turn) End() {
 	t.Taken, t.Used = false, false
 }
 
-// answered records a broker's answer.
-func (t *Turn) answered() { t.unused = t.unused && !t.Taken }
+// answered records a broker's answer. A turn was of use once the reader holds what it folded from an earlier answer, or if
+// the log has nothing more: the records of one answer may all belong to members that the reading leaves out.
+func (t *Turn) answered(empty bool) {
+	if t.Taken && (empty || t.holding()) {
+		t.unused = false
+	}
+}
 
 // letGo releases the memory that is kept for the next response, before a wait for anything else.
 func (t *Turn) letGo() {
