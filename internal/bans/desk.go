@@ -97,15 +97,18 @@ var looks = retry.Policy{First: 20 * time.Millisecond, Longest: 500 * time.Milli
 func (d *Desk) Await(ctx context.Context, k Key) error {
 	var last error
 	for wait := looks.Start(); ; {
-		var done bool
-		if done, last = d.done(ctx, k); done && last == nil {
+		done, err := d.done(ctx, k)
+		if done && err == nil {
 			return nil
+		}
+		if ctx.Err() == nil { // else the end of the wait has cut off the call
+			last = err
 		}
 		if wait.Next(ctx) != nil {
 			break
 		}
 	}
-	if last != nil && !errors.Is(last, context.DeadlineExceeded) {
+	if last != nil {
 		return last
 	}
 	return ErrNotYet

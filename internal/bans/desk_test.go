@@ -3,7 +3,9 @@ package bans
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -117,4 +119,26 @@ func TestABanIsDoneOnceTheStandingsHoldItAsTheTopicDoes(t *testing.T) {
 	} {
 		require.Equal(t, c.want, agree(c.record, at, k, c.held), name)
 	}
+}
+
+// The wait for a consumer ends during a call, which then fails by its deadline: that is no fault of Redis.
+func TestAWaitThatEndsDuringACallIsNoErrorOfRedis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		away := errors.New("Redis is away")
+		calls := 0
+		d := &Desk{Standings: func(ctx context.Context) (Standings, error) {
+			if calls++; calls == 1 {
+				return nil, away
+			}
+			<-ctx.Done()
+			return nil, os.ErrDeadlineExceeded
+		}}
+		require.ErrorIs(t, d.Await(ctx, Key{Member: "u"}), away)
+		calls = 1
+		again, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		require.ErrorIs(t, d.Await(again, Key{Member: "u"}), ErrNotYet)
+	})
 }
